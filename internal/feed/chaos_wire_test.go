@@ -111,7 +111,7 @@ func (s *socket) Write(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (s *socket) Close(int, string) error {
+func (s *socket) Close(int) error {
 	s.wire.mu.Lock()
 	s.wire.requests = append(s.wire.requests, clientFrame{by: s, closed: true})
 	s.wire.mu.Unlock()

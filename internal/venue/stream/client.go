@@ -14,140 +14,134 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Handler takes what the stream brings. All calls about one topic come from one goroutine at a time, in the order of the
-// wire; calls about topics of different connections come at the same time. No method may block, since a connection that
-// is not read is closed by the venue.
+// Handler receives the stream. All calls about one topic come from one goroutine, in the order of the frames. Calls about topics
+// of different connections are concurrent. No method may block, because the venue closes connections that are not read.
 type Handler interface {
-	// Up reports that a subscription of topics has just been sent on an open connection, so their snapshots follow. A connection's
-	// topics come in several calls, one a frame. epoch is the venue's at this moment and empty where it has none; the
-	// one in a Message is what its numbers count in. A topic may be up again without having been down: what is known of
-	// it is to be replaced by the next snapshot.
+	// Up reports that a subscription of topics was sent, so their snapshots follow. Each subscription frame is one call. epoch is
+	// the venue's epoch in its hello, or empty; each Message has the epoch of its own number. A topic may be up again without a
+	// Down: the next snapshot replaces its state.
 	Up(epoch string, topics []market.Topic)
-	// Acknowledged reports that the venue has confirmed the subscription of topics that are up. Everything that changes from
-	// now on has a frame. A venue that confirms nothing sends frames of the topic all the same.
+	// Acknowledged reports that the venue has confirmed the subscription of topics that are up. From now on every change has a
+	// frame. Some venues confirm nothing.
 	Acknowledged(topics []market.Topic)
-	// Down tells that topics are no longer live until they are Up again. err is why, for the log. A topic that was unwatched
-	// and watched again just before may be among them.
+	// Down reports that topics are not live until the next Up. err is the cause, for logs. A topic that was unwatched and watched
+	// again just before may be among them.
 	Down(topics []market.Topic, err error)
-	// Message brings one update of a topic that is up. The handler may keep it, but not change it.
+	// Message delivers one message of a topic that is up. The handler may retain it, but must not change it.
 	Message(m *market.Message)
-	// Heartbeat brings the venue's present numbers of some topics of one connection. All messages that the venue sent
-	// before it have been delivered.
+	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. All messages that the venue sent
+	// before have been delivered.
 	Heartbeat(epoch string, seqs map[market.Topic]uint64)
-	// Refused tells that the venue does not give a topic, or not to these credentials. It is no longer watched. err is a
-	// *market.Error: NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED, or RATE_LIMITED where the venue's own limit of
-	// topics leaves no room.
+	// Refused reports that the venue rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
+	// with NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED, or RATE_LIMITED if the venue's limit of topics leaves no room.
 	Refused(t market.Topic, err error)
 }
 
-// Observer is told what the client does. Its methods are called concurrently and must not block. All texts are of small
-// fixed sets.
+// Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts are from small fixed
+// sets.
 type Observer interface {
-	// Frame reports a frame by its type, the elements of a list singly; "unknown" for one that is not known, "garbage" for
-	// what is not JSON.
+	// Frame reports a frame or an element of a list by its type, which is "unknown" for other types and "garbage" without JSON.
 	Frame(kind string)
-	// Drift reports that a frame was not quite what the contract says.
+	// Drift reports a deviation of a frame from the contract.
 	Drift(what string)
-	// Reconnect reports that a connection was lost or could not be opened, and why: "dial", "closed", "limited", "slow",
+	// Reconnect reports that a connection was lost or could not be opened. reason is "dial", "closed", "limited", "slow",
 	// "restart", "credentials", "silence", "pong", "write", "garbage" or "asked".
 	Reconnect(reason string)
 }
 
-// The defaults of Config.
+// DefaultTopicsPerConnection and DefaultConnections bound the pool if Config does not.
 const (
 	DefaultTopicsPerConnection = 200
 	DefaultConnections         = 10
-	DefaultIdentities          = 1000
-	DefaultDepth               = 200
-	DefaultHeartbeat           = 15 * time.Second
-	DefaultPingEvery           = 20 * time.Second
-	DefaultPongWithin          = 10 * time.Second
-	DefaultBackoffMin          = time.Second
-	DefaultBackoffMax          = 30 * time.Second
-	DefaultStableAfter         = time.Minute
-	DefaultLimitedWait         = time.Minute
-	DefaultDialWithin          = 10 * time.Second
-	DefaultHelloWithin         = 2 * time.Second
-	DefaultWriteWithin         = 10 * time.Second
-	DefaultIdleFor             = 30 * time.Second
-	DefaultFrameBytes          = 4 << 20
 )
 
-// Config says where the stream is and how the client behaves. The zero value of a field means its default.
+// The other defaults of Config.
+const (
+	defaultIdentities  = 1000
+	defaultBackoffMax  = 30 * time.Second
+	defaultStableAfter = time.Minute
+	defaultLimitedWait = time.Minute
+	defaultDialWithin  = 10 * time.Second
+)
+
+const (
+	// assumedHeartbeat and assumedDepth apply if the venue's hello does not state its own.
+	assumedHeartbeat = 15 * time.Second
+	assumedDepth     = 200
+	// pingEvery is the time between pings, pongWithin the greatest time until the answer.
+	pingEvery  = 20 * time.Second
+	pongWithin = 10 * time.Second
+	// backoffMin bounds the first random wait before the next connection. The bound doubles with each failure.
+	backoffMin = time.Second
+	// helloWithin is the wait for the venue's hello; afterwards its limits are assumed. writeWithin bounds the write of a frame.
+	helloWithin = 2 * time.Second
+	writeWithin = 10 * time.Second
+	// idleFor is how long a connection without topics stays open.
+	idleFor = 30 * time.Second
+	// maxFrameBytes is the greatest size of a frame from the venue.
+	maxFrameBytes = 4 << 20
+)
+
+// Config configures a Client. The zero value of a field means its default.
 type Config struct {
-	// URL is ws or wss. Its user info and query may hold secrets: they are sent, and never logged.
+	// URL has the scheme ws or wss. Its user info and query may contain secrets and are never logged.
 	URL string
-	// Dial opens connections; nil means the real ones.
+	// Dial opens connections. If nil, WebSocket connections are used.
 	Dial Dialer
-	// TopicsPerConnection and Connections bound the pool of public topics; a venue that says that it takes fewer topics a
-	// connection is given fewer.
+	// TopicsPerConnection and Connections bound the pool of public topics. The venue's hello may reduce TopicsPerConnection.
 	TopicsPerConnection, Connections int
-	// Identities bounds the user topics. Each has a connection of its own beside the pool, since a venue's user frames
-	// may not say whom they are about.
+	// Identities bounds the user topics. Each user topic has its own connection, because a user frame may not name its account.
 	Identities int
-	// Depth is the greatest number of levels a side that is asked for; the venue's own greatest is asked for if that is
-	// less, or if Depth is 0.
-	Depth int
-	// Heartbeat is the venue's interval where its hello does not say; after 2.5 of them without a frame the connection is
-	// given up.
-	Heartbeat time.Duration
-	// PingEvery is the time between pings of ours, PongWithin how long the answer may take.
-	PingEvery, PongWithin time.Duration
-	// BackoffMin is the bound of the first random wait before connecting again; it doubles up to BackoffMax, and starts
-	// over after a connection that lasted for StableAfter.
-	BackoffMin, BackoffMax, StableAfter time.Duration
-	// LimitedWait is the wait after the venue has closed a connection for too many frames.
+	// BackoffMax bounds the random wait before the next connection. The waits start over after a connection that lasted
+	// StableAfter.
+	BackoffMax, StableAfter time.Duration
+	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
 	LimitedWait time.Duration
-	// DialWithin bounds the opening of a connection; HelloWithin is how long the venue's hello is waited for before its
-	// limits are assumed; WriteWithin bounds the writing of one frame.
-	DialWithin, HelloWithin, WriteWithin time.Duration
-	// IdleFor is how long a surplus connection stays open without topics.
-	IdleFor time.Duration
-	// FrameBytes is the greatest size of a frame that is read.
-	FrameBytes int64
-	// Tokens returns the YES and NO token of a market, for venues that address frames by market; nil means that none is
-	// known. It is called concurrently and must not block.
+	// DialWithin bounds the opening of a connection.
+	DialWithin time.Duration
+	// Tokens returns the YES and NO token of a market, for venues that send the market instead of the token. It may be nil. It is
+	// called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
-	// Rand returns numbers from 0 to less than 1 for jitter; it is called concurrently.
+	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
 	Log      *slog.Logger
 	Observer Observer
 }
 
-// State is what can be said of the connections that carry public topics.
+// State is the state of the public connections.
 type State string
 
 // The states, from best to worst.
 const (
-	// StateLive means that every connection is open.
+	// StateLive means that all connections are open.
 	StateLive State = "LIVE"
-	// StateConnecting means that a connection is being opened for the first time.
+	// StateConnecting means that a connection is opening for the first time.
 	StateConnecting State = "CONNECTING"
-	// StateDisconnected means that a connection was lost or could not be opened, and until it is open again.
+	// StateDisconnected means that a connection was lost or could not be opened.
 	StateDisconnected State = "DISCONNECTED"
 )
 
-// Stats is what the client has done and does.
+// Stats has the client's state and counters.
 type Stats struct {
-	// State is the worst of the pool's connections; those of user topics do not count. Since is when it was entered.
+	// State is the worst state of the public connections. Since is the time of its last change.
 	State State
 	Since time.Time
-	// LastMessageAt is when the last readable frame of any kind came; zero before the first.
+	// LastMessageAt is the time of the last JSON frame; zero before the first.
 	LastMessageAt time.Time
-	// Connections are open now, those of user topics included.
+	// Connections is the number of open connections, including user connections.
 	Connections int
-	// Topics are watched now, Identities are the user topics among them.
+	// Topics is the number of watched topics, Identities the number of user topics among them.
 	Topics, Identities int
 	// Reconnects counts lost connections that were opened again.
 	Reconnects uint64
-	// Resyncs counts the snapshots that were asked for, Refused the topics that the venue did not give.
+	// Resyncs counts requested snapshots, Refused counts rejected topics.
 	Resyncs, Refused uint64
 }
 
-// counters are what Stats counts, apart from what the pool knows.
+// counters are the counters of Stats.
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// last is when the last frame came, in nanoseconds since 1970.
+	// last is the time of the last frame in nanoseconds since 1970.
 	last atomic.Int64
 }
 
@@ -158,10 +152,10 @@ type Client struct {
 	log     *slog.Logger
 	count   counters
 
-	// mu protects all below, and the fields of connections that say so. The Handler is never called under it.
+	// mu protects the fields below and some fields of connection. The Handler is never called with mu held.
 	mu   sync.Mutex
 	pool pool
-	// ctx is Run's; nil before Run.
+	// ctx is the context of Run; nil before Run.
 	ctx     context.Context
 	stopped bool
 	state   State
@@ -171,18 +165,17 @@ type Client struct {
 	wg sync.WaitGroup
 }
 
-// New returns a client that hands what it hears to h. It does not connect before Run.
+// New returns a client for the handler h. It connects in Run.
 func New(cfg Config, h Handler) (*Client, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err
 	}
 	if h == nil {
-		return nil, errors.New("stream: there is no handler")
+		return nil, errors.New("stream: the handler is missing")
 	}
 	for _, n := range []int64{
-		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.Identities), int64(cfg.Depth), cfg.FrameBytes,
-		int64(cfg.Heartbeat), int64(cfg.PingEvery), int64(cfg.PongWithin), int64(cfg.BackoffMin), int64(cfg.BackoffMax),
-		int64(cfg.StableAfter), int64(cfg.LimitedWait), int64(cfg.DialWithin), int64(cfg.HelloWithin), int64(cfg.WriteWithin), int64(cfg.IdleFor),
+		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.Identities),
+		int64(cfg.BackoffMax), int64(cfg.StableAfter), int64(cfg.LimitedWait), int64(cfg.DialWithin),
 	} {
 		if n < 0 {
 			return nil, errors.New("stream: times and limits must be positive")
@@ -190,21 +183,13 @@ func New(cfg Config, h Handler) (*Client, error) {
 	}
 	cfg.TopicsPerConnection = cmp.Or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
 	cfg.Connections = cmp.Or(cfg.Connections, DefaultConnections)
-	cfg.Identities = cmp.Or(cfg.Identities, DefaultIdentities)
-	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, DefaultHeartbeat)
-	cfg.PingEvery = cmp.Or(cfg.PingEvery, DefaultPingEvery)
-	cfg.PongWithin = cmp.Or(cfg.PongWithin, DefaultPongWithin)
-	cfg.BackoffMin = cmp.Or(cfg.BackoffMin, DefaultBackoffMin)
-	cfg.BackoffMax = max(cmp.Or(cfg.BackoffMax, DefaultBackoffMax), cfg.BackoffMin)
-	cfg.StableAfter = cmp.Or(cfg.StableAfter, DefaultStableAfter)
-	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, DefaultLimitedWait)
-	cfg.DialWithin = cmp.Or(cfg.DialWithin, DefaultDialWithin)
-	cfg.HelloWithin = cmp.Or(cfg.HelloWithin, DefaultHelloWithin)
-	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, DefaultWriteWithin)
-	cfg.IdleFor = cmp.Or(cfg.IdleFor, DefaultIdleFor)
-	cfg.FrameBytes = cmp.Or(cfg.FrameBytes, DefaultFrameBytes)
+	cfg.Identities = cmp.Or(cfg.Identities, defaultIdentities)
+	cfg.BackoffMax = max(cmp.Or(cfg.BackoffMax, defaultBackoffMax), backoffMin)
+	cfg.StableAfter = cmp.Or(cfg.StableAfter, defaultStableAfter)
+	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, defaultLimitedWait)
+	cfg.DialWithin = cmp.Or(cfg.DialWithin, defaultDialWithin)
 	if cfg.Dial == nil {
-		cfg.Dial = &dialer{frameBytes: cfg.FrameBytes}
+		cfg.Dial = dialer{}
 	}
 	if cfg.Tokens == nil {
 		cfg.Tokens = func(string) (string, string, bool) { return "", "", false }
@@ -230,7 +215,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	return c, nil
 }
 
-// checkURL never quotes its input, which may hold a secret.
+// checkURL checks a stream URL. Its errors never quote the URL, which may contain secrets.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -244,7 +229,7 @@ func checkURL(s string) error {
 	return nil
 }
 
-// redactURL returns scheme, host and path of a URL that checkURL has passed.
+// redactURL returns the scheme, host and path of a valid URL.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -253,8 +238,8 @@ func redactURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Run connects and keeps connected until ctx ends, and returns nil when all of the client's goroutines have. It can be
-// called once.
+// Run keeps the client connected until ctx ends. It returns nil after all goroutines of the client have ended. It must be called
+// only once.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -281,7 +266,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start runs a connection if the client runs. The lock is held.
+// start starts a connection's goroutine if the client runs. The caller holds the lock.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -293,15 +278,14 @@ func (c *Client) start(k *connection) {
 	}()
 }
 
-// Changed returns a channel that is closed at the next change of Stats().State. Ask for it before Stats, so that no
-// change falls between.
+// Changed returns a channel that is closed at the next change of Stats().State. Call it before Stats to miss no change.
 func (c *Client) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
-// Stats returns the present figures.
+// Stats returns the current figures.
 func (c *Client) Stats() Stats {
 	s := Stats{
 		Reconnects: c.count.reconnects.Load(),
@@ -318,16 +302,16 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// setState takes over a connection's state and works out the pool's.
+// setState sets the state of a connection and updates the pool's state.
 func (c *Client) setState(k *connection, state State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.state = state
-	c.judge()
+	c.updateState()
 }
 
-// judge works out the state of the pool. The lock is held.
-func (c *Client) judge() {
+// updateState computes the state of the pool. The caller holds the lock.
+func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {
 		worst = StateDisconnected

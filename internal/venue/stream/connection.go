@@ -14,41 +14,39 @@ import (
 )
 
 const (
-	// restartSpread is what the clients of a restarting venue spread over.
+	// restartSpread bounds the random wait after a restart of the venue, so that not all clients connect at once.
 	restartSpread = 10 * time.Second
-	// slowAgain: a second close for slowness within it is no accident, and is not followed by connecting at once.
+	// slowAgain: after the first close for slowness the client reconnects at once, but not after a second one within this time.
 	slowAgain = 10 * time.Second
 )
 
-// connection carries topics over one socket after the other. Its goroutine is the only one that calls the Handler for
-// them.
+// connection keeps its topics subscribed over a series of sockets. Only its goroutine calls the Handler for these topics.
 type connection struct {
 	client *Client
 	number int
-	// identity is the user topic that the connection is for; the zero topic on public ones.
+	// identity is the user topic of the connection; the zero topic on public connections.
 	identity market.Topic
-	// wake tells the goroutine that something below has changed.
+	// wake tells the goroutine that one of the fields below has changed.
 	wake chan struct{}
 
 	// Client.mu protects these.
 	topics map[market.Topic]*entry
-	// load counts the wanted among topics.
+	// load is the number of watched topics.
 	load int
-	// dirty are topics that were watched or unwatched, resyncs those to ask a snapshot of, and drop asks for another
-	// socket.
+	// dirty has topics that were watched or unwatched, resyncs has topics that need a snapshot. drop requests another socket.
 	dirty, resyncs []market.Topic
 	drop           bool
 	state          State
 
-	// The goroutine's own; failures counts the waits in a row since a socket stood.
+	// The goroutine owns the fields below. failures is the number of failures in a row, for the backoff.
 	failures int
 	lastSlow time.Time
-	// opened tells that a socket was open before, failing that the loss is logged already.
-	opened, failing bool
-	// lost is since when there is no socket, why the first reason for that, and tries counts what failed since.
-	lost  time.Time
-	why   string
-	tries int
+	// opened: a socket was open before. lossLogged: the present outage was logged.
+	opened, lossLogged bool
+	// lostAt and lostReason describe the first loss of the present outage. attempts counts its failures.
+	lostAt     time.Time
+	lostReason string
+	attempts   int
 }
 
 func newConnection(c *Client, number int, identity market.Topic) *connection {
@@ -64,21 +62,21 @@ func newConnection(c *Client, number int, identity market.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == market.ChannelUser }
 
-// touch tells the goroutine to look at a topic. Client.mu is held.
-func (k *connection) touch(t market.Topic) {
+// markDirty tells the goroutine that a topic was watched or unwatched. The caller holds Client.mu.
+func (k *connection) markDirty(t market.Topic) {
 	k.dirty = append(k.dirty, t)
-	k.poke()
+	k.signal()
 }
 
-func (k *connection) poke() {
+func (k *connection) signal() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-// assigned returns copies of the entries of the topics that are wanted.
-func (k *connection) assigned() []entry {
+// watched returns copies of the entries of the watched topics.
+func (k *connection) watched() []entry {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	out := make([]entry, 0, len(k.topics))
@@ -90,10 +88,10 @@ func (k *connection) assigned() []entry {
 	return out
 }
 
-// run opens one socket after the other until ctx ends or nobody needs the connection.
+// run opens sockets until ctx ends or the connection is retired.
 func (k *connection) run(ctx context.Context) {
 	for {
-		live, err := k.once(ctx)
+		live, err := k.serveOnce(ctx)
 		if ctx.Err() != nil {
 			k.client.setState(k, StateDisconnected)
 			return
@@ -106,24 +104,24 @@ func (k *connection) run(ctx context.Context) {
 			k.client.refuseAll(k, errUnauthenticated)
 		}
 		wait := k.waitAfter(err, live)
-		k.report(err, wait)
+		k.reportLoss(err, wait)
 		if !k.pause(ctx, wait) {
 			return
 		}
 	}
 }
 
-// once opens a socket and serves it to its end. live is for how long topics could be subscribed on it.
-func (k *connection) once(ctx context.Context) (live time.Duration, err error) {
+// serveOnce opens a socket and serves it until its end. live is the time during which topics could be subscribed.
+func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err error) {
 	cfg := &k.client.cfg
-	if k.settle() {
+	if k.releaseUnwatched() {
 		return 0, errRetired
 	}
 	dialing, cancel := context.WithTimeout(ctx, cfg.DialWithin)
 	socket, err := cfg.Dial.Dial(dialing, cfg.URL)
 	cancel()
 	if err != nil {
-		return 0, &lost{"dial", err}
+		return 0, &disconnectError{"dial", err}
 	}
 	s := newSession(k, socket)
 	err = s.run(ctx)
@@ -133,7 +131,7 @@ func (k *connection) once(ctx context.Context) (live time.Duration, err error) {
 	return live, err
 }
 
-// waitAfter returns how long to wait before the next socket is opened.
+// waitAfter returns the wait before the next socket.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	if live >= k.client.cfg.StableAfter {
 		k.failures = 0
@@ -152,7 +150,7 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	}
 	k.failures++
 	cfg := &k.client.cfg
-	wait := wire.Backoff{Min: cfg.BackoffMin, Max: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
+	wait := wire.Backoff{Min: backoffMin, Max: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
 	var refused *HandshakeError
 	if errors.As(err, &refused) {
 		wait = max(wait, refused.RetryAfter)
@@ -160,43 +158,43 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	return wait
 }
 
-// report counts and logs a loss; of an outage only the first one is a warning.
-func (k *connection) report(err error, wait time.Duration) {
+// reportLoss counts and logs a loss. Only the first loss of an outage is a warning.
+func (k *connection) reportLoss(err error, wait time.Duration) {
 	reason := reasonOf(err)
 	k.client.cfg.Observer.Reconnect(reason)
 	level := slog.LevelDebug
-	if !k.failing {
+	if !k.lossLogged {
 		level = slog.LevelWarn
-		k.lost, k.why, k.tries = time.Now(), reason, 0
+		k.lostAt, k.lostReason, k.attempts = time.Now(), reason, 0
 	}
-	k.failing = true
-	k.tries++
+	k.lossLogged = true
+	k.attempts++
 	k.client.log.Log(context.Background(), level, "the stream is interrupted", "connection", k.number, "user", k.user(),
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
 
-// up takes note of an open socket, and tells of the outage that it ends.
-func (k *connection) up() {
+// reportOpen logs an open socket and the end of an outage.
+func (k *connection) reportOpen() {
 	if k.opened {
 		k.client.count.reconnects.Add(1)
 	}
 	about := []any{"connection", k.number, "user", k.user()}
-	if k.failing {
-		about = append(about, "outage", time.Since(k.lost), "reason", k.why, "failures", k.tries, "topics", k.count())
+	if k.lossLogged {
+		about = append(about, "outage", time.Since(k.lostAt), "reason", k.lostReason, "failures", k.attempts, "topics", k.count())
 	}
 	k.client.log.Info("the stream is open", about...)
-	k.opened, k.failing = true, false
+	k.opened, k.lossLogged = true, false
 	k.client.setState(k, StateLive)
 }
 
-// count returns how many topics are to be subscribed.
+// count returns the number of topics.
 func (k *connection) count() int {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	return len(k.topics)
 }
 
-// login returns what a connection with an identity authenticates with; ok is false where there is nothing.
+// login returns the entry whose credentials authenticate the connection. ok is false if there is none.
 func (k *connection) login() (e entry, ok bool) {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
@@ -208,8 +206,9 @@ func (k *connection) login() (e entry, ok bool) {
 	return entry{}, false
 }
 
-// renew puts all topics down to be subscribed. What was asked of the socket before is void.
-func (k *connection) renew() {
+// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. It drops resyncs
+// for the old socket.
+func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	k.dirty = slices.AppendSeq(k.dirty[:0], maps.Keys(k.topics))
@@ -217,12 +216,12 @@ func (k *connection) renew() {
 	k.resyncs, k.drop = nil, false
 }
 
-// pause waits without a socket. It reports whether there is to be another one.
+// pause waits without a socket. It returns false if ctx ended or the connection was retired.
 func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		if k.settle() {
+		if k.releaseUnwatched() {
 			return false
 		}
 		select {
@@ -235,9 +234,8 @@ func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// settle lets go of topics that are no longer watched, while there is no socket. It reports whether the connection is at
-// its end.
-func (k *connection) settle() (retired bool) {
+// releaseUnwatched releases unwatched topics while there is no socket. It reports whether the connection was retired.
+func (k *connection) releaseUnwatched() (retired bool) {
 	c := k.client
 	c.mu.Lock()
 	for _, e := range k.topics {

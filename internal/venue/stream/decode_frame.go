@@ -33,25 +33,25 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder reads the frames of one socket, in their order, with what is known of venues that come close to the contract. It belongs
-// to one goroutine.
+// decoder decodes the frames of one socket, in order. It accepts all known deviations from the contract. It is not safe for
+// concurrent use. Another venue's protocol needs another decoder and encode.
 type decoder struct {
 	client *Client
 	// identity is the user topic of the socket, or the zero topic.
 	identity market.Topic
-	// epoch is the venue's, by its hello; depth is the one that books are asked for with.
+	// epoch is the epoch of the venue's hello. depth is the requested depth of books.
 	epoch string
 	depth int
 }
 
 func newDecoder(c *Client, identity market.Topic) *decoder {
-	return &decoder{client: c, identity: identity, depth: cmp.Or(c.cfg.Depth, DefaultDepth)}
+	return &decoder{client: c, identity: identity, depth: assumedDepth}
 }
 
-// frames are the types that are known, with what reads them.
+// frames has the decoding function of each frame type.
 var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
 	"hello":     (*decoder).hello,
-	"pong":      acknowledged(eventPong),
+	"pong":      func(*decoder, *wire.Row, time.Time) []event { return nil },
 	"heartbeat": (*decoder).heartbeat,
 	"error":     (*decoder).failure,
 
@@ -94,7 +94,7 @@ func (d *decoder) decode(frame []byte, at time.Time) []event {
 	return d.one(v, at)
 }
 
-// one reads one frame. What it cannot place still is a sign of life.
+// one decodes one frame. A frame without events still shows that the venue is alive.
 func (d *decoder) one(v wire.Value, at time.Time) []event {
 	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
 	var kind string
@@ -117,14 +117,14 @@ func (d *decoder) one(v wire.Value, at time.Time) []event {
 	return events
 }
 
-// acknowledged reads a frame of which only the request that it answers matters.
+// acknowledged returns a decoding function for frames that only answer a request.
 func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
 	return func(_ *decoder, r *wire.Row, at time.Time) []event {
 		return []event{{kind: kind, at: at, rid: ridOf(r)}}
 	}
 }
 
-// subscribed reads the confirmation of a subscription, with the topics that it lists.
+// subscribed decodes the confirmation of a subscription and its list of topics.
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
 	e := event{kind: eventAck, rid: ridOf(r)}
 	channel := market.Channel(r.Of(fieldChannel).Text())
@@ -139,7 +139,7 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
 	return []event{e}
 }
 
-// ridOf returns the number that a request was sent with, or nothing.
+// ridOf returns the id of the request that a frame answers, or "".
 func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
 
 const (
@@ -161,24 +161,11 @@ func (d *decoder) hello(r *wire.Row, _ time.Time) []event {
 		h.framesPerSecond = count(l, fieldFramesPerSecond)
 		h.frameBytes = count(l, fieldFrameBytes)
 	}
-	d.depth = askedDepth(d.client.cfg.Depth, h.depth)
+	d.depth = cmp.Or(h.depth, assumedDepth)
 	return []event{{kind: eventHello, epoch: d.epoch, hello: h}}
 }
 
-// askedDepth is the number of levels to ask for, where ours or the venue's is 0 when there is none.
-func askedDepth(ours, venues int) int {
-	switch {
-	case ours == 0 && venues == 0:
-		return DefaultDepth
-	case ours == 0:
-		return venues
-	case venues == 0:
-		return ours
-	}
-	return min(ours, venues)
-}
-
-// count reads an optional whole number of things; 0 where there is none or it makes no sense.
+// count decodes an optional positive number. It returns 0 if the number is missing or implausible.
 func count(r *wire.Row, f wire.Field) int {
 	n, ok := r.Of(f).Uint()
 	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
@@ -188,8 +175,7 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence reads an optional sequence number. One that is there and unreadable makes the frame bad, since the frame can't
-// be put in its place.
+// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because its order is unknown.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -198,7 +184,7 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 	return n
 }
 
-// maxSeqs bounds what one heartbeat may list.
+// maxSeqs bounds the sequence numbers of a heartbeat.
 const maxSeqs = 10_000
 
 func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
@@ -232,7 +218,7 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
 	return []event{e}
 }
 
-// topic returns the topic of an id on a channel as this socket carries it.
+// topic returns the topic of a channel and an id. On a user connection, it returns the connection's own topic with its scope.
 func (d *decoder) topic(c market.Channel, id string) market.Topic {
 	if c == market.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -269,7 +255,8 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
 	return []event{e}
 }
 
-// message returns what all messages of a frame have in common. seq tells whether the frame's numbers are the topic's.
+// message returns a message with the fields that all kinds share. seq reports whether the frame's sequence numbers count this
+// topic's messages.
 func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
 	m := &market.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
@@ -286,16 +273,16 @@ func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, 
 	return m
 }
 
-// deliver returns the event of a message, or that of a bad frame when something in its row is bad.
+// deliver returns the event of a message, or of a bad frame if r has an error.
 func deliver(r *wire.Row, m *market.Message) []event {
 	if r.Err != nil {
-		return spoilt(r, m.Topic)
+		return badFrame(r, m.Topic)
 	}
 	return []event{{kind: eventMessage, message: m}}
 }
 
-// spoilt returns the events of a frame that cannot be used for the topics that it is about.
-func spoilt(r *wire.Row, topics ...market.Topic) []event {
+// badFrame returns the events of an unusable frame about topics.
+func badFrame(r *wire.Row, topics ...market.Topic) []event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]event, len(topics))
 	for i, t := range topics {
@@ -304,8 +291,8 @@ func spoilt(r *wire.Row, topics ...market.Topic) []event {
 	return events
 }
 
-// astray returns nothing for a frame that does not say what it is about.
-func astray(r *wire.Row) []event {
+// noAddress reports a frame without a token or market. It returns no events.
+func noAddress(r *wire.Row) []event {
 	r.Note("frame without address")
 	return nil
 }

@@ -24,39 +24,40 @@ var (
 	fieldMarkets      = wire.NewField("markets")
 )
 
-// placing says how a frame names what it is about.
-type placing uint8
+// addressing is the way in which a frame names its token.
+type addressing uint8
 
 const (
-	// nowhere: not at all, or not understandably, which is noted.
-	nowhere placing = iota
-	// byToken: by the token's id, so the frame's numbers are the token's own.
+	// unaddressed frames name no token in a known way.
+	unaddressed addressing = iota
+	// byToken frames have the token's id, and their sequence numbers count the token's messages.
 	byToken
-	// byOutcome: by market and outcome.
+	// byOutcome frames have a market and an outcome.
 	byOutcome
-	// byMarket: by the market alone.
+	// byMarket frames have only a market.
 	byMarket
 )
 
-// token returns the topic of the token that a frame is about. By market alone that is the YES token, and no is the other.
-func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
+// token returns the topic of a frame's token. If the frame has only a market, t is the topic of the YES token, and no the topic of
+// the NO token.
+func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
 		if !ok || id == "" {
-			astray(r)
-			return t, no, nowhere
+			noAddress(r)
+			return t, no, unaddressed
 		}
 		return market.Topic{Channel: c, ID: id}, no, byToken
 	}
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
-		astray(r)
-		return t, no, nowhere
+		noAddress(r)
+		return t, no, unaddressed
 	}
 	yesToken, noToken, ok := d.client.cfg.Tokens(id)
 	if !ok {
 		r.Note("market with unknown tokens")
-		return t, no, nowhere
+		return t, no, unaddressed
 	}
 	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
 	label := r.Of(wire.FieldOutcome)
@@ -69,15 +70,15 @@ func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by p
 	case market.OutcomeNo:
 		return no, t, byOutcome
 	}
-	astray(r)
-	return t, no, nowhere
+	noAddress(r)
+	return t, no, unaddressed
 }
 
-// price reads price_update, addressed by token, or by market with the prices of YES and NO.
+// price decodes price_update, which has a token, or a market with the prices of YES and NO.
 func (d *decoder) price(r *wire.Row, at time.Time) []event {
 	t, no, by := d.token(r, market.ChannelPrices)
 	switch by {
-	case nowhere:
+	case unaddressed:
 		return nil
 	case byMarket:
 		return d.prices(r, t, no, at)
@@ -88,7 +89,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// priceOf reads the price, else works it out from the best prices.
+// priceOf decodes the price. Without one, it computes the price from the best bid and ask.
 func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -106,7 +107,7 @@ func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 	return nil
 }
 
-// spread reads the best prices; nil where the frame has none of them, or has them crossed.
+// spread decodes the best prices. It returns nil if the frame has none, or if they are crossed.
 func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	if !r.Has(wire.FieldBestBid) && !r.Has(wire.FieldBestAsk) {
 		return nil
@@ -128,7 +129,7 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	return s
 }
 
-// prices reads the yesPrice and noPrice of a frame that is addressed by market.
+// prices decodes the yesPrice and noPrice of a frame with a market.
 func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
 	var events []event
 	for _, side := range []struct {
@@ -145,14 +146,14 @@ func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []even
 		r.Fail(fieldYesPrice, "is missing, and noPrice is")
 	}
 	if r.Err != nil {
-		return spoilt(r, yes, no)
+		return badFrame(r, yes, no)
 	}
 	return events
 }
 
 func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
-	if by == nowhere {
+	if by == unaddressed {
 		return nil
 	}
 	m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
@@ -160,11 +161,11 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// bookUpdate reads the changes of a book, or a whole book, which is a snapshot. Lists of bids and asks that are said to
-// follow a state could be either, so they are bad.
+// bookUpdate decodes the changes of a book, or a complete book, which is a snapshot. Bids and asks with a previous sequence number
+// could be either, so the frame is bad.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
-	if by == nowhere {
+	if by == unaddressed {
 		return nil
 	}
 	if !r.Has(fieldChanges) {
@@ -187,7 +188,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// change reads one element of changes; a bad one makes the frame bad, so that no half of it is applied.
+// change decodes one element of changes. A bad element makes the frame bad, so that changes are never applied in part.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -207,7 +208,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	return change
 }
 
-// levels reads a whole book. A crossed one is handed on as it is, without a spread.
+// levels decodes a complete book. A crossed book has no spread.
 func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
@@ -230,10 +231,10 @@ func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
 func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
-	case nowhere:
+	case unaddressed:
 		return nil
 	case byMarket:
-		return astray(r)
+		return noAddress(r)
 	}
 	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
 	list, ok := r.Of(fieldTrades).List()
@@ -252,7 +253,7 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades; those of the same time stay in the venue's order, whichever way round that is.
+// oldestFirst sorts trades by time. Trades of the same time keep the venue's order, reversed if the venue lists the newest first.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
@@ -263,18 +264,17 @@ func oldestFirst(trades []market.Trade) {
 func (d *decoder) trade(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
-	case nowhere:
+	case unaddressed:
 		return nil
 	case byMarket:
-		return astray(r)
+		return noAddress(r)
 	}
 	m := d.message(r, t, market.MessageTrade, at, by == byToken)
 	m.Trades = []market.Trade{tapeTrade(r, m)}
 	return deliver(r, m)
 }
 
-// tapeTrade reads a trade of the public tape. Token and market are the message's where the row does not name them; a row
-// that names another token is bad.
+// tapeTrade decodes a trade of the public tape. A missing token or market is the message's. Another token makes the frame bad.
 func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
 	t := r.Trade()
 	if t.TokenID == "" {
@@ -317,11 +317,11 @@ func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
 	})
 }
 
-// marketMessage reads what all frames of the market channel have in common.
+// marketMessage decodes the fields that all frames of the market channel share. fill decodes the other fields.
 func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
-		return astray(r)
+		return noAddress(r)
 	}
 	m := d.message(r, market.Topic{Channel: market.ChannelMarket, ID: id}, market.MessageMarket, at, true)
 	m.Market = &market.MarketChange{StatusRaw: r.Text(wire.FieldStatus)}
@@ -332,7 +332,7 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.Mar
 	return deliver(r, m)
 }
 
-// resolve reads how a market ended. A frame that does not state the status means RESOLVED.
+// resolve decodes the result of a market. Without a status, the status is RESOLVED.
 func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
@@ -341,8 +341,7 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot reads the compatibility form in which one frame has a market's prices and perhaps its book, or a list of
-// markets has them.
+// marketSnapshot decodes the compatibility form: the prices of a market and perhaps its book, or a list of such markets.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
@@ -372,7 +371,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 			}
 		}
 		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
-			in.Err = nil // prices that are bad do not cost the book
+			in.Err = nil // the book is good even if the prices are bad
 			events = append(events, d.bookSnapshot(in, at)...)
 		}
 	}

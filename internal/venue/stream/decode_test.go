@@ -100,8 +100,6 @@ func show(e event) string {
 		say("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.epoch, h.heartbeat, h.topics, h.depth, h.framesPerSecond, h.frameBytes)
 	case eventAck:
 		say("ack %s", e.rid)
-	case eventPong:
-		say("pong %s", e.rid)
 	case eventError:
 		say("error %s %s %v %s", e.rid, e.code, e.ids, e.retryAfter)
 	case eventHeartbeat:
@@ -185,7 +183,7 @@ func TestGoldenFrames(t *testing.T) {
 		"frames/subscribed-user":        "ack 5",
 		"frames/unsubscribed-orderbook": "ack 6",
 		"frames/authenticated":          "ack 10",
-		"frames/pong":                   "pong 11",
+		"frames/pong":                   "life",
 		"frames/heartbeat":              "heartbeat k3f9 market:M1=3 orderbook:T1=42 trades:T1=4",
 		"frames/heartbeat-user":         "heartbeat k3f9 user:" + address + "s1=13",
 		"frames/error-unknown-token":    "error 1 UNKNOWN_TOKEN [T2] 0s",
@@ -382,7 +380,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"heartbeat","seqs":[]}`, "heartbeat k3f9"},
 		{`{"type":"error","code":` + `"` + strings.Repeat("X", 100) + `"}`, "error   [] 0s"},
 		{`{"type":"error","rid":{},"code":429,"tokenIds":"[\"T1\"]","retryAfterMs":99999999999999}`, "error  429 [T1] 5m0s"},
-		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "pong 8"},
+		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "life"},
 	} {
 		d, _ := testDecoder(t, user("s1"))
 		if got := showAll(d.decode([]byte(test.frame), received)); got != test.want {

@@ -16,8 +16,9 @@ var (
 	fieldPosition  = wire.NewField("position")
 )
 
-// account returns the message of a frame about an account; a frame that names none is about the socket's.
-func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*market.Message, bool) {
+// account returns the message of a frame about an account. A frame without an address is about the connection's account. ok is
+// false for any other account.
+func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (m *market.Message, ok bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(market.ChannelUser, address.Text())
 	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
@@ -27,7 +28,7 @@ func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*
 	return d.message(r, t, kind, at, true), true
 }
 
-// userSnapshot reads all of an account. Orders and positions are whole or the frame is bad; the balance may be missing.
+// userSnapshot decodes a complete account. A bad order or position makes the frame bad. The balance is optional.
 func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessageUserSnapshot, at)
 	if !ok {
@@ -41,7 +42,7 @@ func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// rows reads a list that must be there, with every element good.
+// rows decodes a required list. A bad element makes the frame bad.
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	list, ok := r.Of(f).List()
 	if !ok {
@@ -54,7 +55,7 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	return out
 }
 
-// element reads an element in a frame; a bad one makes the frame bad.
+// element decodes an object within a frame. A bad object makes the frame bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Child(v)
 	out := read(in)
@@ -64,7 +65,7 @@ func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row
 	return out
 }
 
-// within reads the one element of a frame, which lies under f or is the frame itself.
+// within decodes the object of a frame, which is the member f or the frame itself.
 func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)

@@ -16,33 +16,33 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection before ctx ends. Its errors hold no part of the URL but the host.
+	// Dial opens a connection before ctx ends. Its errors contain no part of the URL except the host.
 	Dial(ctx context.Context, url string) (Conn, error)
 }
 
-// Conn is an open connection. Read, Write and Close may be called at the same time, each by one goroutine.
+// Conn is an open connection. Read, Write and Close may be called concurrently, each by one goroutine.
 type Conn interface {
-	// Read returns the next frame, or a *CloseError where the venue has closed with a code. The slice is the caller's.
+	// Read returns the next frame, or a *CloseError if the venue closed with a code. The caller owns the slice.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a frame and does not keep it.
+	// Write sends a frame. It does not retain the slice.
 	Write(ctx context.Context, frame []byte) error
-	// Close ends the connection, and with it a Read and a Write under way, within about a second. Code 0 means without
-	// the farewell of the protocol.
-	Close(code int, reason string) error
+	// Close ends the connection and all pending calls within about a second. With code 0 it sends no close frame.
+	Close(code int) error
 }
 
 const (
-	// maxHeaderBytes bounds the header of the answer to a handshake.
+	// maxHeaderBytes bounds the HTTP header of the venue's handshake.
 	maxHeaderBytes = 64 << 10
-	farewell       = time.Second
-	// closeNormal is the code of a close that is nobody's fault.
+	// closeWithin is the wait for the venue's close frame.
+	closeWithin = time.Second
+	// closeNormal is the code of a normal close.
 	closeNormal = 1000
 )
 
-// dialer is the real Dialer. It uses no proxy, follows no redirect, and speaks HTTP/1.1, which the handshake needs.
-type dialer struct{ frameBytes int64 }
+// dialer is the production Dialer. It uses no proxy, follows no redirects, and uses HTTP/1.1, which the handshake requires.
+type dialer struct{}
 
-func (d *dialer) Dial(ctx context.Context, address string) (Conn, error) {
+func (dialer) Dial(ctx context.Context, address string) (Conn, error) {
 	var raw atomic.Pointer[net.Conn]
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -66,11 +66,11 @@ func (d *dialer) Dial(ctx context.Context, address string) (Conn, error) {
 	if err != nil {
 		return nil, dialError(response, err)
 	}
-	ws.SetReadLimit(d.frameBytes)
-	return &conn{ws: ws, raw: *raw.Load(), farewell: farewell}, nil
+	ws.SetReadLimit(maxFrameBytes)
+	return &conn{ws: ws, raw: *raw.Load(), closeWithin: closeWithin}, nil
 }
 
-// dialError keeps the URL, which *url.Error quotes, out of the error.
+// dialError returns an error without the URL, which *url.Error contains.
 func dialError(response *http.Response, err error) error {
 	if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
 		return &HandshakeError{Status: response.StatusCode, RetryAfter: wire.RetryAfter(response.Header, time.Now())}
@@ -85,13 +85,13 @@ func dialError(response *http.Response, err error) error {
 	return errors.New("the connection could not be opened")
 }
 
-// conn is a connection of coder/websocket. It does not hand contexts on: the library watches one anew for every frame
-// that is read or written, at several allocations a frame, and Close ends both as well.
+// conn is a connection of coder/websocket. It does not pass contexts on, because the library allocates several times for each
+// frame to watch them. Close ends Read and Write anyway.
 type conn struct {
 	ws  *websocket.Conn
 	raw net.Conn
-	// farewell is how long the venue may take to answer that we close.
-	farewell time.Duration
+	// closeWithin is the wait for the venue's close frame.
+	closeWithin time.Duration
 }
 
 func (c *conn) Read(context.Context) ([]byte, error) {
@@ -106,13 +106,13 @@ func (c *conn) Write(_ context.Context, frame []byte) error {
 	return c.ws.Write(context.Background(), websocket.MessageText, frame)
 }
 
-func (c *conn) Close(code int, reason string) error {
+func (c *conn) Close(code int) error {
 	if code == 0 {
-		_ = c.raw.Close() // TLS would try to say goodbye
+		_ = c.raw.Close() // closing TLS could block on its close alert
 		return c.ws.CloseNow()
 	}
-	// The library waits for the peer's farewell for up to ten seconds, whatever is called meanwhile.
-	stop := time.AfterFunc(c.farewell, func() { _ = c.raw.Close() })
+	// The library waits up to ten seconds for the peer's close frame.
+	stop := time.AfterFunc(c.closeWithin, func() { _ = c.raw.Close() })
 	defer stop.Stop()
-	return c.ws.Close(websocket.StatusCode(code), reason)
+	return c.ws.Close(websocket.StatusCode(code), "")
 }

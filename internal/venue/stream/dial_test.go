@@ -144,8 +144,7 @@ func TestDialErrors(t *testing.T) {
 		"127.0.0.1:1":            {}, // nothing listens there
 		"venue.invalid/canary-p": {},
 	} {
-		d := &dialer{frameBytes: 1000}
-		_, err := d.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query")
+		_, err := dialer{}.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query")
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -160,7 +159,7 @@ func TestDialErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (&dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
+	if _, err := (dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -168,16 +167,16 @@ func TestDialErrors(t *testing.T) {
 // TestFrameLimit: a frame that is too big ends the connection.
 func TestFrameLimit(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
-		_ = ws.Write(ctx, websocket.MessageText, make([]byte, 1000))
-		_ = ws.Write(ctx, websocket.MessageText, make([]byte, 1001))
+		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes))
+		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes+1))
 		_, _, _ = ws.Read(ctx)
 	})
-	c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+	c, err := dialer{}.Dial(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close(0, "") }()
-	if frame, err := c.Read(t.Context()); err != nil || len(frame) != 1000 {
+	defer func() { _ = c.Close(0) }()
+	if frame, err := c.Read(t.Context()); err != nil || len(frame) != maxFrameBytes {
 		t.Errorf("%d bytes, %v", len(frame), err)
 	}
 	if _, err := c.Read(t.Context()); !errors.Is(err, websocket.ErrMessageTooBig) {
@@ -190,11 +189,11 @@ func TestCloseCode(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Close(closeRestart, "canary")
 	})
-	c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+	c, err := dialer{}.Dial(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close(0, "") }()
+	defer func() { _ = c.Close(0) }()
 	if _, err := c.Read(t.Context()); codeOf(err) != closeRestart || strings.Contains(err.Error(), "canary") {
 		t.Errorf("%v", err)
 	}
@@ -205,19 +204,19 @@ func TestDeadPeer(t *testing.T) {
 	for _, code := range []int{0, closeNormal} {
 		release := make(chan struct{})
 		address := serve(t, func(context.Context, *websocket.Conn) { <-release })
-		opened, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+		opened, err := dialer{}.Dial(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := opened.(*conn)
-		c.farewell = time.Millisecond
+		c.closeWithin = time.Millisecond
 		var ended sync.WaitGroup
 		ended.Go(func() {
 			if _, err := c.Read(t.Context()); err == nil {
 				t.Error("Read returned a frame")
 			}
 		})
-		if code == 0 { // the protocol's farewell would wait for a write under way
+		if code == 0 { // a close frame would wait for the pending write
 			started := make(chan struct{})
 			ended.Go(func() {
 				var err error
@@ -230,7 +229,7 @@ func TestDeadPeer(t *testing.T) {
 			<-started
 		}
 		begun := time.Now()
-		_ = c.Close(code, "")
+		_ = c.Close(code)
 		ended.Wait()
 		if took := time.Since(begun); took > 4*time.Second { // the library alone takes 5 s
 			t.Errorf("closing with %d took %s", code, took)

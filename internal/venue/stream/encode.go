@@ -11,7 +11,7 @@ var verbs = [...]string{
 	verbSubscribe: "subscribe", verbUnsubscribe: "unsubscribe", verbResync: "resync", verbAuth: "auth", verbPing: "ping",
 }
 
-// encode writes a request with its members in the order of the contract.
+// encode returns the frame of a request, with the members in the contract's order.
 func encode(r *request) []byte {
 	b := make([]byte, 0, 96+idBytes(r.topics))
 	b = append(b, `{"type":"`...)
@@ -58,16 +58,16 @@ func appendIDs(b []byte, r *request) []byte {
 	return append(b, ']')
 }
 
-// appendText writes a JSON string.
+// appendText appends a JSON string.
 func appendText(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // a string always has a form
+	text, _ := json.Marshal(s) // cannot fail for a string
 	return append(b, text...)
 }
 
-// frameOverhead is more than what a subscription takes besides its ids.
+// frameOverhead is an upper bound of the size of a subscription without its ids.
 const frameOverhead = 128
 
-// idBytes is at most what the ids of topics take in a frame.
+// idBytes returns an upper bound of the size of the topics' ids in a frame.
 func idBytes(topics []market.Topic) int {
 	n := 0
 	for _, t := range topics {
@@ -76,7 +76,7 @@ func idBytes(topics []market.Topic) int {
 	return n
 }
 
-// idSize is what an id takes in a frame, with quotes and comma. Escaping takes up to six bytes for one.
+// idSize returns an upper bound of the size of an id with quotes and comma. An escaped byte takes up to six bytes.
 func idSize(t market.Topic) int {
 	n := len(t.ID) + 3
 	for i := range len(t.ID) {

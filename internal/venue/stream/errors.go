@@ -9,33 +9,33 @@ import (
 )
 
 var (
-	// ErrFull is returned by Watch when the pool, or the number of identities, is exhausted. It is a RATE_LIMITED error.
+	// ErrFull is returned by Watch if the pool or the number of identities is exhausted. Its code is RATE_LIMITED.
 	ErrFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
 	// ErrStopped is returned by Watch after Run has ended.
 	ErrStopped error = market.Errorf(market.CodeUpstreamUnavailable, "the stream is closed")
 )
 
-// CloseError tells that the venue closed a connection with a code. Dialers of other libraries return it from Read.
+// CloseError reports that the venue closed a connection with a code. Conn.Read returns it.
 type CloseError struct{ Code int }
 
-// Error names the code; the venue's text is left out, since it may quote what it was sent.
+// Error has the code without the venue's text, because the text may quote secrets that were sent.
 func (e *CloseError) Error() string {
 	return fmt.Sprintf("the venue closed the connection with code %d", e.Code)
 }
 
-// HandshakeError tells that the venue answered the opening of a connection with another status than 101.
+// HandshakeError reports that the venue answered the WebSocket handshake with a status other than 101.
 type HandshakeError struct {
 	Status int
-	// RetryAfter is what the venue asks to wait; 0 when it does not say.
+	// RetryAfter is the wait that the venue asks for; 0 if it sends none.
 	RetryAfter time.Duration
 }
 
-// Error names the status.
+// Error has the status.
 func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// The close codes that have rules of their own.
+// The close codes with a meaning of their own.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002
@@ -43,30 +43,30 @@ const (
 	closeLimited     = 4008
 )
 
-// lost is why a connection is over, with one of the reasons that Observer.Reconnect lists.
-type lost struct {
+// disconnectError is the cause of a lost connection, with a reason for Observer.Reconnect.
+type disconnectError struct {
 	reason string
 	err    error
 }
 
-func (e *lost) Error() string { return e.err.Error() }
-func (e *lost) Unwrap() error { return e.err }
+func (e *disconnectError) Error() string { return e.err.Error() }
+func (e *disconnectError) Unwrap() error { return e.err }
 
 var (
-	errSilence = &lost{"silence", errors.New("nothing was heard for 2.5 heartbeats")}
-	errPong    = &lost{"pong", errors.New("a ping was not answered")}
-	errWrite   = &lost{"write", errors.New("a frame could not be written in time")}
-	errGarbage = &lost{"garbage", errors.New("ten frames in a row were not JSON")}
-	errAsked   = &lost{"asked", errors.New("resyncs have failed")}
-	// errRetired ends a connection that nobody needs.
+	errSilence = &disconnectError{"silence", errors.New("nothing was heard for 2.5 heartbeats")}
+	errPong    = &disconnectError{"pong", errors.New("a ping was not answered")}
+	errWrite   = &disconnectError{"write", errors.New("a frame could not be written in time")}
+	errGarbage = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
+	errAsked   = &disconnectError{"asked", errors.New("resyncs have failed")}
+	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
-	// errLimited ends a connection whose authentication the venue puts off.
-	errLimited = &lost{"limited", errors.New("the venue put off the authentication")}
+	// errLimited ends a connection whose authentication the venue rejected for now.
+	errLimited = &disconnectError{"limited", errors.New("the venue put off the authentication")}
 )
 
 // reasonOf returns the reason for Observer.Reconnect.
 func reasonOf(err error) string {
-	var l *lost
+	var l *disconnectError
 	if errors.As(err, &l) {
 		return l.reason
 	}
@@ -83,7 +83,7 @@ func reasonOf(err error) string {
 	return "closed"
 }
 
-// codeOf returns the close code that the venue gave, or 0.
+// codeOf returns the venue's close code, or 0.
 func codeOf(err error) int {
 	var c *CloseError
 	if errors.As(err, &c) {
@@ -92,7 +92,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// The errors that are handed to Handler.Refused.
+// The errors for Handler.Refused.
 var (
 	errUnknownTopic    = market.Errorf(market.CodeNotFound, "the venue's stream does not know the topic")
 	errUnauthenticated = market.Errorf(market.CodeUnauthenticated, "the venue's stream refused the credentials")

@@ -144,7 +144,7 @@ func (c *fakeConn) Write(_ context.Context, raw []byte) error {
 	return nil
 }
 
-func (c *fakeConn) Close(code int, _ string) error {
+func (c *fakeConn) Close(code int) error {
 	c.v.mu.Lock()
 	if c.code < 0 {
 		c.code = code

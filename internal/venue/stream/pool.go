@@ -6,30 +6,30 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// pool is what is watched and the connections that carry it. Client.mu protects it.
+// pool has the watched topics and their connections. Client.mu protects it.
 type pool struct {
 	topics map[market.Topic]*entry
-	// public connections are in the order of their making, which is the order in which they are filled.
+	// public has the public connections, oldest first. They are filled in this order.
 	public []*connection
-	// users are the connections of user topics, one a topic.
+	// users has one connection for each user topic.
 	users map[market.Topic]*connection
-	// wanted counts the topics that are watched, identities the user topics among them.
+	// wanted is the number of watched topics, identities the number of user topics among them.
 	wanted, identities int
-	// perConnection is how many topics a public connection carries; the venue may make it less.
+	// perConnection is the greatest number of topics on a public connection. The venue may reduce it.
 	perConnection int
-	// numbers counts connections for the log, turns counts calls of Watch.
+	// numbers is the number of the last connection, for the log. turns is the number of calls of Watch.
 	numbers int
 	turns   uint64
 }
 
-// entry is a topic that is watched, or that was and that its connection has not let go of yet. It stays with its
-// connection, so that there is never a second goroutine that calls the Handler for it.
+// entry is a topic that is watched, or was watched and is not released by its connection yet. Until then the topic stays with
+// its connection, so that only one goroutine calls the Handler for it.
 type entry struct {
 	topic  market.Topic
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
-	// turn is the number of the last Watch, so that a topic that is watched anew is subscribed anew.
+	// turn is the number of the last Watch. A topic that is watched again has a new turn and is subscribed again.
 	turn uint64
 }
 
@@ -41,7 +41,7 @@ func newPool(perConnection int) pool {
 	}
 }
 
-// open counts the connections that are open.
+// open returns the number of open connections.
 func (p *pool) open() int {
 	n := 0
 	for _, k := range p.public {
@@ -57,10 +57,10 @@ func (p *pool) open() int {
 	return n
 }
 
-// Watch subscribes to a topic until Unwatch or Handler.Refused, whatever happens to connections. creds are for user
-// topics, whose ID is the address in lower case; nil there means that the venue asks for none. Up is called when a
-// connection carries the topic. To watch a watched topic again is to subscribe anew: Up is called again and a snapshot
-// follows. ErrFull means that there is no room. Watch never waits for the network.
+// Watch keeps a topic subscribed until Unwatch or Handler.Refused, over reconnects. creds are for user topics, whose ID is the
+// address in lower case; nil if the venue needs none. Handler.Up is called when the subscription was sent. Watch of a watched
+// topic subscribes it again: Up is called again and a snapshot follows. Watch fails with ErrFull if there is no room. It never
+// waits for the network.
 func (c *Client) Watch(t market.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -72,60 +72,59 @@ func (c *Client) Watch(t market.Topic, creds *market.Credentials) error {
 	}
 	e := c.pool.topics[t]
 	if e == nil {
-		k := c.place(t)
+		k := c.assign(t)
 		if k == nil {
 			return ErrFull
 		}
 		e = &entry{topic: t, conn: k}
 		c.pool.topics[t] = e
 		k.topics[t] = e
-	} else if !e.wanted && !c.room(e) {
+	} else if !e.wanted && !c.hasRoom(e) {
 		return ErrFull
 	}
 	if !e.wanted {
 		e.wanted = true
-		c.tally(e, 1)
+		c.addWatched(e, 1)
 	}
 	e.creds = creds
 	c.pool.turns++
 	e.turn = c.pool.turns
-	e.conn.touch(t)
+	e.conn.markDirty(t)
 	return nil
 }
 
-// Unwatch ends a topic. What was received before it may still reach the Handler for a moment afterwards.
+// Unwatch ends the subscription of a topic. Messages that were already received may still reach the Handler.
 func (c *Client) Unwatch(t market.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
-		c.unwant(e)
-		e.conn.touch(t)
+		c.unwatch(e)
+		e.conn.markDirty(t)
 	}
 }
 
-// Resync asks the venue for a snapshot of a topic, after a jitter of up to a quarter of a second and at most once a
-// second. It does nothing while a snapshot is due anyway: while the topic is not up, or while one was asked for within
-// the last second and a half and has not come.
+// Resync requests a snapshot of a topic, after a jitter of up to 250 ms and at most once a second. It does nothing if the topic
+// is not up, or if a snapshot was requested within the last 1.5 s and has not arrived.
 func (c *Client) Resync(t market.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
 		e.conn.resyncs = append(e.conn.resyncs, t)
-		e.conn.poke()
+		e.conn.signal()
 	}
 }
 
-// Reconnect drops the connection that carries a topic, with all topics on it, and opens another after the usual wait.
+// Reconnect closes the connection of a topic, with all its topics, and opens another one after the usual wait.
 func (c *Client) Reconnect(t market.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
 		e.conn.drop = true
-		e.conn.poke()
+		e.conn.signal()
 	}
 }
 
-// validTopic tells whether a topic can be asked for.
+// validTopic reports whether a topic can be subscribed.
 func validTopic(t market.Topic) bool {
 	switch t.Channel {
 	case market.ChannelPrices, market.ChannelOrderbook, market.ChannelTrades, market.ChannelMarket:
@@ -136,8 +135,9 @@ func validTopic(t market.Topic) bool {
 	return false
 }
 
-// place finds or makes the connection for a new topic; nil means that there is no room. The lock is held.
-func (c *Client) place(t market.Topic) *connection {
+// assign returns a connection with room for a new topic, or nil if the pool is full. It may add a connection. The caller holds
+// the lock.
+func (c *Client) assign(t market.Topic) *connection {
 	if t.Channel == market.ChannelUser {
 		if c.pool.identities >= c.cfg.Identities {
 			return nil
@@ -155,16 +155,16 @@ func (c *Client) place(t market.Topic) *connection {
 	return c.add(market.Topic{})
 }
 
-// room tells whether a topic that its connection has not let go of can be watched again. It goes back to that connection,
-// which may then carry more than its share for a while. The lock is held.
-func (c *Client) room(e *entry) bool {
+// hasRoom reports whether a topic that its connection has not released can be watched again. The topic stays with this
+// connection, which may exceed perConnection for a while. The caller holds the lock.
+func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities
 	}
 	return c.pool.wanted-c.pool.identities < c.pool.perConnection*c.cfg.Connections
 }
 
-// add makes a connection, for a user topic or, with the zero topic, for public ones. The lock is held.
+// add adds a connection for a user topic or, if identity is zero, for public topics. The caller holds the lock.
 func (c *Client) add(identity market.Topic) *connection {
 	c.pool.numbers++
 	k := newConnection(c, c.pool.numbers, identity)
@@ -172,14 +172,14 @@ func (c *Client) add(identity market.Topic) *connection {
 		c.pool.users[identity] = k
 	} else {
 		c.pool.public = append(c.pool.public, k)
-		c.judge()
+		c.updateState()
 	}
 	c.start(k)
 	return k
 }
 
-// tally counts a topic in or out. The lock is held.
-func (c *Client) tally(e *entry, by int) {
+// addWatched adds by to the counts of watched topics. The caller holds the lock.
+func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
 	e.conn.load += by
 	if e.conn.user() {
@@ -187,14 +187,14 @@ func (c *Client) tally(e *entry, by int) {
 	}
 }
 
-// unwant marks a topic as not watched; its connection lets go of it. The lock is held.
-func (c *Client) unwant(e *entry) {
+// unwatch marks a topic as no longer watched. Its connection will release it. The caller holds the lock.
+func (c *Client) unwatch(e *entry) {
 	e.wanted = false
 	e.creds = nil
-	c.tally(e, -1)
+	c.addWatched(e, -1)
 }
 
-// release forgets a topic that is not watched, on the goroutine of its connection. The lock is held.
+// release removes an unwatched topic. It runs on the connection's goroutine. The caller holds the lock.
 func (c *Client) release(e *entry) {
 	delete(e.conn.topics, e.topic)
 	if c.pool.topics[e.topic] == e {
@@ -202,8 +202,8 @@ func (c *Client) release(e *entry) {
 	}
 }
 
-// refuse ends a topic that the venue does not give, unless it was watched anew meanwhile. It is called on the goroutine
-// of the topic's connection.
+// refuse ends a topic that the venue rejected, unless it was watched again in the meantime. It runs on the connection's
+// goroutine.
 func (c *Client) refuse(k *connection, t market.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
@@ -211,22 +211,22 @@ func (c *Client) refuse(k *connection, t market.Topic, turn uint64, err *market.
 		c.mu.Unlock()
 		return
 	}
-	c.unwant(e)
+	c.unwatch(e)
 	c.release(e)
 	c.mu.Unlock()
 	c.count.refused.Add(1)
 	c.handler.Refused(t, err)
 }
 
-// refuseAll ends all topics of a connection.
+// refuseAll ends all watched topics of a connection.
 func (c *Client) refuseAll(k *connection, err *market.Error) {
-	for _, e := range k.assigned() {
+	for _, e := range k.watched() {
 		c.refuse(k, e.topic, e.turn, err)
 	}
 }
 
-// retire takes a connection without topics out of the pool and reports whether it did: one public connection stays, so
-// that the stream's state is known. It is called on the connection's goroutine, which ends then.
+// retire removes a connection from the pool if it has no topics, and reports whether it did. The last public connection stays,
+// because it shows the state of the stream. retire runs on the connection's goroutine, which must end afterwards.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,14 +243,14 @@ func (c *Client) retire(k *connection) bool {
 		return false
 	}
 	c.pool.public = slices.DeleteFunc(c.pool.public, func(other *connection) bool { return other == k })
-	c.judge()
+	c.updateState()
 	return true
 }
 
-// shrink takes over the venue's own limit of topics a connection, and moves what is too much for k elsewhere before it is
-// subscribed. What finds no place is refused. It is called on the goroutine of k.
+// shrink applies the venue's limit of topics on a connection. It moves excess topics of k to other connections before they are
+// subscribed, and refuses topics without room. It runs on k's goroutine.
 func (c *Client) shrink(k *connection, limit int) {
-	var homeless []*entry
+	var unplaced []*entry
 	c.mu.Lock()
 	c.pool.perConnection = min(c.pool.perConnection, limit)
 	excess := k.load - c.pool.perConnection
@@ -264,20 +264,20 @@ func (c *Client) shrink(k *connection, limit int) {
 		excess--
 		delete(k.topics, e.topic)
 		k.load--
-		other := c.place(e.topic)
+		other := c.assign(e.topic)
 		if other == nil {
 			k.load++
 			k.topics[e.topic] = e
-			homeless = append(homeless, &entry{topic: e.topic, turn: e.turn})
+			unplaced = append(unplaced, &entry{topic: e.topic, turn: e.turn})
 			continue
 		}
 		e.conn = other
 		other.topics[e.topic] = e
 		other.load++
-		other.touch(e.topic)
+		other.markDirty(e.topic)
 	}
 	c.mu.Unlock()
-	for _, e := range homeless {
+	for _, e := range unplaced {
 		c.refuse(k, e.topic, e.turn, errNoRoom)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// verb is what a request asks for.
+// verb is the type of a request.
 type verb uint8
 
 const (
@@ -17,42 +17,40 @@ const (
 	verbPing
 )
 
-// request is a frame to the venue. Its topics are of one channel; a resync and a user topic stand alone.
+// request is a frame to the venue. All its topics have the same channel. A resync or a user subscription has one topic.
 type request struct {
 	verb   verb
 	rid    string
 	topics []market.Topic
-	// depth goes with subscriptions to books.
+	// depth is set for subscriptions of books.
 	depth int
-	// creds go with auth.
+	// creds is set for auth.
 	creds *market.Credentials
 }
 
-// eventKind sorts what frames say.
+// eventKind is the kind of an event.
 type eventKind uint8
 
 const (
-	// eventLife says only that the venue lives.
+	// eventLife is for a frame that only shows that the venue is alive, such as a pong.
 	eventLife eventKind = iota
-	// eventGarbage is what is not JSON.
+	// eventGarbage is for a frame that is not JSON.
 	eventGarbage
-	// eventHello opens a connection: hello.
+	// eventHello is the first frame of a connection. It sets epoch and hello.
 	eventHello
-	// eventAck answers the request rid, and lists topics where the venue does.
+	// eventAck confirms the request rid. It sets topics if the venue lists them.
 	eventAck
-	// eventPong answers the ping rid.
-	eventPong
-	// eventError refuses the request rid, or says something in general: code, and ids where the venue names them.
+	// eventError rejects the request rid, or reports a general error. It sets code, and ids if the venue names them.
 	eventError
-	// eventHeartbeat has epoch and seqs.
+	// eventHeartbeat sets epoch and seqs.
 	eventHeartbeat
-	// eventMessage has message.
+	// eventMessage sets message.
 	eventMessage
-	// eventBad is a message of topic that cannot be used.
+	// eventBad is for an unusable message of topic.
 	eventBad
 )
 
-// event is one thing that a frame says.
+// event is a decoded frame, or an element of a frame that is a list.
 type event struct {
 	kind    eventKind
 	at      time.Time
@@ -69,7 +67,8 @@ type event struct {
 	retryAfter time.Duration
 }
 
-// hello is what the venue says of itself; 0 where it does not say.
+// hello has the venue's heartbeat interval and limits; 0 if unknown. depth is the greatest number of levels of a book, topics the
+// greatest number of topics on a connection.
 type hello struct {
 	heartbeat       time.Duration
 	topics, depth   int

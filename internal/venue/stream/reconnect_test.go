@@ -325,12 +325,12 @@ func TestIdle(t *testing.T) {
 		for _, topic := range all[2:] {
 			b.Unwatch(topic)
 		}
-		b.pass(DefaultIdleFor - 1)
+		b.pass(idleFor - 1)
 		b.watch(book("T9"))
 		b.pass(time.Minute)
 		b.equal("in use again", b.Stats().Connections, 2)
 		b.Unwatch(book("T9"))
-		b.pass(DefaultIdleFor)
+		b.pass(idleFor)
 		b.equal("surplus", b.Stats().Connections, 1)
 		b.equal("farewell", b.conn(1).code, closeNormal)
 		b.Unwatch(all[0])
@@ -546,7 +546,7 @@ func TestWorst(t *testing.T) {
 		for _, s := range test.states {
 			c.pool.public = append(c.pool.public, &connection{state: s})
 		}
-		c.judge()
+		c.updateState()
 		c.mu.Unlock()
 		if got := c.Stats().State; got != test.want {
 			t.Errorf("%v: %s, want %s", test.states, got, test.want)

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// garbageInRow is how many frames in a row that are not JSON end a socket.
-	garbageInRow = 10
-	// halfHeartbeats is how many halves of the venue's interval without a frame end a socket.
-	halfHeartbeats = 5
-	// authWithin is how long an answer to auth is waited for. A venue that takes its time gets the subscription behind it.
+	// maxGarbage is the number of frames in a row without JSON that ends a socket.
+	maxGarbage = 10
+	// silentHeartbeats is the number of heartbeat intervals without a frame that ends a socket.
+	silentHeartbeats = 2.5
+	// authWithin is the wait for the answer to auth. Without an answer, the topics are subscribed afterwards.
 	authWithin = 500 * time.Millisecond
-	// lastWords is how long after a failed write a close code of the venue is waited for.
-	lastWords = time.Second
-	// inbox is how many frames may wait for the handler.
-	inbox = 16
+	// closeCodeWithin is the wait for the venue's close code after a failed write.
+	closeCodeWithin = time.Second
+	// maxEvents bounds the decoded frames that wait for the handler.
+	maxEvents = 16
 )
 
-// phase is how far the opening of a socket has come.
+// phase is the state of a socket's opening.
 type phase uint8
 
 const (
@@ -31,12 +31,12 @@ const (
 	phaseHello phase = iota
 	// phaseAuth waits for the answer to auth.
 	phaseAuth
-	// phaseOpen is when topics are subscribed.
+	// phaseOpen subscribes topics.
 	phaseOpen
 )
 
-// session is the life of one socket. Its loop runs on the connection's goroutine and owns everything but the channels;
-// a second goroutine reads, a third writes.
+// session serves one socket. Its loop runs on the connection's goroutine and owns all fields except the channels. A second
+// goroutine reads and a third one writes.
 type session struct {
 	client *Client
 	k      *connection
@@ -51,28 +51,28 @@ type session struct {
 	liveAt time.Time
 	epoch  string
 	limits hello
-	outbox outbox
+	queue  sendQueue
 
+	// timer fires at the time armed.
 	timer *time.Timer
 	armed time.Time
 
-	// heard is when the last frame came, silentAt when to look whether another has, and silence how long may pass.
-	heard, silentAt time.Time
-	silence         time.Duration
+	// lastFrame is the time of the last frame. silence is the greatest time without a frame, and is checked at silentAt.
+	lastFrame, silentAt time.Time
+	silence             time.Duration
 	// phaseBy ends phaseHello and phaseAuth.
 	phaseBy time.Time
-	// pingAt is when to ping next; pongBy is zero while no ping is unanswered.
+	// pingAt is the time of the next ping. pongBy is the deadline of the answer, or zero.
 	pingAt, pongBy time.Time
-	pingRid        string
 	authRid        string
-	// writeBy is zero while nothing is being written.
+	// writeBy is the deadline of the pending write, or zero.
 	writeBy time.Time
 	// failure ends the session at failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is when to give up a connection without topics; zero with some.
-	idleBy  time.Time
-	garbage int
+	// idleBy is when a connection without topics ends; zero while it has topics.
+	idleBy        time.Time
+	garbageFrames int
 }
 
 func newSession(k *connection, socket Conn) *session {
@@ -80,15 +80,15 @@ func newSession(k *connection, socket Conn) *session {
 		client:  k.client,
 		k:       k,
 		socket:  socket,
-		events:  make(chan []event, inbox),
+		events:  make(chan []event, maxEvents),
 		out:     make(chan []byte, 1),
 		written: make(chan error, 1),
 	}
-	s.outbox.init(k)
+	s.queue.init(k)
 	return s
 }
 
-// run serves the socket until it is lost, not needed or ctx ends, and closes it.
+// run serves the socket until it fails, the connection is retired or ctx ends. Then it closes the socket.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var pumps sync.WaitGroup
@@ -96,18 +96,18 @@ func (s *session) run(ctx context.Context) error {
 	pumps.Go(func() { s.write(ctx) })
 
 	err := s.loop(ctx)
-	s.down(err)
+	s.reportDown(err)
 	code := 0
 	if ctx.Err() != nil || errors.Is(err, errRetired) {
 		code = closeNormal
 	}
 	cancel()
-	_ = s.socket.Close(code, "")
+	_ = s.socket.Close(code)
 	pumps.Wait()
 	return err
 }
 
-// read hands on what the frames say until the socket is closed.
+// read decodes frames until the socket is closed.
 func (s *session) read(ctx context.Context) {
 	defer close(s.events)
 	in := newDecoder(s.client, s.k.identity)
@@ -125,7 +125,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// write sends what it is given, one frame at a time, and reports each.
+// write writes frames from s.out and reports each result.
 func (s *session) write(ctx context.Context) {
 	for {
 		select {
@@ -141,11 +141,11 @@ func (s *session) loop(ctx context.Context) error {
 	now := time.Now()
 	s.timer = time.NewTimer(time.Hour)
 	defer s.timer.Stop()
-	s.heard, s.pingAt, s.phaseBy = now, now.Add(s.client.cfg.PingEvery), now.Add(s.client.cfg.HelloWithin)
-	s.listen(0)
+	s.lastFrame, s.pingAt, s.phaseBy = now, now.Add(pingEvery), now.Add(helloWithin)
+	s.setSilence(0)
 	for {
 		now = time.Now()
-		// What waits to be read may be what a deadline is for.
+		// A waiting event may be the one that a deadline is for, so events go first.
 		if len(s.events) == 0 {
 			if err := s.expire(now); err != nil {
 				return err
@@ -156,7 +156,7 @@ func (s *session) loop(ctx context.Context) error {
 		select {
 		case events, ok := <-s.events:
 			if !ok {
-				return s.ended(ctx)
+				return s.readFailure(ctx)
 			}
 			if err := s.handle(events); err != nil {
 				return err
@@ -164,7 +164,7 @@ func (s *session) loop(ctx context.Context) error {
 		case err := <-s.written:
 			s.writeBy = time.Time{}
 			if err != nil && s.failure == nil {
-				s.failure, s.failBy = &lost{"write", err}, now.Add(lastWords)
+				s.failure, s.failBy = &disconnectError{"write", err}, now.Add(closeCodeWithin)
 			}
 		case <-s.k.wake:
 			if err := s.sync(time.Now()); err != nil {
@@ -178,8 +178,8 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// ended returns why the socket cannot be read any more.
-func (s *session) ended(ctx context.Context) error {
+// readFailure returns the cause after the reader has stopped.
+func (s *session) readFailure(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -189,13 +189,13 @@ func (s *session) ended(ctx context.Context) error {
 	return s.readErr
 }
 
-// listen sets how long the venue may be silent.
-func (s *session) listen(heartbeat time.Duration) {
-	s.silence = cmp.Or(heartbeat, s.client.cfg.Heartbeat) * halfHeartbeats / 2
-	s.silentAt = s.heard.Add(s.silence)
+// setSilence sets the greatest time without a frame.
+func (s *session) setSilence(heartbeat time.Duration) {
+	s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
+	s.silentAt = s.lastFrame.Add(s.silence)
 }
 
-// expire does what the time has come for.
+// expire handles the deadlines that have passed.
 func (s *session) expire(now time.Time) error {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {
@@ -206,7 +206,7 @@ func (s *session) expire(now time.Time) error {
 	case due(s.pongBy):
 		return errPong
 	case due(s.silentAt):
-		if s.silentAt = s.heard.Add(s.silence); due(s.silentAt) {
+		if s.silentAt = s.lastFrame.Add(s.silence); due(s.silentAt) {
 			return errSilence
 		}
 	}
@@ -214,11 +214,11 @@ func (s *session) expire(now time.Time) error {
 		switch s.phase {
 		case phaseHello:
 			s.client.cfg.Observer.Drift("no hello")
-			if err := s.begin(now); err != nil {
+			if err := s.afterHello(now); err != nil {
 				return err
 			}
 		case phaseAuth:
-			if err := s.open(now); err != nil {
+			if err := s.afterAuth(now); err != nil {
 				return err
 			}
 		}
@@ -227,7 +227,7 @@ func (s *session) expire(now time.Time) error {
 		if s.client.retire(s.k) {
 			return errRetired
 		}
-		s.idleBy = now.Add(s.client.cfg.IdleFor)
+		s.idleBy = now.Add(idleFor)
 	}
 	return nil
 }
@@ -245,10 +245,10 @@ func (s *session) arm(now time.Time) {
 	}
 	if s.writeBy.IsZero() && s.failure == nil {
 		if s.phase != phaseHello && s.pongBy.IsZero() {
-			sooner(later(s.pingAt, s.outbox.window.opens()))
+			sooner(later(s.pingAt, s.queue.window.opens()))
 		}
 		if s.phase != phaseHello {
-			sooner(s.outbox.workAt(s.phase == phaseOpen))
+			sooner(s.queue.workAt(s.phase == phaseOpen))
 		}
 	}
 	if !next.Equal(s.armed) {
@@ -257,43 +257,42 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// begin follows the hello, or its absence.
-func (s *session) begin(now time.Time) error {
-	s.outbox.limit(s.limits)
+// afterHello authenticates or subscribes, after the hello or the wait for it.
+func (s *session) afterHello(now time.Time) error {
+	s.queue.limit(s.limits)
 	s.liveAt = now
 	if e, ok := s.k.login(); ok {
 		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
-		s.outbox.auth = &request{verb: verbAuth, topics: []market.Topic{e.topic}, creds: e.creds}
+		s.queue.auth = &request{verb: verbAuth, topics: []market.Topic{e.topic}, creds: e.creds}
 		return nil
 	}
-	return s.open(now)
+	return s.afterAuth(now)
 }
 
-// open follows the authentication: the topics are subscribed.
-func (s *session) open(now time.Time) error {
+// afterAuth subscribes the topics.
+func (s *session) afterAuth(now time.Time) error {
 	s.phase, s.phaseBy = phaseOpen, time.Time{}
 	if s.limits.topics > 0 {
 		s.client.shrink(s.k, s.limits.topics)
 	}
-	s.k.up()
-	s.k.renew()
+	s.k.reportOpen()
+	s.k.resubscribeAll()
 	return s.sync(now)
 }
 
-// sync takes over what is watched and what was asked for.
+// sync applies the calls of Watch, Unwatch, Resync and Reconnect since the last sync.
 func (s *session) sync(now time.Time) error {
 	if s.phase != phaseOpen {
-		return s.retired(now)
+		return s.checkIdle(now)
 	}
-	if s.outbox.sync(now) {
+	if s.queue.sync(now) {
 		return errAsked
 	}
-	return s.retired(now)
+	return s.checkIdle(now)
 }
 
-// retired ends the session of a user topic that is not watched any more at once, and that of a public connection without
-// topics after a while.
-func (s *session) retired(now time.Time) error {
+// checkIdle ends a user connection without a topic at once, and a public connection without topics after idleFor.
+func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
 	if s.phase != phaseOpen && s.k.user() {
 		for _, e := range s.k.topics {
@@ -312,137 +311,39 @@ func (s *session) retired(now time.Time) error {
 			return errRetired
 		}
 	case s.idleBy.IsZero():
-		s.idleBy = now.Add(s.client.cfg.IdleFor)
+		s.idleBy = now.Add(idleFor)
 	}
 	return nil
 }
 
-// send hands frames to the writer as far as the venue's limits allow.
+// send gives one frame to the writer if no write is pending and the venue's limits allow it.
 func (s *session) send(now time.Time) {
-	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.outbox.window.open(now) {
+	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return
 	}
 	var r *request
 	if s.pongBy.IsZero() && !now.Before(s.pingAt) {
 		r = &request{verb: verbPing}
 	} else {
-		r = s.outbox.next(now, s.phase == phaseOpen)
+		r = s.queue.next(now, s.phase == phaseOpen)
 	}
 	if r == nil {
 		return
 	}
-	r.rid = s.outbox.number()
+	r.rid = s.queue.nextRid()
 	s.out <- encode(r)
-	s.writeBy = now.Add(s.client.cfg.WriteWithin)
-	s.outbox.window.take(now)
+	s.writeBy = now.Add(writeWithin)
+	s.queue.window.take(now)
 	switch r.verb {
 	case verbPing:
-		s.pingRid, s.pingAt, s.pongBy = r.rid, now.Add(s.client.cfg.PingEvery), now.Add(s.client.cfg.PongWithin)
+		s.pingAt, s.pongBy = now.Add(pingEvery), now.Add(pongWithin)
 	case verbAuth:
 		s.authRid = r.rid
 	case verbSubscribe:
-		s.outbox.sent(r, now)
+		s.queue.markSent(r, now)
 		s.client.handler.Up(s.epoch, r.topics)
 	case verbResync:
 		s.client.count.resyncs.Add(1)
-		s.outbox.sent(r, now)
-	}
-}
-
-// handle takes what a frame says. No deadline is looked at meanwhile.
-func (s *session) handle(events []event) error {
-	for i := range events {
-		e := &events[i]
-		s.heard = e.at
-		if e.kind == eventGarbage {
-			if s.garbage++; s.garbage >= garbageInRow {
-				return errGarbage
-			}
-			continue
-		}
-		s.garbage = 0
-		s.client.count.last.Store(e.at.UnixNano())
-		s.pongBy = time.Time{} // any frame shows that the venue is there, so one that never answers pings is not dropped
-		var err error
-		switch e.kind {
-		case eventHello:
-			err = s.greet(e)
-		case eventAck:
-			if topics := s.outbox.acknowledge(e); len(topics) > 0 {
-				s.client.handler.Acknowledged(topics)
-			}
-			if s.phase == phaseAuth && e.rid != "" && e.rid == s.authRid {
-				err = s.open(e.at)
-			}
-		case eventError:
-			err = s.refused(e)
-		case eventHeartbeat:
-			s.beat(e)
-		case eventMessage:
-			if s.outbox.hear(e.message) {
-				s.client.handler.Message(e.message)
-			}
-		case eventBad:
-			s.outbox.spoilt(e.topic, e.at)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// greet takes the venue's hello. One that comes after the wait for it changes what it can.
-func (s *session) greet(e *event) error {
-	s.epoch, s.limits = e.epoch, e.hello
-	s.listen(e.hello.heartbeat)
-	if s.phase == phaseHello {
-		return s.begin(e.at)
-	}
-	s.outbox.limit(s.limits)
-	return nil
-}
-
-// beat hands on the numbers of those topics that are carried here.
-func (s *session) beat(e *event) {
-	for t := range e.seqs {
-		if !s.outbox.carries(t) {
-			delete(e.seqs, t)
-		}
-	}
-	if len(e.seqs) > 0 {
-		s.client.handler.Heartbeat(e.epoch, e.seqs)
-	}
-}
-
-// refused takes an error frame. Only those about the whole connection end it.
-func (s *session) refused(e *event) error {
-	class := classify(e.code)
-	if e.rid != "" && e.rid == s.authRid || e.rid == "" && s.k.user() && class == classUnauthenticated {
-		if class == classLater {
-			return errLimited
-		}
-		err := errUnauthenticated
-		if class == classForbidden {
-			err = errForbidden
-		}
-		s.client.refuseAll(s.k, err)
-		s.outbox.drop()
-		return s.retired(e.at)
-	}
-	down, refused := s.outbox.refused(e, class)
-	if len(down) > 0 {
-		s.client.handler.Down(down, errors.New("the venue put the subscription off"))
-	}
-	for _, r := range refused {
-		s.client.refuse(s.k, r.topic, r.turn, r.err)
-	}
-	return s.retired(e.at)
-}
-
-// down tells that the topics which were up no longer are.
-func (s *session) down(err error) {
-	if topics := s.outbox.up(); len(topics) > 0 {
-		s.client.handler.Down(topics, err)
+		s.queue.markSent(r, now)
 	}
 }

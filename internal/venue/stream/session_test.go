@@ -101,15 +101,13 @@ func (d *depths) Message(m *market.Message) {
 	}
 }
 
-// TestDepth: the least of ours and the venue's greatest depth is asked for, and books and their changes reach as far.
+// TestDepth expects subscriptions with the depth of the venue's hello, and books and changes with the same depth.
 func TestDepth(t *testing.T) {
-	for _, test := range []struct {
-		ours, venues, want int
-	}{{0, 150, 150}, {50, 150, 50}, {300, 150, 150}, {0, 0, DefaultDepth}, {30, 0, 30}} {
+	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
 		heard := &depths{record: &record{}}
-		inBubble(t, func(c *Config, v *venue) {
-			c.Depth, v.handler = test.ours, heard
-			v.hello = fmt.Sprintf(`{"type":"hello","limits":{"depth":%d}}`, test.venues)
+		inBubble(t, func(_ *Config, v *venue) {
+			v.handler = heard
+			v.hello = fmt.Sprintf(`{"type":"hello","limits":{"depth":%d}}`, test.venue)
 		}, func(b *bench) {
 			b.watch(book("T1"))
 			b.settle()
@@ -179,12 +177,12 @@ func TestBatches(t *testing.T) {
 func TestNoHello(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(DefaultHelloWithin - time.Millisecond)
+		b.pass(helloWithin - time.Millisecond)
 		b.calls.expect(t)
 		b.equal("state", b.Stats().State, StateConnecting)
 		b.pass(time.Millisecond)
 		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
-		b.equal("depth", b.venue.sent("subscribe")[0].Depth, DefaultDepth)
+		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
 		// A hello that comes late is believed all the same.
 		b.conn(0).send(helloFrame)
 		b.conn(0).snapshot("orderbook", "T1", 7)
@@ -323,7 +321,7 @@ func TestWriteBlocked(t *testing.T) {
 		b.settle()
 		b.venue.set(func() { b.venue.stalled = true })
 		b.watch(book("T2"))
-		b.pass(DefaultWriteWithin - time.Millisecond)
+		b.pass(writeWithin - time.Millisecond)
 		b.equal("reasons", b.reasons(), []string(nil))
 		b.pass(time.Millisecond)
 		b.equal("reasons", b.reasons(), []string{"write"})
@@ -372,13 +370,13 @@ func TestWriteFails(t *testing.T) {
 			b.settle()
 			b.venue.set(func() { b.venue.broken = true })
 			b.watch(book("T1"))
-			b.pass(lastWords / 2)
+			b.pass(closeCodeWithin / 2)
 			if code != 0 {
 				b.conn(0).drop(code)
 			}
 			b.settle()
 			b.venue.set(func() { b.venue.broken = false })
-			b.pass(lastWords / 2)
+			b.pass(closeCodeWithin / 2)
 			b.equal("reasons", b.reasons(), []string{want})
 		})
 	}
@@ -387,7 +385,7 @@ func TestWriteFails(t *testing.T) {
 // TestDialTimeout: a connection that does not open is given up.
 func TestDialTimeout(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.slow = true }, func(b *bench) {
-		b.pass(DefaultDialWithin - 1)
+		b.pass(defaultDialWithin - 1)
 		b.equal("reasons", b.reasons(), []string(nil))
 		b.pass(1)
 		b.equal("reasons", b.reasons(), []string{"dial"})
@@ -399,10 +397,10 @@ func TestPingWaits(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","limits":{"framesPerSecond":1}}`
 	}, func(b *bench) {
-		b.pass(DefaultPingEvery - time.Second/2)
+		b.pass(pingEvery - time.Second/2)
 		b.watch(book("T1"))
 		b.pass(time.Minute)
-		b.equal("ping", b.venue.sent("ping")[0].at, DefaultPingEvery-time.Second/2+frameSpan)
+		b.equal("ping", b.venue.sent("ping")[0].at, pingEvery-time.Second/2+frameSpan)
 	})
 }
 

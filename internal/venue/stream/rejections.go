@@ -1,0 +1,177 @@
+package stream
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// class classifies the codes of error frames.
+type class uint8
+
+const (
+	// classRefused is for unknown codes.
+	classRefused class = iota
+	classUnknown
+	classUnauthenticated
+	classForbidden
+	// classLater is for errors that a later request may avoid.
+	classLater
+)
+
+var classes = map[string]class{
+	"NOT_FOUND": classUnknown, "404": classUnknown,
+
+	"UNAUTHENTICATED": classUnauthenticated, "UNAUTHORIZED": classUnauthenticated, "AUTH_FAILED": classUnauthenticated,
+	"AUTH_REQUIRED": classUnauthenticated, "INVALID_CREDENTIALS": classUnauthenticated, "401": classUnauthenticated,
+	"FORBIDDEN": classForbidden, "403": classForbidden,
+
+	"RATE_LIMITED": classLater, "RATE_LIMIT": classLater, "TOO_MANY_REQUESTS": classLater, "429": classLater,
+	"UNAVAILABLE": classLater, "SERVICE_UNAVAILABLE": classLater, "503": classLater, "TIMEOUT": classLater,
+	"INTERNAL": classLater, "INTERNAL_ERROR": classLater, "INTERNAL_SERVER_ERROR": classLater, "500": classLater,
+}
+
+func classify(code string) class {
+	if strings.HasPrefix(code, "UNKNOWN_") {
+		return classUnknown // UNKNOWN_TOKEN, UNKNOWN_MARKET
+	}
+	return classes[code]
+}
+
+// rejection is a topic that the venue rejected.
+type rejection struct {
+	topic market.Topic
+	turn  uint64
+	err   *market.Error
+}
+
+// rejected handles an error frame about a request. down are topics that will be subscribed again later.
+func (q *sendQueue) rejected(e *event, class class) (down []market.Topic, rejected []rejection) {
+	r := q.awaited[e.rid]
+	if r == nil && e.rid == "" && class != classLater {
+		r = q.unanswered(e.ids)
+	}
+	if r == nil {
+		q.k.client.cfg.Observer.Drift("error about nothing")
+		if class == classLater {
+			q.pauseFor(e.at, e.retryAfter)
+		}
+		return nil, nil
+	}
+	delete(q.awaited, r.rid)
+	var subs []*sub
+	for _, t := range r.topics {
+		if s := q.subs[t]; s != nil && s.subscribed {
+			subs = append(subs, s)
+		}
+	}
+	switch {
+	case len(subs) == 0:
+	case class == classLater && r.verb == verbResync:
+		subs[0].resyncSent = time.Time{}
+		q.resync(subs[0], e.at.Add(q.retryDelay(subs[0], e.retryAfter)))
+	case class == classRefused && r.verb == verbResync:
+		q.resubscribe(subs[0], subs[0].turn) // a venue without resyncs sends a snapshot after a subscription
+	case class == classLater:
+		at := e.at.Add(q.retryDelay(subs[0], e.retryAfter))
+		for _, s := range subs {
+			down = append(down, q.requeue(s, at))
+			s.attempts = subs[0].attempts
+		}
+	default:
+		return q.exclude(subs, e, class)
+	}
+	return down, nil
+}
+
+// unanswered returns an unanswered subscription of one of the ids, or nil. It is for errors without a rid.
+func (q *sendQueue) unanswered(ids []string) *request {
+	for _, r := range q.awaited {
+		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t market.Topic) bool {
+			s := q.subs[t]
+			return slices.Contains(ids, t.ID) && s != nil && s.subscribed && !s.answered
+		}) {
+			return r
+		}
+	}
+	return nil
+}
+
+// exclude rejects the topics that the venue names. If it names none, exclude queues both halves of the request separately, until
+// the rejected topic is alone.
+func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []market.Topic, rejected []rejection) {
+	named := make(map[string]bool, len(e.ids))
+	for _, id := range e.ids {
+		named[id] = true
+	}
+	var rest []*sub
+	for _, s := range subs {
+		if named[s.topic.ID] || len(subs) == 1 {
+			rejected = append(rejected, rejection{s.topic, s.turn, rejectionError(class)})
+			s.subscribed = false // remove must not unsubscribe it
+			q.remove(s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	if len(rejected) > 0 {
+		// The venue may have accepted the other topics. They are subscribed again if it does not confirm them.
+		q.groups++
+		for _, s := range rest {
+			if !s.answered {
+				s.group, s.notBefore = q.groups, e.at.Add(ackWithin)
+				q.pending = append(q.pending, s)
+			}
+		}
+		return nil, rejected
+	}
+	half := (len(rest) + 1) / 2
+	for i, s := range rest {
+		if i == 0 || i == half {
+			q.groups++
+		}
+		s.group = q.groups
+		down = append(down, q.requeue(s, e.at))
+	}
+	return down, nil
+}
+
+// requeue queues the subscription of a topic for a later time. Until then the topic is not up.
+func (q *sendQueue) requeue(s *sub, at time.Time) market.Topic {
+	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
+	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
+	q.pending = append(q.pending, s)
+	return s.topic
+}
+
+// retryDelay returns the wait before a postponed subscription: a random backoff, but at least the wait that the venue asked for.
+func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
+	c := &q.k.client.cfg
+	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
+	s.attempts++
+	return max(asked, bound/2+time.Duration(c.Rand()*float64(bound/2)))
+}
+
+// pauseFor sends nothing for the given time, but at least a second.
+func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
+	until := now.Add(max(asked, time.Second))
+	for i := range q.window.times {
+		q.window.times[i] = later(q.window.times[i], until.Add(-frameSpan))
+	}
+}
+
+func rejectionError(c class) *market.Error {
+	switch c {
+	case classUnknown:
+		return errUnknownTopic
+	case classUnauthenticated:
+		return errUnauthenticated
+	case classForbidden:
+		return errForbidden
+	default:
+		return errUnsupported
+	}
+}

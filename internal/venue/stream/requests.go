@@ -1,0 +1,71 @@
+package stream
+
+import (
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// unsubscription removes topics of one channel from unsubscribes.
+func (q *sendQueue) unsubscription() *request {
+	b := q.batch(q.unsubscribes[0])
+	rest := q.unsubscribes[:0]
+	for _, t := range q.unsubscribes {
+		if !b.add(t) {
+			rest = append(rest, t)
+		}
+	}
+	q.unsubscribes = rest
+	return &request{verb: verbUnsubscribe, topics: b.topics}
+}
+
+// subscription removes topics of one channel and one group from pending, in the order in which they were watched. It returns nil
+// if no topic is due.
+func (q *sendQueue) subscription(now time.Time) *request {
+	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
+	if first < 0 {
+		return nil
+	}
+	group := q.pending[first].group
+	b := q.batch(q.pending[first].topic)
+	rest := q.pending[:0]
+	for _, s := range q.pending {
+		if s.group != group || now.Before(s.notBefore) || !b.add(s.topic) {
+			rest = append(rest, s)
+		}
+	}
+	q.pending = rest
+	r := &request{verb: verbSubscribe, topics: b.topics}
+	if r.topics[0].Channel == market.ChannelOrderbook {
+		r.depth = q.limits.depth
+	}
+	return r
+}
+
+// batch collects topics for one request.
+type batch struct {
+	channel market.Channel
+	topics  []market.Topic
+	room    int
+	most    int
+}
+
+func (q *sendQueue) batch(first market.Topic) batch {
+	b := batch{channel: first.Channel, room: q.limits.frameBytes - frameOverhead, most: batchIDs}
+	if first.Channel == market.ChannelUser {
+		b.most = 1
+	}
+	return b
+}
+
+// add adds a topic and reports whether it fits. The first topic of the channel always fits.
+func (b *batch) add(t market.Topic) bool {
+	size := idSize(t)
+	if t.Channel != b.channel || len(b.topics) == b.most || len(b.topics) > 0 && size > b.room {
+		return false
+	}
+	b.topics = append(b.topics, t)
+	b.room -= size
+	return true
+}

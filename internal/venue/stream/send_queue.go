@@ -1,0 +1,319 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// batchIDs is the greatest number of ids in one request.
+	batchIDs = 100
+	// assumedFrames and assumedBytes are the limits of a venue that states none.
+	assumedFrames = 20
+	assumedBytes  = 64 << 10
+	// frameSpan is the time in which the client sends the venue's frames per second. It is longer than a second, because frames
+	// may arrive closer together than they were sent.
+	frameSpan = 1100 * time.Millisecond
+	// resyncJitter bounds the random wait before a resync. resyncEvery is the least time between two resyncs of a topic.
+	// resyncWithin is the wait for a snapshot before it can be requested again.
+	resyncJitter = 250 * time.Millisecond
+	resyncEvery  = time.Second
+	resyncWithin = 1500 * time.Millisecond
+	// maxResyncEvery bounds the time between resyncs of a topic with bad frames.
+	maxResyncEvery = 30 * time.Second
+	// ackWithin is the wait for the venue's confirmation of the other topics, after it rejected some topics of a request.
+	ackWithin = 300 * time.Millisecond
+	// maxAwaited bounds the unanswered requests that are kept.
+	maxAwaited = 1024
+)
+
+// sub is a topic on one socket.
+type sub struct {
+	topic market.Topic
+	turn  uint64
+	// subscribed: a subscription was sent and not ended. answered: the venue has answered it. up: the Handler was told that the
+	// topic is up.
+	subscribed, answered, up bool
+	// removed: the topic has left the queue, but pending or resyncs may still contain it.
+	removed bool
+	// rid is the id of the topic's last subscription request.
+	rid string
+	// group separates topics into different requests, to find the topic that the venue rejects. 0 is the common group.
+	group uint64
+	// notBefore is the earliest time of the subscription. attempts counts the postponements.
+	notBefore time.Time
+	attempts  int
+
+	// resyncAt is when to request a snapshot, or zero. resyncSent is the time of the unanswered request, or zero. resyncLast is the
+	// time of the last request. badFrames counts bad frames since the last good snapshot.
+	resyncAt, resyncSent, resyncLast time.Time
+	badFrames                        int
+}
+
+// sendQueue has the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses it.
+type sendQueue struct {
+	k    *connection
+	subs map[market.Topic]*sub
+	// unsubscribes and pending are the topics to unsubscribe and to subscribe. resyncs are the topics that need a snapshot.
+	unsubscribes []market.Topic
+	pending      []*sub
+	resyncs      []*sub
+	auth         *request
+	// awaited has the requests that the venue may still reject, by rid.
+	awaited map[string]*request
+	rid     uint64
+	groups  uint64
+
+	window, resyncWindow window
+	limits               hello
+}
+
+func (q *sendQueue) init(k *connection) {
+	q.k = k
+	q.subs = make(map[market.Topic]*sub)
+	q.awaited = make(map[string]*request)
+	q.limit(hello{})
+}
+
+// limit applies the venue's limits.
+func (q *sendQueue) limit(h hello) {
+	h.framesPerSecond = min(cmp.Or(h.framesPerSecond, assumedFrames), 1000)
+	h.frameBytes = max(cmp.Or(h.frameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
+	h.depth = cmp.Or(h.depth, assumedDepth)
+	if h.framesPerSecond != q.limits.framesPerSecond {
+		q.window, q.resyncWindow = newWindow(h.framesPerSecond), newWindow(h.framesPerSecond/2)
+	}
+	q.limits = h
+}
+
+// nextRid returns the id of the next request, and forgets the oldest request.
+func (q *sendQueue) nextRid() string {
+	q.rid++
+	if q.rid > maxAwaited {
+		delete(q.awaited, strconv.FormatUint(q.rid-maxAwaited, 10))
+	}
+	return strconv.FormatUint(q.rid, 10)
+}
+
+// carries reports whether messages of a topic are for the Handler.
+func (q *sendQueue) carries(t market.Topic) bool {
+	s := q.subs[t]
+	return s != nil && s.subscribed
+}
+
+// upTopics returns the watched topics that the Handler believes to be up.
+func (q *sendQueue) upTopics() []market.Topic {
+	c := q.k.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var topics []market.Topic
+	for t, s := range q.subs {
+		if e := q.k.topics[t]; s.up && e != nil && e.wanted {
+			topics = append(topics, t)
+		}
+	}
+	return topics
+}
+
+// clear removes all topics without unsubscribing them.
+func (q *sendQueue) clear() {
+	for _, s := range q.subs {
+		q.remove(s)
+	}
+	q.unsubscribes = nil
+}
+
+// remove removes a topic and queues its unsubscription.
+func (q *sendQueue) remove(s *sub) {
+	if s.subscribed {
+		q.unsubscribes = append(q.unsubscribes, s.topic)
+	}
+	s.removed, s.subscribed = true, false
+	delete(q.subs, s.topic)
+}
+
+// add queues the subscription of a topic.
+func (q *sendQueue) add(s *sub) {
+	q.subs[s.topic] = s
+	q.pending = append(q.pending, s)
+}
+
+// resubscribe queues the unsubscription of a topic and a new subscription.
+func (q *sendQueue) resubscribe(s *sub, turn uint64) {
+	q.remove(s)
+	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames})
+}
+
+// sync applies the calls of Watch, Unwatch and Resync since the last sync. It reports whether Reconnect was called.
+func (q *sendQueue) sync(now time.Time) (drop bool) {
+	c := q.k.client
+	c.mu.Lock()
+	dirty, resyncs, drop := q.k.dirty, q.k.resyncs, q.k.drop
+	q.k.dirty, q.k.resyncs, q.k.drop = nil, nil, false
+	for _, t := range dirty {
+		e, s := q.k.topics[t], q.subs[t]
+		if e != nil && !e.wanted {
+			c.release(e)
+			e = nil
+		}
+		switch {
+		case s == nil && e != nil:
+			q.add(&sub{topic: t, turn: e.turn})
+		case s != nil && e == nil:
+			q.remove(s)
+		case s != nil && e.turn != s.turn:
+			q.resubscribe(s, e.turn)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range resyncs {
+		if s := q.subs[t]; s != nil {
+			q.resync(s, now)
+		}
+	}
+	return drop
+}
+
+// resync queues the request of a snapshot, unless one is queued or on its way.
+func (q *sendQueue) resync(s *sub, now time.Time) {
+	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
+		return
+	}
+	at := now
+	if !s.resyncLast.IsZero() {
+		every := min(resyncEvery<<min(s.badFrames, 10), maxResyncEvery)
+		if next := s.resyncLast.Add(every); next.After(at) {
+			at = next
+		}
+	}
+	s.resyncAt = at.Add(time.Duration(q.k.client.cfg.Rand() * float64(resyncJitter)))
+	q.resyncs = append(q.resyncs, s)
+}
+
+// badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so no snapshot is on its way
+// any more.
+func (q *sendQueue) badFrame(t market.Topic, now time.Time) {
+	if s := q.subs[t]; s != nil && s.subscribed {
+		s.answered, s.resyncSent = true, time.Time{}
+		q.resync(s, now)
+		s.badFrames++
+	}
+}
+
+// accept notes a message and reports whether it is for the Handler.
+func (q *sendQueue) accept(m *market.Message) bool {
+	s := q.subs[m.Topic]
+	if s == nil || !s.subscribed {
+		return false
+	}
+	s.answered, s.attempts = true, 0
+	switch m.Kind {
+	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot, market.MessagePrice, market.MessageMarket:
+		s.resyncAt, s.resyncSent, s.badFrames = time.Time{}, time.Time{}, 0
+	}
+	return true
+}
+
+// workAt returns when the next request can be sent, or zero if there is none. open reports whether topics may be subscribed.
+func (q *sendQueue) workAt(open bool) time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	// past is a time long ago that is not zero.
+	const past = 1
+	if q.auth != nil || open && len(q.unsubscribes) > 0 {
+		sooner(time.Unix(past, 0))
+	}
+	if open {
+		q.compact()
+		for _, s := range q.pending {
+			sooner(later(s.notBefore, time.Unix(past, 0)))
+		}
+		for _, s := range q.resyncs {
+			sooner(later(s.resyncAt, q.resyncWindow.opens()))
+		}
+	}
+	if at.IsZero() {
+		return at
+	}
+	return later(at, q.window.opens())
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// compact removes topics that need no subscription or no snapshot any more.
+func (q *sendQueue) compact() {
+	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
+	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
+}
+
+// next removes and returns the request to send now, or nil.
+func (q *sendQueue) next(now time.Time, open bool) *request {
+	if r := q.auth; r != nil {
+		q.auth = nil
+		return r
+	}
+	if !open {
+		return nil
+	}
+	if len(q.unsubscribes) > 0 {
+		return q.unsubscription()
+	}
+	q.compact()
+	if r := q.subscription(now); r != nil {
+		return r
+	}
+	if !q.resyncWindow.open(now) {
+		return nil
+	}
+	for i, s := range q.resyncs {
+		if !now.Before(s.resyncAt) {
+			q.resyncs = slices.Delete(q.resyncs, i, i+1)
+			q.resyncWindow.take(now)
+			return &request{verb: verbResync, topics: []market.Topic{s.topic}}
+		}
+	}
+	return nil
+}
+
+// markSent notes that a request is being written.
+func (q *sendQueue) markSent(r *request, now time.Time) {
+	q.awaited[r.rid] = r
+	for _, t := range r.topics {
+		s := q.subs[t]
+		switch r.verb {
+		case verbSubscribe:
+			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.rid
+		case verbResync:
+			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
+		}
+	}
+}
+
+// acknowledge returns the topics whose last subscription the event confirms: the topics of its request, or the listed topics if
+// it has no rid.
+func (q *sendQueue) acknowledge(e *event) (topics []market.Topic) {
+	listed := e.topics
+	if r := q.awaited[e.rid]; r != nil && r.verb == verbSubscribe {
+		listed = r.topics
+	}
+	for _, t := range listed {
+		if s := q.subs[t]; s != nil && s.subscribed && (e.rid == "" || s.rid == e.rid) {
+			s.answered = true
+			topics = append(topics, t)
+		}
+	}
+	return topics
+}
