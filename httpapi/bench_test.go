@@ -167,7 +167,7 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *turn) erro
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
 	return func() {
-		p, err := parseParams(body, e.documents.loadQuoted)
+		p, err := parseParams(body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,11 +45,8 @@ type document struct {
 	errs []error
 	// plans are those of the operations.
 	plans map[*ast.OperationDefinition]*plan
-	// quoted is the text as a client wrote it in JSON, "" where that is not known. The cache's lock protects it, and what follows:
-	// size is about how many bytes the document takes, uses counts the subscriptions that execute it.
-	quoted string
-	size   int
-	uses   int
+	// size is an estimate of the document's bytes. uses counts the subscriptions that execute it. The cache's lock guards both.
+	size, uses int
 }
 
 // plan is what is known of an operation before its variables.
@@ -74,8 +71,6 @@ type documentCache struct {
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
 	// wanted decides which documents may displace others.
 	wanted doorkeeper.Doorkeeper
-	// quoted are those of the cache of which it is known how a client writes them in JSON, by that.
-	quoted map[string]*document
 	bytes  int
 	// used are those that subscriptions execute. Such a document is known even if it is not in the cache.
 	used map[[sha256.Size]byte]*document
@@ -84,12 +79,9 @@ type documentCache struct {
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
 		schema: cfg.Compiler.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
-		quoted: make(map[string]*document), used: make(map[[sha256.Size]byte]*document),
+		used: make(map[[sha256.Size]byte]*document),
 	}
-	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) {
-		d.bytes -= doc.size
-		delete(d.quoted, doc.quoted)
-	})
+	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
@@ -159,41 +151,12 @@ func (d *documentCache) keep(doc *document, trusted bool) {
 	d.shrink()
 }
 
-// loadQuoted returns the document with a text by the text in JSON, as remember was told of it last, or nil.
-func (d *documentCache) loadQuoted(quoted []byte) *document {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	doc := d.quoted[string(quoted)]
-	if doc != nil {
-		d.cache.Get(doc.hash) // it is in use
-	}
-	return doc
-}
-
-// remember notes how a client writes the text of a document in JSON, so that the text need not be read again.
-func (d *documentCache) remember(quoted string, doc *document) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if kept, _ := d.cache.Peek(doc.hash); kept != doc {
-		return
-	}
-	more := len(quoted) - len(doc.quoted)
-	delete(d.quoted, doc.quoted)
-	d.quoted[quoted], doc.quoted = doc, quoted
-	d.resize(doc, more)
-}
-
-// grow notes that a document takes more than it did.
+// grow counts more bytes of a document.
 func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.resize(doc, bytes)
-}
-
-// resize counts what a document takes more than it did. The lock is held.
-func (d *documentCache) resize(doc *document, bytes int) {
 	doc.size += bytes
-	if kept, _ := d.cache.Peek(doc.hash); kept == doc {
+	if cached, _ := d.cache.Peek(doc.hash); cached == doc {
 		d.bytes += bytes
 		d.shrink()
 	}

@@ -116,45 +116,6 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestQuotedDocuments has documents known by how they were written, as long as they are kept.
-func TestQuotedDocuments(t *testing.T) {
-	c := newDocumentCache(testConfig(t))
-	doc := c.load(`{ __typename }`, false)
-	before := c.bytes
-	for _, quoted := range []string{`"{ __typename }"`, `"{ __typen\u0061me }"`, `"{ __typen\u0061me }"`} {
-		if quoted != doc.quoted && c.loadQuoted([]byte(quoted)) != nil {
-			t.Errorf("%s is known before it is told", quoted)
-		}
-		c.remember(quoted, doc)
-		if c.loadQuoted([]byte(quoted)) != doc || len(c.quoted) != 1 {
-			t.Errorf("%s is not known; known are %v", quoted, c.quoted)
-		}
-	}
-	if c.bytes != before+len(`"{ __typen\u0061me }"`) || c.bytes != doc.size {
-		t.Errorf("%d bytes counted, %d of the document, which had %d", c.bytes, doc.size, before)
-	}
-	for i := range maxDocuments - 1 {
-		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
-	}
-	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc { // and so it is used, and stays longer than the others
-		t.Error("it was let go of")
-	}
-	c.load(`{ b: __typename }`, false)
-	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc {
-		t.Error("what was just used has gone")
-	}
-	for i := range 2 * maxDocuments {
-		c.load(fmt.Sprintf("{ c%d: __typename }", i/2), false)
-	}
-	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != nil || len(c.quoted) != 0 {
-		t.Errorf("%d documents are known that are not kept", len(c.quoted))
-	}
-	c.remember(`"{ __typename }"`, doc)
-	if len(c.quoted) != 0 {
-		t.Error("a document that has gone is remembered")
-	}
-}
-
 // TestOneDocumentByMany has many read a document at once.
 func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))

@@ -146,9 +146,7 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	if err != nil {
 		return named, nil, err
 	}
-	if doc = p.document; doc == nil || doc.text != named.Text {
-		doc, err = e.load(ctx, named)
-	}
+	doc, err = e.load(ctx, named)
 	return named, doc, err
 }
 
@@ -159,9 +157,6 @@ func (e *engine) compile(ctx context.Context, j *reqctx.Log, p *params, named pe
 			errs = []error{e.recover(ctx, v)}
 		}
 	}()
-	if p.quoted != "" && doc.text == p.Query {
-		e.documents.remember(p.quoted, doc)
-	}
 	if len(doc.errs) > 0 {
 		return doc.errs
 	}

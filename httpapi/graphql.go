@@ -200,7 +200,7 @@ func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body,
 func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
-	} else if p, err = parseParams(text, g.engine.documents.loadQuoted); err != nil {
+	} else if p, err = parseParams(text); err != nil {
 		err = &refusal{http.StatusBadRequest, err}
 	}
 	if err != nil {

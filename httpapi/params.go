@@ -22,14 +22,13 @@ type params struct {
 	// DocumentID names a document that the service knows, "" for none.
 	DocumentID string
 
-	// document is that with the text Query, where it was known by how the text is written in JSON; else quoted is how.
-	document *document
-	quoted   string
+	// hasQuery reports that the request has a query, which may be empty.
+	hasQuery bool
 }
 
 // namesDocument reports whether there is a text, which may be empty, the id of a document, or the hash of a persisted query.
 func (p *params) namesDocument() bool {
-	if p.document != nil || p.quoted != "" || p.DocumentID != "" {
+	if p.hasQuery || p.DocumentID != "" {
 		return true
 	}
 	var extensions struct {
@@ -38,13 +37,10 @@ func (p *params) namesDocument() bool {
 	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
 }
 
-// quotedDocuments finds a document by its text as it is written in JSON, or returns nil.
-type quotedDocuments func(quoted []byte) *document
-
 // parseParams reads {query, operationName, variables, extensions, documentId}, where null counts as absent. Other members are
 // passed over. A member that comes twice is refused, since parsers disagree about which one counts. The result shares no
 // memory with body.
-func parseParams(body []byte, known quotedDocuments) (*params, error) {
+func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")
 	}
@@ -52,7 +48,7 @@ func parseParams(body []byte, known quotedDocuments) (*params, error) {
 	defer r.release()
 	r.begin(body)
 	p := &params{}
-	wrong, ok := p.read(r, known)
+	wrong, ok := p.read(r)
 	if !ok {
 		return nil, badInput("the request is not a JSON object with a query")
 	}
@@ -63,7 +59,7 @@ func parseParams(body []byte, known quotedDocuments) (*params, error) {
 }
 
 // read reads all members. wrong says what is of the first that can't be taken; ok is false for a text that is no JSON object.
-func (p *params) read(r *jsonReader, known quotedDocuments) (wrong error, ok bool) {
+func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
 	}
@@ -83,7 +79,7 @@ func (p *params) read(r *jsonReader, known quotedDocuments) (wrong error, ok boo
 			wrong = badInput("the member %s comes twice", memberNames[m])
 		default:
 			seen[m] = true
-			wrong = p.take(m, value, known)
+			wrong = p.take(m, value)
 		}
 	}
 	_, _ = r.ReadToken() // the brace
@@ -120,7 +116,7 @@ func memberOf(quoted jsontext.Value) member {
 }
 
 // take takes the value of a member.
-func (p *params) take(m member, value jsontext.Value, known quotedDocuments) error {
+func (p *params) take(m member, value jsontext.Value) error {
 	kind := value.Kind()
 	switch {
 	case kind == 'n':
@@ -140,11 +136,7 @@ func (p *params) take(m member, value jsontext.Value, known quotedDocuments) err
 	case m == memberDocumentID:
 		p.DocumentID = unquote(value)
 	default:
-		if p.document = known(value); p.document != nil {
-			p.Query = p.document.text
-		} else {
-			p.Query, p.quoted = unquote(value), string(value)
-		}
+		p.Query, p.hasQuery = unquote(value), true
 	}
 	return nil
 }
@@ -154,11 +146,8 @@ func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	var text string
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		panic("httpapi: a string of JSON that was read before: " + err.Error())
-	}
-	return text
+	text, _ := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted) // the error is an unpaired surrogate, which is U+FFFD in text
+	return string(text)
 }
 
 // jsonReader reads the JSON texts that encoding/json takes, one after the other.

@@ -12,9 +12,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// noDocument knows none.
-func noDocument([]byte) *document { return nil }
-
 func TestParams(t *testing.T) {
 	for _, test := range []struct {
 		body string
@@ -63,7 +60,7 @@ func TestParams(t *testing.T) {
 	} {
 		name := test.body[:min(len(test.body), 60)]
 		body := []byte(test.body)
-		p, err := parseParams(body, noDocument)
+		p, err := parseParams(body)
 		clear(body) // nothing of it may be used any more
 		if test.says != "" {
 			if err == nil || !strings.Contains(err.Error(), test.says) || market.CodeOf(err) != market.CodeBadUserInput {
@@ -72,7 +69,7 @@ func TestParams(t *testing.T) {
 			continue
 		}
 		if p != nil {
-			p.quoted = ""
+			p.hasQuery = false
 		}
 		if err != nil || !reflect.DeepEqual(*p, test.want) {
 			t.Errorf("%s: %+v, %v; want %+v", name, p, err, test.want)
@@ -125,7 +122,7 @@ func FuzzParams(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := parseParams(bytes.Clone(body), noDocument)
+		p, err := parseParams(bytes.Clone(body))
 		var reference map[string]json.RawMessage
 		good := utf8.Valid(body) && json.Unmarshal(body, &reference) == nil && reference != nil
 		if err != nil {

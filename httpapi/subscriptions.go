@@ -295,7 +295,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
 	o.pays(ctx, m)
-	p, malformed := parseSubscribe(payload, o.engine.documents.loadQuoted)
+	p, malformed := parseSubscribe(payload)
 	if malformed != nil {
 		return nil, nil, malformed
 	}
@@ -313,8 +313,8 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 }
 
 // parseSubscribe reads the payload of a subscribe. The text of an error is for the client.
-func parseSubscribe(payload json.RawMessage, known quotedDocuments) (*params, error) {
-	p, err := parseParams(payload, known)
+func parseSubscribe(payload json.RawMessage) (*params, error) {
+	p, err := parseParams(payload)
 	var wrong *market.Error
 	switch {
 	case errors.As(err, &wrong):
