@@ -17,9 +17,9 @@ type Observer struct {
 }
 
 // Began implements httpapi.Observer.
-func (o *Observer) Began(j *reqctx.Log, said httpapi.Said, trusted bool) {
+func (o *Observer) Began(j *reqctx.Log, hints httpapi.Hints, trusted bool) {
 	if o.tracer != nil {
-		o.tracer.Began(j, said.Get("Traceparent"), trusted)
+		o.tracer.Began(j, hints.Get("Traceparent"), trusted)
 	}
 }
 

@@ -163,7 +163,7 @@ func BenchmarkHTTP(b *testing.B) {
 }
 
 // prepared returns what reads a request to the operation that is executed, and gives it a turn.
-func prepared(t testing.TB, body []byte, enter func(context.Context, *turn) error) func() {
+func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
 	return func() {
@@ -175,7 +175,7 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *turn) erro
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}
-		op.turn.end()
+		op.slot.end()
 	}
 }
 
@@ -189,8 +189,8 @@ func TestATurnAllocatesNothing(t *testing.T) {
 			}
 		}) / 100
 	}
-	gates := newGates(256, 512, time.Second)
-	with, without := mean(prepared(t, boardQuery(t), gates.enter)), mean(prepared(t, boardQuery(t), atOnce))
+	gates := newLimiters(256, 512, time.Second)
+	with, without := mean(prepared(t, boardQuery(t), gates.acquire)), mean(prepared(t, boardQuery(t), atOnce))
 	if with > without+0.5 {
 		t.Errorf("%.2f allocations with a turn, %.2f without", with, without)
 	}

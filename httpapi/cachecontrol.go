@@ -7,22 +7,21 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// hint says how long and by whom what is read of the venue may be kept.
+// hint is the Cache-Control hint of a type or field.
 type hint struct {
 	maxAge time.Duration
-	// private is of one user; noStore is true at one moment only.
+	// private marks data of one user, noStore data that must not be cached.
 	private, noStore bool
 }
 
-// hints are those of the types and, by Type.field, of the fields that take a read of their own. What isn't listed comes with
-// what is above it.
+// hints has the hints of types and, by Type.field, of fields. Other fields have the hint of their parent.
 var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},
 	"Query.searchMarkets": {maxAge: 15 * time.Second},
 	"Market":              {maxAge: time.Minute},
 	"Event":               {maxAge: time.Minute},
-	"Token.outcome":       {maxAge: time.Minute}, // of its market
+	"Token.outcome":       {maxAge: time.Minute}, // part of its market
 	"Token.outcomeKind":   {maxAge: time.Minute},
 	"Token.winner":        {maxAge: time.Minute},
 	"Token.recentPrices":  {noStore: true},
@@ -41,7 +40,7 @@ var hints = map[string]hint{
 // policy is the strictest of the hints of an operation.
 type policy struct {
 	hint
-	// hinted tells that there was a hint at all.
+	// hinted reports that there was a hint.
 	hinted bool
 }
 
@@ -56,7 +55,7 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. Parts that are left out by a variable count too.
+// policyOf returns the policy of an operation of a valid document. Selections that a variable excludes count, too.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}
 	seen := map[*ast.FragmentDefinition]bool{}
@@ -84,8 +83,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control of a response without errors. identified tells that the request named an account, on which
-// all of it may depend.
+// header returns the Cache-Control of a response without errors. identified reports that the request has credentials, on which the
+// whole response may depend.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

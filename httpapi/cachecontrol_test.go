@@ -76,7 +76,7 @@ var parts = []string{
 	"Token", // which reads nothing by itself
 }
 
-// TestEveryTypeHasAHint or is known to be a part of others; so a new type can't be kept for as long as what shows it.
+// TestEveryTypeHasAHint or is known to be a part of others; so a new type can't be cached for as long as what shows it.
 func TestEveryTypeHasAHint(t *testing.T) {
 	schema := testConfig(t).Compiler.Schema()
 	for name, definition := range schema.Types {
@@ -136,7 +136,7 @@ func TestConditionalRequests(t *testing.T) {
 	if _, _, status, _ := get(many, "Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
 		t.Errorf("%d", status)
 	}
-	// What is of an account is kept by its owner alone, and what went wrong by nobody.
+	// What is of an account is cached by its owner alone, and what went wrong by nobody.
 	credentials := []string{CredentialsHeader, "eyJhcGlLZXkiOiJrIn0"}
 	if _, control, _, _ := get(prices, credentials...); control != "private, max-age=1" {
 		t.Errorf("with credentials: %s", control)

@@ -13,8 +13,8 @@ const chunk = 16 << 10
 // chunks are the buffers of chunked.
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// chunked is a response that is written in chunks. It yields the processor after each. Without that, a goroutine fills the
-// kernel's buffer of its connection, megabytes, at one go, and a query waits until hundreds of such goroutines have done so.
+// chunked writes a response in chunks and yields the processor after each. Otherwise a goroutine fills its connection's kernel buffer,
+// megabytes, without a pause, and a query waits for hundreds of such goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

@@ -25,9 +25,9 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	compiling := api.transports.engine.compiling
+	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.inside = compiling.operations // of others
+	compiling.running = compiling.operations // of others
 	compiling.mu.Unlock()
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Errorf("known: %d %s", w.Code, w.Body)
@@ -36,7 +36,7 @@ func TestUnknownDocumentsWait(t *testing.T) {
 		t.Errorf("unknown: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	compiling.mu.Lock()
-	compiling.inside = 0
+	compiling.running = 0
 	compiling.mu.Unlock()
 	if w := post(t, api, unknown); w.Code != http.StatusOK {
 		t.Errorf("unknown, when there is room: %d %s", w.Code, w.Body)
@@ -44,8 +44,8 @@ func TestUnknownDocumentsWait(t *testing.T) {
 }
 
 // atOnce gives every operation its turn.
-func atOnce(ctx context.Context, t *turn) error {
-	*t = turn{Context: ctx, leave: func() {}}
+func atOnce(ctx context.Context, t *slot) error {
+	*t = slot{Context: ctx, release: func() {}}
 	return nil
 }
 
@@ -62,9 +62,9 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	compiling := api.transports.engine.compiling
+	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.inside, compiling.queue = compiling.operations, 100 // of others
+	compiling.running, compiling.queue = compiling.operations, 100 // of others
 	compiling.mu.Unlock()
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup

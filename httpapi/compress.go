@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the size in bytes from which on a response is worth the time to compress it.
+// minCompressed is the smallest response that is compressed, in bytes.
 const minCompressed = 1 << 10
 
-// The levels are those at which a response is some nine tenths smaller and more time brings little.
+// These levels make a response about nine tenths smaller. Higher levels take more time for little gain.
 const (
 	brotliLevel = 1
 	gzipLevel   = 5
@@ -27,7 +27,7 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// encoder is a compressor that can be used again.
+// encoder is a reusable compressor.
 type encoder interface {
 	io.WriteCloser
 	Reset(w io.Writer)
@@ -60,12 +60,12 @@ func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	_ = w.Close()
 }
 
-// maxPooled is the greatest capacity in bytes of a buffer that is kept.
+// maxPooled bounds the capacity of a pooled buffer in bytes.
 const maxPooled = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// getBuffer returns an empty buffer; it goes back by putBuffer.
+// getBuffer returns an empty buffer from the pool. putBuffer returns it.
 func getBuffer() *bytes.Buffer {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	b.Reset()

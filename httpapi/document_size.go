@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// bytesPerDocument is what each kept document takes, bytesPerNode what each part of its tree does, with its part of the plan,
-	// and bytesPerError what an error takes beside its text.
+	// bytesPerDocument is the fixed size of a document, bytesPerNode that of a node of its tree with its part of the plan, and
+	// bytesPerError that of an error without its text.
 	bytesPerDocument = 2 << 10
 	bytesPerNode     = 400
 	bytesPerError    = 400
 )
 
-// sizeOf returns about how many bytes a document takes, without what is compiled when it is executed.
+// sizeOf estimates the size of a document in bytes, without the code that its execution compiles.
 func sizeOf(doc *document) int {
 	size := bytesPerDocument + len(doc.text)
 	for _, err := range doc.errs {
@@ -74,10 +74,10 @@ func valueNodes(v *ast.Value) (nodes int) {
 	return nodes + 1
 }
 
-// bytesPerValue is what a value of variables takes beside its text.
+// bytesPerValue is the size of a value without its text.
 const bytesPerValue = 48
 
-// bytesOfValue returns about how many bytes a value of variables takes.
+// bytesOfValue estimates the size of a variable's value in bytes.
 func bytesOfValue(value any) int {
 	size := bytesPerValue
 	switch v := value.(type) {

@@ -19,48 +19,47 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// MaxDocumentBytes is how many bytes the documents that are kept take at most, MaxSubscribedBytes how many those take that
-// subscriptions execute, with their variables.
+// MaxDocumentBytes bounds the cached documents in bytes, MaxSubscribedBytes the documents and variables of subscriptions.
 const (
 	MaxDocumentBytes   = 40 << 20
 	MaxSubscribedBytes = 16 << 20
 )
 
 const (
-	// maxDocuments bounds the documents that are kept in number.
+	// maxDocuments bounds the number of cached documents.
 	maxDocuments = 1000
-	// maxErrors bounds the errors of one document, maxFound those that are found at all: the same one may be found at each place that
-	// spreads a fragment.
+	// maxErrors bounds the different errors of one document. maxFound bounds all errors, since each spread of a fragment repeats the
+	// fragment's errors.
 	maxErrors = 50
 	maxFound  = 2 * maxErrors
 )
 
-// document is the text of a client, parsed and validated once. It is shared and must not be changed.
+// document is a parsed and validated document. It is shared and immutable, except for size and uses.
 type document struct {
 	text string
 	// hash is the SHA-256 of the text.
 	hash [sha256.Size]byte
-	// ast is nil where errs say why the document is refused.
+	// ast is nil if errs has errors.
 	ast  *ast.QueryDocument
 	errs []error
-	// plans are those of the operations.
+	// plans has the plan of each operation.
 	plans map[*ast.OperationDefinition]*plan
 	// size is an estimate of the document's bytes. uses counts the subscriptions that execute it. The cache's lock guards both.
 	size, uses int
 }
 
-// plan is what is known of an operation before its variables.
+// plan is the compiled form of an operation, without variables.
 type plan struct {
-	asked  *reqctx.OperationInfo
+	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// simple reads variables that are simple; nil where some can't be.
-	simple simpleVariables
+	// fast decodes common forms of variables; nil if the operation's variables have other types.
+	fast fastVariables
 	// executable executes the operation.
 	executable *exec.Operation
 }
 
-// documentCache keeps what was parsed and validated last, refusals too.
+// documentCache caches documents, invalid ones included.
 type documentCache struct {
 	schema   *ast.Schema
 	rules    []core.Rule
@@ -69,10 +68,10 @@ type documentCache struct {
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
-	// wanted decides which documents may displace others.
-	wanted doorkeeper.Doorkeeper
-	bytes  int
-	// used are those that subscriptions execute. Such a document is known even if it is not in the cache.
+	// doorkeeper decides which documents may displace others.
+	doorkeeper doorkeeper.Doorkeeper
+	bytes      int
+	// used has the documents that subscriptions execute, whether or not they are in the cache.
 	used map[[sha256.Size]byte]*document
 }
 
@@ -89,7 +88,7 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// find returns the document with a text if it is known, else nil.
+// find returns the known document with a text, or nil.
 func (d *documentCache) find(text string) *document {
 	hash := sha256.Sum256([]byte(text))
 	d.mu.Lock()
@@ -100,7 +99,7 @@ func (d *documentCache) find(text string) *document {
 	return d.used[hash]
 }
 
-// use notes that a subscription executes a document, until done is called, and returns the size of the document.
+// use counts a subscription that executes a document, until done is called. It returns the document's size in bytes.
 func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,8 +116,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. When the cache is full, the document displaces others only if it is trusted or was loaded
-// lately.
+// load returns the document with a text. In a full cache a new document displaces others only if it is trusted or was loaded before
+// recently.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc
@@ -127,21 +126,21 @@ func (d *documentCache) load(text string, trusted bool) *document {
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			p := &plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), simple: newSimpleVariables(d.schema, op)}
+			p := &plan{info: operationInfo(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), fast: newFastVariables(d.schema, op)}
 			p.executable = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			doc.plans[op] = p
 		}
 	}
 	doc.size = sizeOf(doc)
-	d.keep(doc, trusted)
+	d.store(doc, trusted)
 	return doc
 }
 
-// keep keeps a document.
-func (d *documentCache) keep(doc *document, trusted bool) {
+// store caches a document.
+func (d *documentCache) store(doc *document, trusted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	again := d.wanted.Again(binary.LittleEndian.Uint64(doc.hash[:]))
+	again := d.doorkeeper.Again(binary.LittleEndian.Uint64(doc.hash[:]))
 	full := d.cache.Len() == maxDocuments || d.bytes+doc.size > MaxDocumentBytes
 	if d.cache.Contains(doc.hash) || full && !again && !trusted {
 		return
@@ -162,7 +161,7 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	}
 }
 
-// shrink lets go of what was used longest ago until the documents take as much as they may.
+// shrink evicts the least recently used documents beyond the bound.
 func (d *documentCache) shrink() {
 	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()
@@ -187,18 +186,18 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 	return doc, nil
 }
 
-// enough ends a validation that has found enough errors.
-type enough struct{}
+// tooManyErrors is the panic that ends a validation.
+type tooManyErrors struct{}
 
-// validate returns the errors of a document. It stops after so many, since those that suggest names take long to find.
+// validate returns the errors of a document. It stops after maxErrors, since errors with suggestions are slow.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
-	seen := map[string]bool{} // what is wrong in a fragment is found wherever it is spread
+	seen := map[string]bool{} // each spread repeats the errors of a fragment
 	found := 0
 	events := &core.Events{}
 	for _, rule := range d.rules {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			if found++; len(errs) == maxErrors || found > maxFound {
-				panic(enough{}) // the only way out of the library's walk
+				panic(tooManyErrors{}) // the only way out of the library's walk
 			}
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
@@ -213,7 +212,7 @@ func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	defer func() {
 		switch v := recover(); v {
 		case nil:
-		case enough{}:
+		case tooManyErrors{}:
 			errs = append(errs, gqlerror.Errorf("there are more errors"))
 		default:
 			panic(v)
@@ -224,7 +223,7 @@ func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	return errs
 }
 
-// Validator returns a function that tells why a document is not executed here, if it isn't.
+// Validator returns a function that returns the errors of a document, or nil if it is valid.
 func Validator(cfg Config) func(text string) error {
 	d := newDocumentCache(cfg)
 	return func(text string) error {
@@ -233,7 +232,7 @@ func Validator(cfg Config) func(text string) error {
 	}
 }
 
-// validationErrors marks errors of the GraphQL library as ones of the document.
+// validationErrors sets the code of validation errors from the GraphQL library.
 func validationErrors(errs ...error) []error {
 	for _, err := range errs {
 		var located *gqlerror.Error
@@ -244,7 +243,7 @@ func validationErrors(errs ...error) []error {
 	return errs
 }
 
-// undefer makes parts that may be deferred come at once, which the specification allows.
+// undefer removes @defer. The specification allows a server to ignore it.
 func undefer(selection ast.SelectionSet) {
 	keep := func(list ast.DirectiveList) ast.DirectiveList {
 		kept := list[:0]

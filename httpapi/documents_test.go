@@ -52,7 +52,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 }
 
 // TestDocumentsSentOnceDisplaceNone fills the cache with documents. What one client sends once takes none of the place of others,
-// however long it is. What is sent again is kept, and so is a trusted document at once.
+// however long it is. What is sent again is cached, and so is a trusted document at once.
 func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
 		c := newDocumentCache(testConfig(t))
@@ -71,16 +71,16 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 		for text, trusted := range map[string]bool{"{ again: __typename }": false, "{ trusted: __typename }": true} {
 			c.load(text+more, trusted)
 			if !trusted && more == "" && c.find(text) != nil {
-				t.Errorf("%s: a document that was sent once is kept", name)
+				t.Errorf("%s: a document that was sent once is cached", name)
 			}
 			if first := c.load(text+more, trusted); c.load(text+more, trusted) != first {
-				t.Errorf("%s: %s is not kept", name, text)
+				t.Errorf("%s: %s is not cached", name, text)
 			}
 		}
 	}
 }
 
-// TestSizeOfDocuments holds what a kept document is counted as against the memory that it takes.
+// TestSizeOfDocuments holds what a cached document is counted as against the memory that it takes.
 func TestSizeOfDocuments(t *testing.T) {
 	if unraced.Run(t) {
 		return

@@ -27,23 +27,22 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// engine makes operations of what clients ask and responses of operations, for every transport alike. It is safe for
-// concurrent use.
+// engine turns requests into operations and executes them, in the same way for every transport. It is safe for concurrent use.
 type engine struct {
 	cfg        Config
 	identities *identities
 	guard      *limits.Guard
 	schema     *ast.Schema
 	documents  *documentCache
-	// compiling bounds how many unknown documents are parsed, validated and compiled at once.
-	compiling *gate
-	// responses are those that are kept; nil where none are.
+	// compileLimiter bounds the unknown documents that are parsed, validated and compiled at once.
+	compileLimiter *limiter
+	// responses caches responses; nil if the cache is off.
 	responses *respcache.Cache
-	// producing bounds how many events are executed at once.
-	producing *gate
-	// outgoing is the room for what clients have not read yet.
+	// eventLimiter bounds the events that are executed at once.
+	eventLimiter *limiter
+	// outgoing bounds the output that clients have not read yet.
 	outgoing *quota.Memory
-	// leftUnread counts the responses and event streams that had no room because their client left too much unread, by transport.
+	// leftUnread counts, by transport, the responses and event streams that failed because clients left too much output unread.
 	leftUnread [len(transportNames)]atomic.Uint64
 	present    graphql.ErrorPresenterFunc
 	recover    graphql.RecoverFunc
@@ -53,58 +52,57 @@ func newEngine(cfg Config, who *identities) *engine {
 	cfg.MaxResponse, cfg.MaxOutput = cmp.Or(cfg.MaxResponse, 8<<20), cmp.Or(cfg.MaxOutput, 64<<20)
 	cfg.EventsPerSecond = cmp.Or(cfg.EventsPerSecond, 16<<20)
 	e := &engine{
-		cfg:        cfg,
-		identities: who,
-		schema:     cfg.Compiler.Schema(),
-		guard:      cfg.Guard,
-		documents:  newDocumentCache(cfg),
-		compiling:  newGate(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
-		responses:  newResponses(cfg),
-		outgoing:   quota.NewMemory(cfg.MaxOutput),
-		producing:  newGate(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // subscriptions are bounded elsewhere
-		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
-		recover:    resolvers.Recover,
+		cfg:            cfg,
+		identities:     who,
+		schema:         cfg.Compiler.Schema(),
+		guard:          cfg.Guard,
+		documents:      newDocumentCache(cfg),
+		compileLimiter: newLimiter(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
+		responses:      newResponses(cfg),
+		outgoing:       quota.NewMemory(cfg.MaxOutput),
+		eventLimiter:   newLimiter(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // subscriptions are bounded elsewhere
+		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
+		recover:        resolvers.Recover,
 	}
 	return e
 }
 
-// operation is a request that was found good. It is executed once.
+// operation is a valid request. It is executed once.
 type operation struct {
-	// turn is the one in which it executes.
-	turn     turn
+	// slot is its place among the running operations.
+	slot     slot
 	document *document
 	plan     *plan
-	// name is what the client says of which operation of the document it means; may be "" for the only one.
+	// name is the operation's name from the request; it may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// given is the text of the variables, a JSON object or ""; variables are what it says, with defaults filled in.
+	// given is the JSON object of the variables, or "". variables are the decoded values, defaults included.
 	given     string
 	variables map[string]any
-	// simple tells that the variables hold on to their whole text, so that nothing of them must be kept for long.
-	simple bool
-	// points are its cost, calls the upstream calls that executing it took.
+	// shared reports that the values of variables share the memory of given, so a value must not be stored for long.
+	shared bool
+	// points are the cost, calls the calls to the venue that the execution made.
 	points int64
 	calls  int
 
-	// deadline is when executing it ends at the latest; zero where its context says that.
+	// deadline ends the execution. If it is zero, the context has the deadline.
 	deadline time.Time
-	// buffer is where the response may be made, which is the caller's; nil for memory of its own. ready tells that the whole
-	// response is in it.
+	// buffer is the caller's buffer for the response; nil allocates one. ready reports that buffer has the whole response.
 	buffer *bytes.Buffer
 	ready  bool
-	// room is what the response takes until its client has it.
+	// room is the response's part of the output budget until the client has the response.
 	room room
 
 	canonical []byte
-	// recorder holds what the response of a query rests on, once that is there.
+	// recorder holds the dependencies of the response after the execution.
 	recorder *reqctx.Dependencies
 }
 
 // kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
-// canonicalVariables returns the variables, defaults filled in and those that are not declared left out, as JSON with sorted
-// keys: equal variables are equal bytes. The caller must not change them.
+// canonicalVariables returns the declared variables, defaults included, as JSON with sorted keys. Equal variables have equal bytes.
+// The caller must not change the bytes.
 func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
 		b, err := json.Marshal(o.variables)
@@ -116,26 +114,26 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare makes an operation of what a client asks, or the response that refuses it, which has no data. The operation's turn must be
-// ended. It begins when the document is known: what waits to be compiled keeps no place of those that execute. prepare reads nothing
-// of the venue. What is known of the operation is noted in j.
-func (e *engine) prepare(ctx context.Context, j *reqctx.Log, p *params, enter func(context.Context, *turn) error) (op *operation, refusal *graphql.Response) {
+// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot. prepare
+// acquires the slot after it has the document, so a document that waits to be compiled takes no place among the running operations.
+// prepare reads nothing from the venue. It writes the operation's name, document and cost to log.
+func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
-		err = enter(ctx, &op.turn)
+		err = enter(ctx, &op.slot)
 	}
 	if err != nil {
-		return nil, e.refuse(ctx, err)
+		return nil, e.errorResponse(ctx, err)
 	}
-	if errs := e.compile(ctx, j, p, named, doc, op); len(errs) > 0 {
-		op.turn.end()
-		return nil, e.refuse(ctx, errs...)
+	if errs := e.compile(ctx, log, p, named, doc, op); len(errs) > 0 {
+		op.slot.end()
+		return nil, e.errorResponse(ctx, errs...)
 	}
 	return op, nil
 }
 
-// find returns the document that a client asks for.
+// find returns the document of a request.
 func (e *engine) find(ctx context.Context, p *params) (named persisted.Document, doc *document, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -150,8 +148,8 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	return named, doc, err
 }
 
-// compile makes op an operation of a document that a client has named so. Its turn has begun.
-func (e *engine) compile(ctx context.Context, j *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
+// compile fills op from a document and the request's operation name and variables. op has its slot.
+func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
@@ -168,14 +166,14 @@ func (e *engine) compile(ctx context.Context, j *reqctx.Log, p *params, named pe
 		}
 		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, j.Transport), doc, doc.plans[definition]
+	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
 	op.name, op.definition, op.given = p.OperationName, definition, p.Variables
-	j.Info, j.Trusted = op.plan.asked, named.Name
+	log.Info, log.Trusted = op.plan.info, named.Name
 	var err error
 	if err = e.guard.Variables(p.Variables); err != nil {
 		return []error{err}
 	}
-	if op.variables, op.simple = op.plan.simple.read(p.Variables); !op.simple {
+	if op.variables, op.shared = op.plan.fast.read(p.Variables); !op.shared {
 		if op.variables, err = variables(e.schema, definition, p.Variables); err != nil {
 			return validationErrors(err)
 		}
@@ -183,39 +181,39 @@ func (e *engine) compile(ctx context.Context, j *reqctx.Log, p *params, named pe
 	if op.points, err = op.plan.cost.Cost(op.variables); err != nil {
 		return []error{err}
 	}
-	j.Points = op.points
+	log.Points = op.points
 	return nil
 }
 
-// load returns a document. One that is not kept waits until it may be compiled.
+// load returns a document. An unknown document waits for the compile limiter.
 func (e *engine) load(ctx context.Context, named persisted.Document) (*document, error) {
 	if doc := e.documents.find(named.Text); doc != nil {
 		return doc, nil
 	}
-	leave, err := e.compiling.enter(ctx)
+	release, err := e.compileLimiter.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	return e.documents.load(named.Text, named.Name != ""), nil
 }
 
-// execute returns the response of a query; if its time is over before that begins, it says so.
+// execute returns the response of a query. If the deadline passes before the execution, it returns an error response.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	if resp := e.executeInTime(ctx, op); resp != nil {
 		return resp
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return e.refuse(ctx, cause)
+		return e.errorResponse(ctx, cause)
 	}
-	return e.refuse(ctx, context.DeadlineExceeded)
+	return e.errorResponse(ctx, context.DeadlineExceeded)
 }
 
-// executeInTime returns the response of a query, nil where its time was over before that began.
+// executeInTime returns the response of a query, or nil if the deadline passed before anything could be fetched.
 func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
-			resp = e.refuse(ctx, e.recover(ctx, v))
+			resp = e.errorResponse(ctx, e.recover(ctx, v))
 		}
 	}()
 	if ctx.Err() != nil {
@@ -230,13 +228,13 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 		if recorder.ReadsAccount() {
 			if guessed, err = e.identities.guess(ctx); err != nil {
 				guessed = func(bool) {}
-				return &refusal{http.StatusTooManyRequests, err}
+				return &httpError{http.StatusTooManyRequests, err}
 			}
 		}
 		return awaitVenue(ctx)
 	}
 	defer func() { guessed(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
-	data, errs, ok := passes(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
 	})
 	if op.calls = set.Calls(); !ok {
@@ -245,14 +243,14 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	if err := set.Refused(); err != nil {
 		return e.tooManyCalls(ctx, err, errs)
 	}
-	if op.room.crowded() {
-		return e.refuse(ctx, op.room.refused)
+	if op.room.overloaded() {
+		return e.errorResponse(ctx, op.room.err)
 	}
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the response of a query that would take too many calls, which has no data. Its error has the path of the first
-// field that could not be read.
+// tooManyCalls returns the error response of a query that needs too many calls. The error has the path of the first field that could
+// not be read.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	for i := range errs {
 		if errors.Is(&errs[i], cause) {
@@ -260,10 +258,10 @@ func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Erro
 			break
 		}
 	}
-	return e.refuse(ctx, cause)
+	return e.errorResponse(ctx, cause)
 }
 
-// prefix returns what stands before the data of the response, in the caller's buffer where there is one.
+// prefix returns the bytes before the data of the response, in the caller's buffer if there is one.
 func (o *operation) prefix() []byte {
 	if o.buffer == nil {
 		return nil
@@ -271,8 +269,8 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with data that were appended to into, and with errors. Where it is in the caller's buffer, its Data
-// only say whether there are any.
+// respond returns the response with errors and with the data that were appended to into. If the response is in the caller's buffer,
+// Data is not nil if there are data, and its content does not matter.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -285,29 +283,29 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	if data != nil {
 		resp.Data = data[len(into):]
 	}
-	e.identities.note(ctx, resp)
+	e.identities.countRefusal(ctx, resp)
 	if op.buffer == nil {
 		return resp
 	}
 	whole := getBuffer()
 	defer putBuffer(whole)
 	whole.Write(appendResponse(whole.AvailableBuffer(), resp))
-	switch size := whole.Len(); { // errors were counted before they were written
-	case size > op.room.most:
+	switch size := whole.Len(); { // errors are larger than their estimate
+	case size > op.room.limit:
 		resp = &graphql.Response{Data: json.RawMessage("null"), Errors: gqlerror.List{e.present(ctx, op.room.tooLarge())}}
 		whole.Reset()
 		whole.Write(appendResponse(whole.AvailableBuffer(), resp))
 	case !op.room.hold(size):
-		return e.refuse(ctx, op.room.refused)
+		return e.errorResponse(ctx, op.room.err)
 	}
-	op.buffer.Write(whole.Bytes()) // where the data were until now
+	op.buffer.Write(whole.Bytes()) // overwrites the data alone
 	if op.ready = true; data != nil {
 		resp.Data = op.buffer.Bytes()
 	}
 	return resp
 }
 
-// presented returns the errors of an execution as clients see them.
+// presented returns the errors of an execution in the form for clients.
 func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List {
 	list := make(gqlerror.List, len(errs))
 	for i := range errs {
@@ -317,26 +315,26 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// passes executes an operation until a pass finds all that it reads. When the time is over, a last pass turns what is missing
-// into errors. A response that has no room is not executed again. ok is false where the time was over before anything could be
-// fetched. begin is called before the first fetch; a refusal of it ends the operation. A zero deadline is that of ctx.
-func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
-	if data, errs = execute(); !set.Pending() || room.refused != nil {
+// runPasses executes an operation until a pass misses no key. After the deadline a last pass turns missing keys into errors. A
+// response that exceeds its room is not executed again. ok is false if the deadline passed before anything was fetched. begin is
+// called before the first fetch; an httpError of begin ends the operation. If deadline is zero, ctx has the deadline.
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
 	}
-	if !deadline.IsZero() { // which a response from memory does not need
+	if !deadline.IsZero() { // a response from memory needs no timer
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	if err := begin(ctx); errors.As(err, new(*refusal)) {
-		room.refused = err
+	if err := begin(ctx); errors.As(err, new(*httpError)) {
+		room.err = err
 		return data, errs, true
 	}
 	if ctx.Err() != nil {
 		return nil, nil, false
 	}
-	for set.Pending() && room.refused == nil {
+	for set.Pending() && room.err == nil {
 		if err := set.Fetch(ctx); err != nil {
 			set.Fail(err)
 		}
@@ -345,15 +343,15 @@ func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *roo
 	return data, errs, true
 }
 
-// catch, deferred, makes a refusal of a panic on a goroutine that nobody else guards.
+// catch must be deferred. It passes the error response for a panic to refuse, on goroutines without another recover.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
-		refuse(e.refuse(ctx, e.recover(ctx, v)))
+		refuse(e.errorResponse(ctx, e.recover(ctx, v)))
 	}
 }
 
-// refuse returns the response of a request that is not executed. Its errors hold their causes, which clients do not see.
-func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
+// errorResponse returns the response of a request that is not executed. Its errors wrap their causes, which clients do not see.
+func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
 		resp.Errors[i] = e.present(ctx, err)
@@ -364,8 +362,8 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	return resp
 }
 
-// problem returns the response for a problem of a subscription: its data are null while the subscription goes on, and missing at
-// its end.
+// problem returns the response for an error of a subscription. Its data are null while the subscription continues, and missing if the
+// subscription has ended.
 func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {
@@ -379,7 +377,7 @@ func codeOf(err *gqlerror.Error) string {
 	return code
 }
 
-// badInput is a refusal of what cannot be an operation.
+// badInput returns an error with CodeBadUserInput.
 func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }

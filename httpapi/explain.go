@@ -16,8 +16,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// ExplainHeader asks for the way of an operation in the extensions of its response, where that is allowed. WebSockets ask by
-// a member of that name in connection_init, or by explain in the extensions of an operation.
+// ExplainHeader requests an explanation of the operation in the extensions of its response, if explanations are allowed. WebSockets
+// request it by a member of that name in connection_init, or by explain in the extensions of an operation.
 const ExplainHeader = "X-Oddsgraph-Explain"
 
 // explanation is the member explain of extensions. Times are in milliseconds.
@@ -30,20 +30,20 @@ type explanation struct {
 		UpstreamCalls int   `json:"upstreamCalls"`
 	} `json:"cost"`
 	Elapsed float64 `json:"elapsedMs"`
-	// ResponseCache is what would have been, had it been asked: HIT, MISS or OFF. An operation that is explained is executed.
+	// ResponseCache is the state of the response cache for the operation: HIT, MISS or OFF. An explained operation is always executed.
 	ResponseCache string `json:"responseCache"`
-	// Cache says by kind what became of the keys that were read.
+	// Cache counts the keys read, by kind.
 	Cache map[string]explainedReads `json:"cache"`
-	// UpstreamCalls are the HTTP calls that the operation has waited for, in Batches, which others may have shared.
+	// UpstreamCalls counts the HTTP calls that the operation waited for. Other operations may share Batches.
 	UpstreamCalls int              `json:"upstreamCalls"`
 	Batches       []explainedBatch `json:"batches"`
-	// StaleServed counts the values that are past their time.
+	// StaleServed counts the stale values.
 	StaleServed uint32 `json:"staleServed"`
 	TraceID     string `json:"traceId,omitempty"`
 }
 
-// explainedReads are keys of one kind: hits, stale, absent and misses are all of them, joined and excused are misses that
-// were under way for others already, and that were answered by stale values since the venue failed.
+// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. Joined counts the misses that another
+// operation fetched already, Excused those with a stale value because the venue failed.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`
@@ -53,23 +53,23 @@ type explainedReads struct {
 	Excused uint32 `json:"excused"`
 }
 
-// explainedBatch is a read of the venue. Keys may be others' too, Own are those of the operation.
+// explainedBatch is a read from the venue. Own counts the operation's keys among Keys.
 type explainedBatch struct {
 	Kind     string `json:"kind"`
 	Priority string `json:"priority"`
 	Keys     int    `json:"keys"`
 	Own      int    `json:"own"`
-	// Outcome is ok or an error's code.
+	// Outcome is ok or an error code.
 	Outcome string `json:"outcome"`
-	// BudgetWait is how long the budget held it back, QueueWait how long those before it did after that.
+	// BudgetWait is the wait for the rate limit, QueueWait the wait for earlier batches after that.
 	BudgetWait float64 `json:"budgetWaitMs"`
 	QueueWait  float64 `json:"queueWaitMs"`
-	// Upstream is the time from when it left to its end.
+	// Upstream is the time from the first call to the end.
 	Upstream float64         `json:"upstreamMs"`
 	Calls    []explainedCall `json:"calls"`
 }
 
-// explainedCall is an HTTP call. Wait is how long the budget or the calls before it held it back.
+// explainedCall is an HTTP call. Wait is the wait for the rate limit and for earlier calls.
 type explainedCall struct {
 	Endpoint string  `json:"endpoint"`
 	Keys     int     `json:"keys"`
@@ -79,30 +79,30 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns what is known of an operation that was executed and took so many calls. kept is what the cache of responses would have said.
-func explain(j *reqctx.Log, calls int, kept string) *explanation {
+// explain returns what is known of an operation that was executed and took so many calls. cacheState is what the cache of responses would have hints.
+func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
-		Type: j.Type(), Elapsed: milliseconds(time.Since(j.Started)), ResponseCache: kept,
+		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,
 		Cache: map[string]explainedReads{}, Batches: []explainedBatch{},
 	}
-	if j.Info != nil {
-		out.Name, out.Document = j.Info.Name, j.Info.Document
+	if log.Info != nil {
+		out.Name, out.Document = log.Info.Name, log.Info.Document
 	}
-	out.Cost.Points, out.Cost.UpstreamCalls = j.Points, calls
+	out.Cost.Points, out.Cost.UpstreamCalls = log.Points, calls
 	for k := range reqctx.Kind(reqctx.Kinds) {
-		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
+		if r := log.Counts(k); r != (reqctx.CacheCounts{}) {
 			out.Cache[k.String()] = explainedReads(r)
 			out.StaleServed += r.Stale + r.Excused
 		}
 	}
-	batches := j.Batches()
+	batches := log.Batches()
 	slices.SortFunc(batches, func(a, b reqctx.Batch) int { return a.Formed.Compare(b.Formed) })
 	for _, b := range batches {
 		out.Batches = append(out.Batches, explainBatch(b))
 		out.UpstreamCalls += len(b.Calls)
 	}
-	if j.Span != nil {
-		trace := j.Span.Context().Trace
+	if log.Span != nil {
+		trace := log.Span.Context().Trace
 		out.TraceID = hex.EncodeToString(trace[:])
 	}
 	return out
@@ -120,7 +120,7 @@ func explainBatch(b reqctx.Batch) explainedBatch {
 	return out
 }
 
-// between returns the time between two instants, 0 where one of them did not come.
+// between returns the time between two instants, or 0 if one is missing.
 func between(from, to time.Time) float64 {
 	if from.IsZero() || to.IsZero() {
 		return 0
@@ -128,28 +128,28 @@ func between(from, to time.Time) float64 {
 	return milliseconds(to.Sub(from))
 }
 
-// milliseconds are exact to the microsecond.
+// milliseconds returns d in milliseconds, rounded to a microsecond.
 func milliseconds(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(time.Microsecond)) / 1000
 }
 
 // explained executes an operation and adds its explanation to the response.
-func (e *engine) explained(ctx context.Context, j *reqctx.Log, op *operation, media string) *graphql.Response {
-	kept := e.wouldSay(ctx, op, media)
+func (e *engine) explained(ctx context.Context, log *reqctx.Log, op *operation, media string) *graphql.Response {
+	cacheState := e.responseCacheState(ctx, op, media)
 	resp := e.execute(ctx, op)
 	extensions := maps.Clone(resp.Extensions)
 	if extensions == nil {
 		extensions = map[string]any{}
 	}
-	extensions["explain"] = explain(j, op.calls, kept)
+	extensions["explain"] = explain(log, op.calls, cacheState)
 	resp.Extensions = extensions
 	return resp
 }
 
-// wouldSay returns what the cache of responses would say of an operation now.
-func (e *engine) wouldSay(ctx context.Context, op *operation, media string) string {
+// responseCacheState returns the state of the response cache for an operation.
+func (e *engine) responseCacheState(ctx context.Context, op *operation, media string) string {
 	switch {
-	case !e.keeps(op):
+	case !e.cacheable(op):
 		return "OFF"
 	case e.responses.Contains(e.key(ctx, op, media)):
 		return "HIT"
@@ -157,36 +157,36 @@ func (e *engine) wouldSay(ctx context.Context, op *operation, media string) stri
 	return "MISS"
 }
 
-// asksForExplanation reports whether a request wants to know the way of its operation, and may.
-func (e *engine) asksForExplanation(said Said) bool {
-	return e.cfg.Explain && yes(said.Get(ExplainHeader))
+// wantsExplanation reports whether a client requests an explanation and explanations are allowed.
+func (e *engine) wantsExplanation(hints Hints) bool {
+	return e.cfg.Explain && yes(hints.Get(ExplainHeader))
 }
 
 func yes(value string) bool { return value == "1" || strings.EqualFold(value, "true") }
 
-// introduction is what the client of a WebSocket says of all its operations, by the names of headers.
-type introduction map[string]string
+// initHints are the hints for all operations of a WebSocket, by header name.
+type initHints map[string]string
 
-// introduced are the headers that an introduction may hold.
-var introduced = []string{"Traceparent", ExplainHeader}
+// hintNames are the names of hints.
+var hintNames = []string{"Traceparent", ExplainHeader}
 
-// maxSaid bounds the length of such a value.
-const maxSaid = 512
+// maxHint bounds the length of a hint in bytes.
+const maxHint = 512
 
-// introduce returns what is said by the headers of a connection and the payload of its connection_init, whose names are
-// compared without case; nil where that is nothing.
-func introduce(before Said, payload map[string]any) introduction {
-	var out introduction
-	for _, name := range introduced {
+// readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil without any. It ignores the
+// case of names.
+func readHints(before Hints, payload map[string]any) initHints {
+	var out initHints
+	for _, name := range hintNames {
 		value := before.Get(name)
 		for key, v := range payload {
 			if text, ok := v.(string); ok && strings.EqualFold(key, name) {
 				value = text
 			}
 		}
-		if value != "" && len(value) <= maxSaid {
+		if value != "" && len(value) <= maxHint {
 			if out == nil {
-				out = introduction{}
+				out = initHints{}
 			}
 			out[name] = value
 		}
@@ -194,32 +194,32 @@ func introduce(before Said, payload map[string]any) introduction {
 	return out
 }
 
-// Get implements Said.
-func (i introduction) Get(name string) string {
+// Get implements Hints.
+func (i initHints) Get(name string) string {
 	return i[http.CanonicalHeaderKey(name)]
 }
 
-// message is what the extensions of an operation on a WebSocket say of it beside what its introduction does.
-type message struct {
-	introduction Said
-	Traceparent  string `json:"traceparent"`
-	Explain      bool   `json:"explain"`
+// messageHints are the hints in the extensions of an operation. They override those of the connection.
+type messageHints struct {
+	connection  Hints
+	Traceparent string `json:"traceparent"`
+	Explain     bool   `json:"explain"`
 }
 
-// saidBy returns what is said of an operation by its extensions and by the introduction of its connection.
-func saidBy(introduction Said, extensions json.RawMessage) Said {
+// operationHints returns the hints of an operation's extensions and of its connection.
+func operationHints(introduction Hints, extensions json.RawMessage) Hints {
 	if extensions == nil {
 		return introduction
 	}
-	m := &message{introduction: introduction}
-	if json.Unmarshal(extensions, m) != nil { // they are for something else
+	m := &messageHints{connection: introduction}
+	if json.Unmarshal(extensions, m) != nil { // the members have another meaning
 		return introduction
 	}
 	return m
 }
 
-// Get implements Said.
-func (m *message) Get(name string) string {
+// Get implements Hints.
+func (m *messageHints) Get(name string) string {
 	var own string
 	switch http.CanonicalHeaderKey(name) {
 	case "Traceparent":
@@ -229,8 +229,8 @@ func (m *message) Get(name string) string {
 			own = "1"
 		}
 	}
-	if own != "" && len(own) <= maxSaid {
+	if own != "" && len(own) <= maxHint {
 		return own
 	}
-	return m.introduction.Get(name)
+	return m.connection.Get(name)
 }

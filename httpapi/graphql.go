@@ -22,39 +22,40 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// CostHeader asks for the cost of an operation in the extensions of its response.
+// CostHeader requests the cost of an operation in the extensions of its response.
 const CostHeader = "X-Oddsgraph-Cost"
 
 const (
 	allowedMethods = "GET, HEAD, POST, OPTIONS"
-	// varies are the headers that a response depends on.
+	// varies lists the headers that a response depends on.
 	varies = "Accept, Accept-Encoding, Authorization, " + CredentialsHeader
-	// writeTimeout is how long a client may take to take a response.
+	// writeTimeout bounds the time in which a client reads a response.
 	writeTimeout = 30 * time.Second
 )
 
-// graphQL serves GraphQL over HTTP as https://graphql.github.io/graphql-over-http/draft/ has it, one response for each request.
+// graphQL serves GraphQL over HTTP, one response for each request, as specified by
+// https://graphql.github.io/graphql-over-http/draft/.
 type graphQL struct {
-	engine *engine
-	gates  gates
-	// incoming is the room for what clients send.
+	engine   *engine
+	limiters limiters
+	// incoming bounds the bodies and messages of clients.
 	incoming *quota.Memory
 	cfg      Config
 }
 
-// refusal is an error with the status of its response.
-type refusal struct {
+// httpError is an error with the status of its response.
+type httpError struct {
 	status int
 	error
 }
 
-// refuseAs returns a refusal of a request that is not a good one over HTTP.
-func refuseAs(status int, format string, args ...any) error {
-	return &refusal{status, badInput(format, args...)}
+// httpErrorf returns the error for an invalid HTTP request.
+func httpErrorf(status int, format string, args ...any) error {
+	return &httpError{status, badInput(format, args...)}
 }
 
-// Unwrap returns the error itself.
-func (r *refusal) Unwrap() error { return r.error }
+// Unwrap returns the wrapped error.
+func (r *httpError) Unwrap() error { return r.error }
 
 // serve answers a request.
 func (g *graphQL) serve(w http.ResponseWriter, r *request) {
@@ -67,36 +68,36 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		return
 	default:
 		w.Header().Set("Allow", allowedMethods)
-		g.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "send the query by POST or GET"))
+		g.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "send the query by POST or GET"))
 		return
 	}
 	if r.media == "" {
-		g.refuse(w, r, refuseAs(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
+		g.reject(w, r, httpErrorf(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
 		return
 	}
 	text, err := g.readText(w, r)
 	if err != nil {
-		g.refuse(w, r, err)
+		g.reject(w, r, err)
 		return
 	}
 	defer text.Release()
-	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
-	if kept := g.engine.repeat(r, j, text.Bytes()); kept != nil {
-		if room := g.engine.newRoom(r.client, transportHTTP); room.hold(len(kept.Body)) {
+	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
+	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
+		if room := g.engine.newRoom(r.client, transportHTTP); room.hold(len(cached.Body)) {
 			defer room.settle(0)
-			g.writeKept(w, r, j, kept, &room)
+			g.writeCached(w, r, log, cached, &room)
 		} else {
-			g.turnDown(w, r, j, room.refused)
+			g.writeError(w, r, log, room.err)
 		}
 		return
 	}
 	p, err := g.parseText(r, text.Bytes())
 	if err != nil {
-		g.turnDown(w, r, j, err)
+		g.writeError(w, r, log, err)
 		return
 	}
-	done, err := g.perform(r, j, p)
-	room := done.leave() // so that the operation is garbage while the client reads
+	done, err := g.perform(r, log, p)
+	room := done.takeRoom() // the operation becomes garbage while the client reads
 	defer room.settle(0)
 	switch op := done.operation; {
 	case err != nil:
@@ -104,75 +105,75 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		if op != nil && op.kind() == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
-		g.turnDown(w, r, j, err)
-	case done.kept != nil:
-		g.engine.remember(r, j, text.Bytes(), p, op, done.kept)
-		g.writeKept(w, r, j, done.kept, &room)
+		g.writeError(w, r, log, err)
+	case done.cached != nil:
+		g.engine.storeByBytes(r, log, text.Bytes(), p, op, done.cached)
+		g.writeCached(w, r, log, done.cached, &room)
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
-			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
+			status = http.StatusOK // for this media type the status covers the HTTP request alone, which was valid
 		}
 		room = g.engine.newRoom(r.client, transportHTTP)
-		g.write(w, r, j, r.media, status, done.response, nil, &room)
+		g.write(w, r, log, r.media, status, done.response, nil, &room)
 	default:
-		if asksForCost(r) {
+		if wantsCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op)
 		}
-		g.write(w, r, j, r.media, room.status(statusOf(done.response)), done.response, op, &room)
+		g.write(w, r, log, r.media, room.status(statusOf(done.response)), done.response, op, &room)
 	}
 }
 
-// performed is what became of a request: a response in either form, with the operation unless it was refused.
-type performed struct {
+// result is the result of a request: a response or a cached response, with the operation if the request was valid.
+type result struct {
 	operation *operation
 	response  *graphql.Response
-	kept      *respcache.Response
+	cached    *respcache.Response
 }
 
-// leave returns the room that the response has taken, which the operation does not have any more.
-func (p *performed) leave() (left room) {
+// takeRoom moves the room of the response from the operation to the caller.
+func (p *result) takeRoom() (left room) {
 	if p.operation != nil {
 		left, p.operation.room = p.operation.room, room{}
 	}
 	return left
 }
 
-// perform makes the response of an operation in its turn, in the time that it has. An error is one of the request. The turn has ended
-// when it returns: what the client has still to read is in the room of the operation, which must be released.
-func (g *graphQL) perform(r *request, j *reqctx.Log, p *params) (done performed, err error) {
-	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
-	op, refusal := g.engine.prepare(ctx, j, p, g.gates.enter)
-	if refusal != nil {
-		done.response = refusal
+// perform executes the operation of a request within the timeout. It acquires a slot and releases it before it returns. The caller must
+// release the operation's room, which holds the unread response. The error is one of the request.
+func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
+	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
+	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
+	if rejected != nil {
+		done.response = rejected
 		return done, nil
 	}
-	defer op.turn.end()
-	ctx = &op.turn
+	defer op.slot.end()
+	ctx = &op.slot
 	done.operation = op
 	switch {
 	case op.kind() == ast.Subscription:
-		err = refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
+		err = httpErrorf(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
 	case op.kind() == ast.Mutation && r.Method != http.MethodPost:
-		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
-	case j.Explained:
-		j.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(g.engine.noting(ctx, j), j, op, r.media)
-	case g.engine.keeps(op) && !asksForCost(r):
+		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
+	case log.Explained:
+		log.Response, op.deadline = verdictBypass, deadline
+		done.response = g.engine.explained(g.engine.withLog(ctx, log), log, op, r.media)
+	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, r.media); err == nil && !op.room.hold(len(done.kept.Body)) {
-			err = op.room.refused
+		if done.cached, err = g.engine.cachedOrExecuted(g.engine.withLog(ctx, log), log, op, r.media); err == nil && !op.room.hold(len(done.cached.Body)) {
+			err = op.room.err
 		}
 	default:
-		if g.engine.keeps(op) {
-			j.Response = verdictBypass
+		if g.engine.cacheable(op) {
+			log.Response = verdictBypass
 		}
 		op.deadline = deadline
-		if !asksForCost(r) {
+		if !wantsCost(r) {
 			op.buffer = getBuffer()
 		}
-		done.response = g.engine.execute(g.engine.noting(ctx, j), op)
+		done.response = g.engine.execute(g.engine.withLog(ctx, log), op)
 	}
 	return done, err
 }
@@ -184,8 +185,7 @@ func withCost(extensions map[string]any, op *operation) map[string]any {
 	return out
 }
 
-// readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
-// error is a refusal.
+// readText reads the body or the query string. The caller must release the text. The error is an httpError.
 func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
@@ -196,48 +196,48 @@ func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body,
 	return text, err
 }
 
-// parseText reads what a request asks from its text. The error is a refusal.
+// parseText parses the body or the query string. The error is an httpError.
 func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
 	} else if p, err = parseParams(text); err != nil {
-		err = &refusal{http.StatusBadRequest, err}
+		err = &httpError{http.StatusBadRequest, err}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if id := r.PathValue("documentId"); id != "" {
 		if p.Query != "" || p.DocumentID != "" {
-			return nil, refuseAs(http.StatusBadRequest, "the document is named by the URL; send no other")
+			return nil, httpErrorf(http.StatusBadRequest, "the document is named by the URL; send no other")
 		}
 		p.DocumentID = id
 	}
 	if p.Query == "" && p.DocumentID == "" && p.Extensions == nil {
-		return nil, refuseAs(http.StatusBadRequest, "the request has no query")
+		return nil, httpErrorf(http.StatusBadRequest, "the request has no query")
 	}
 	return p, nil
 }
 
-// readBody reads a body of the size that one may have. The server ends what takes too long.
+// readBody reads a body of at most MaxBody. The server's read timeout bounds the time.
 func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
-	if err := checkContentType(r.said("Content-Type")); err != nil {
+	if err := checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err
 	}
-	switch coding := r.said("Content-Encoding"); {
+	switch coding := r.header("Content-Encoding"); {
 	case coding != "" && !strings.EqualFold(coding, "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
+		return nil, httpErrorf(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
-		w.Header().Set("Connection", "close") // rather than to read what nobody needs
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		w.Header().Set("Connection", "close") // so that the server does not read the rest
+		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	var body io.Reader = r.Body
-	if r.ContentLength < 0 { // else the server reads no more than that
+	if r.ContentLength < 0 { // otherwise the server reads at most ContentLength
 		body = http.MaxBytesReader(w, r.Body, g.cfg.MaxBody)
 	}
 	text, err := g.incoming.Read(r.client, body)
 	if err == nil {
-		_ = r.Body.Close() // so that the server does not look for more of it
+		_ = r.Body.Close() // so that the server does not try to read more
 		return text, nil
 	}
 	var tooLarge *http.MaxBytesError
@@ -246,17 +246,17 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 		w.Header().Set("Connection", "close")
 		return nil, busy()
 	case errors.As(err, &tooLarge):
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
+		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
 	default:
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusBadRequest, "the body could not be read")
+		return nil, httpErrorf(http.StatusBadRequest, "the body could not be read")
 	}
 }
 
-// checkContentType refuses bodies that are no JSON in UTF-8.
+// checkContentType returns an error unless the body is JSON in UTF-8.
 func checkContentType(value string) error {
 	if value == typeJSON {
 		return nil
@@ -264,19 +264,19 @@ func checkContentType(value string) error {
 	media, params, err := mime.ParseMediaType(value)
 	switch {
 	case err != nil || media != typeJSON:
-		return refuseAs(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
+		return httpErrorf(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
 	case !utf8Charset(params):
-		return refuseAs(http.StatusUnsupportedMediaType, "send the query in UTF-8")
+		return httpErrorf(http.StatusUnsupportedMediaType, "send the query in UTF-8")
 	}
 	return nil
 }
 
-// parseQueryString reads what the query string of a URL asks. Parameters of other names are passed over, such as those that
-// keep caches apart. The error is a refusal.
+// parseQueryString parses the query string of a URL. It ignores unknown parameters, such as those that separate caches. The error is
+// an httpError.
 func parseQueryString(raw string) (*params, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, refuseAs(http.StatusBadRequest, "the query string of the URL is malformed")
+		return nil, httpErrorf(http.StatusBadRequest, "the query string of the URL is malformed")
 	}
 	p := &params{}
 	for name, into := range map[string]*string{"query": &p.Query, "operationName": &p.OperationName, "documentId": &p.DocumentID} {
@@ -293,7 +293,7 @@ func parseQueryString(raw string) (*params, error) {
 			*into = ""
 		}
 		if *into != "" && ((*into)[0] != '{' || !json.Valid([]byte(*into))) {
-			return nil, refuseAs(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
+			return nil, httpErrorf(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
 		}
 	}
 	if extensions != "" {
@@ -305,28 +305,28 @@ func parseQueryString(raw string) (*params, error) {
 func parameter(values url.Values, name string, into *string) error {
 	switch list := values[name]; {
 	case len(list) > 1:
-		return refuseAs(http.StatusBadRequest, "the parameter %s was sent %d times; send it once", name, len(list))
+		return httpErrorf(http.StatusBadRequest, "the parameter %s was sent %d times; send it once", name, len(list))
 	case len(list) == 1 && !utf8.ValidString(list[0]):
-		return refuseAs(http.StatusBadRequest, "the parameter %s is not UTF-8", name)
+		return httpErrorf(http.StatusBadRequest, "the parameter %s is not UTF-8", name)
 	case len(list) == 1:
 		*into = list[0]
 	}
 	return nil
 }
 
-// refuse answers a request of which nothing was noted so far.
-func (g *graphQL) refuse(w http.ResponseWriter, r *request, err error) {
-	g.turnDown(w, r, g.engine.begin(r.Context(), transportHTTP, r.Header), err)
+// reject answers a request without a log with an error.
+func (g *graphQL) reject(w http.ResponseWriter, r *request, err error) {
+	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-// turnDown answers a request that is not executed.
-func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *reqctx.Log, err error) {
-	resp := g.engine.refuse(r.Context(), err)
+// writeError answers a request with an error.
+func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log, err error) {
+	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media
 	if media == "" {
 		media = typeJSON
 	}
 	room := g.engine.newRoom(r.client, transportHTTP)
 	defer room.settle(0)
-	g.write(w, r, j, media, statusOf(resp), resp, nil, &room)
+	g.write(w, r, log, media, statusOf(resp), resp, nil, &room)
 }

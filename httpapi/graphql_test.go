@@ -252,14 +252,14 @@ func TestCostOnRequest(t *testing.T) {
 	}
 	w = send(t, h, "GET", PathGraphQL+"?query={tokenPrices(tokenIds:[%221%22]){price}}", "", CostHeader, "1")
 	if w.Header().Get("Cache-Control") != noStore {
-		t.Errorf("it may be kept: %v", w.Header())
+		t.Errorf("it may be cached: %v", w.Header())
 	}
 }
 
 // TestTooManyCalls refuses a query in the pass whose calls are too many, with the path of a field that has none. It does not matter
-// whether responses are kept.
+// whether responses are cached.
 func TestTooManyCalls(t *testing.T) {
-	for name, keep := range map[string]int64{"kept": 1 << 20, "not kept": 0} {
+	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {
 			var rules []string
 			prices := &shelf{held: []string{"1"}}

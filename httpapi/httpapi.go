@@ -1,4 +1,5 @@
-// Package httpapi is the front door: GraphQL over HTTP, who is asking, the pages and the health endpoints.
+// Package httpapi serves GraphQL over HTTP, WebSocket and server-sent events, and the pages and health endpoints. It identifies
+// clients and enforces the limits.
 package httpapi
 
 import (
@@ -19,7 +20,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// The paths that are served.
+// The paths of the service.
 const (
 	PathGraphQL = "/graphql"
 	PathSchema  = "/schema.graphql"
@@ -27,106 +28,104 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the least room for what clients are sending, in bytes. One of them has three quarters of it, and what it
-// sends may take twice its size while it grows.
+// MinIncoming is the smallest budget for bodies and messages of all clients, in bytes. One client may hold three quarters of it. A
+// body may take twice its size while it grows.
 const MinIncoming = 32 << 20
 
-// Config is what the front door needs of the rest.
+// Config configures an API.
 type Config struct {
 	// SDL is the text of the schema.
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
-	// MaxBody is the greatest size of a request's body in bytes, BodyTimeout how long the server, whose ReadTimeout it is, lets
-	// a request take to arrive.
+	// MaxBody bounds a request's body in bytes. BodyTimeout is the server's ReadTimeout.
 	MaxBody     int64
 	BodyTimeout time.Duration
-	// Timeout bounds a request from when it was read to its answer.
+	// Timeout bounds the time from the end of a request to its response.
 	Timeout time.Duration
-	// MaxResponse is the greatest size of a response and of an event in bytes: 8 MiB. MaxOutput is how much all clients together may
-	// leave unread: 64 MiB.
+	// MaxResponse bounds a response and an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all clients; 0 means
+	// 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond is what the events of one client may cost in a second, in bytes: 16 MiB. It saves twice as much.
+	// EventsPerSecond bounds the events of one client in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
-	// Operations is how many operations are executed at once, Queue how many more may wait for that, and QueueTimeout how
-	// long.
+	// Operations bounds the running operations, Queue the waiting ones. QueueTimeout bounds the wait.
 	Operations, Queue int
 	QueueTimeout      time.Duration
-	// ResponseBytes bounds the memory for responses that are kept, which Clock tells the age of; 0 keeps none.
+	// ResponseBytes bounds the response cache in bytes; 0 switches it off. Clock measures the age of its entries.
 	ResponseBytes int64
 	Clock         market.Clock
-	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
+	// Introspection lets clients read the schema. Suggestions lets errors suggest names.
 	Introspection, Suggestions bool
-	// Compiler compiles the operations of documents, to be executed.
+	// Compiler compiles the operations of documents.
 	Compiler *exec.Compiler
-	// Guard refuses what would be expensive.
+	// Guard checks the limits of documents and operations.
 	Guard *limits.Guard
-	// Documents finds the documents that clients name.
+	// Documents resolves document ids and persisted queries.
 	Documents Documents
-	// Origins are those of the pages on other hosts that may use the service; * stands for all.
+	// Origins are the allowed origins of browsers besides the service's own; * allows all.
 	Origins []string
-	// LoopbackOrigins allows pages of localhost, 127.0.0.1 and [::1], at any port, too.
+	// LoopbackOrigins also allows the origins localhost, 127.0.0.1 and [::1] with any port.
 	LoopbackOrigins bool
-	// Accounts finds what bearer tokens stand for; nil where there are none. Refusals counts credentials that were refused.
+	// Accounts finds the accounts of bearer tokens; nil if there are none. Refusals counts rejected credentials.
 	Accounts Accounts
-	// Unchecked says that the venue checks no credentials. Then callers can't send any, and accounts read their own data alone.
+	// Unchecked reports that the venue checks no credentials. Then callers cannot send credentials, and an account reads its own data
+	// only.
 	Unchecked bool
 	Refusals  Refusals
-	// Client returns the address that a request comes from.
+	// Client returns the address of a request's client.
 	Client func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil trusts nobody.
 	Trusted func(r *http.Request) bool
-	// Clients bounds what one client address may keep open for events, and Sockets how WebSockets behave.
+	// Clients bounds the connections and subscriptions of one client. Sockets configures WebSockets.
 	Clients quota.Limits
 	Sockets Sockets
-	// RequestID returns the id of the request that a context belongs to.
+	// RequestID returns the request id in a context.
 	RequestID func(ctx context.Context) string
-	// Shared returns the context of an execution that several clients share, made of that of the first of them: its log lines and
-	// errors name no request of one to the others. nil leaves it as it is.
+	// Shared derives the context of an execution that several clients share from that of the first client, so that its logs and errors
+	// do not name the first client's request. nil changes nothing.
 	Shared func(ctx context.Context) context.Context
-	// Ready says why the service cannot answer now, ErrDraining among other reasons; nil when it can.
+	// Ready returns why the service cannot answer now, such as ErrDraining, or nil.
 	Ready func(ctx context.Context) error
-	// Pages hold the files of the pages: index.html, live.html, plain.html, and what they load under assets/. Of files with
-	// one name the first counts.
+	// Pages hold index.html, live.html, plain.html, and the files that they load from assets/. The first file of a name counts.
 	Pages []fs.FS
-	// Explain lets clients know the way of their operations, by ExplainHeader.
+	// Explain lets clients request explanations by ExplainHeader.
 	Explain bool
-	// Observer is told what becomes of operations; nil where nobody wants to know.
+	// Observer observes operations; it may be nil.
 	Observer Observer
 }
 
-// ErrDraining is why a service that will accept no more requests soon is not ready.
+// ErrDraining is the error of Ready while the service shuts down.
 var ErrDraining = errors.New("draining")
 
-// Documents finds the text of a document that a request names or brings.
+// Documents resolves the document of a request.
 type Documents interface {
 	Resolve(r persisted.Request) (persisted.Document, error)
 }
 
-// API is everything that the service offers to clients. Drain it to end what stays open.
+// API serves clients. Drain ends its connections.
 type API struct {
 	http.Handler
-	// Healthz and Readyz are what Handler has at PathHealth and PathReady, for other listeners.
+	// Healthz and Readyz are the handlers of PathHealth and PathReady, for other listeners.
 	Healthz, Readyz http.Handler
 	transports      *transports
 }
 
-// Drain ends the subscriptions, whose clients are told to connect again, and waits for the operations under way on
-// WebSockets and event streams as long as ctx lasts. It is for the time when no more requests are accepted.
+// Drain ends the subscriptions, whose clients should connect again, and waits until ctx ends for the operations that run on
+// WebSockets and event streams. Call it when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
-// Stats returns the figures of what stays open for events, and of the responses that are kept.
+// Stats returns the figures of operations, subscriptions, connections and the response cache.
 func (a *API) Stats() Stats { return a.transports.stats() }
 
-// Flush lets go of all responses that are kept, and returns their number.
+// Flush empties the response cache and returns the number of entries.
 func (a *API) Flush() (responses int) {
-	if kept := a.transports.engine.responses; kept != nil {
-		responses = kept.Flush()
+	if cached := a.transports.engine.responses; cached != nil {
+		responses = cached.Flush()
 	}
 	return responses
 }
 
-// Forget lets go of the responses that were made for a caller with these credentials.
+// Forget removes the cached responses for these credentials.
 func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 
 // New returns an API that is ready to serve.
@@ -134,11 +133,11 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
-		engine: newEngine(cfg, who), gates: newGates(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), limiters: newLimiters(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
 	}
 	all := newTransports(g, origins, cfg)
-	endpoint := origins.handler(who.handler(g.refuse, all.serve))
+	endpoint := origins.handler(who.handler(g.reject, all.serve))
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
@@ -148,16 +147,16 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	a := &API{Handler: secured(straight(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	a := &API{Handler: secured(direct(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
 	pages(cfg.Pages).handle(mux)
 	return a
 }
 
-// straight leads the requests for one path to its handler, and all others to rest. It is there for the path that nearly all
-// requests are for, which a mux would look for in each.
-func straight(path string, handler, rest http.Handler) http.Handler {
+// direct serves the requests for one path with handler and all others with rest. Nearly all requests are for that path, so they skip
+// the mux.
+func direct(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
 			rest.ServeHTTP(w, r)
@@ -168,10 +167,10 @@ func straight(path string, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// healthz says that the process lives.
+// healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
-// readyz says whether the service can answer.
+// readyz reports whether the service can answer.
 func readyz(cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := cfg.Ready(r.Context())

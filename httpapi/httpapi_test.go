@@ -50,7 +50,7 @@ func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
 // ended is an Observer of what has ended.
 type ended func(j *reqctx.Log)
 
-func (ended) Began(*reqctx.Log, Said, bool) {}
+func (ended) Began(*reqctx.Log, Hints, bool) {}
 
 func (ended) EventFailed([]string) {}
 

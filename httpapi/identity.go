@@ -85,13 +85,13 @@ type identity struct {
 type identityKey struct{}
 
 // asking is a context with the identity of the client.
-type asking struct {
+type requestContext struct {
 	context.Context
 	identity
 }
 
 // Value implements context.Context.
-func (a *asking) Value(key any) any {
+func (a *requestContext) Value(key any) any {
 	if key == (identityKey{}) {
 		return a
 	}
@@ -100,7 +100,7 @@ func (a *asking) Value(key any) any {
 
 // identityFrom returns the identity in a context.
 func identityFrom(ctx context.Context) identity {
-	if a, ok := ctx.Value(identityKey{}).(*asking); ok {
+	if a, ok := ctx.Value(identityKey{}).(*requestContext); ok {
 		return a.identity
 	}
 	return identity{}
@@ -109,7 +109,7 @@ func identityFrom(ctx context.Context) identity {
 // fromHeaders identifies the sender of a request. The request's context also ends when the account is no longer valid. Invalid
 // credentials are an error, so their sender is never served as anonymous. The error is a market.Error.
 func (i *identities) fromHeaders(r *request) (err error) {
-	r.asking, err = i.identify(r.asking.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
+	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
 	if r.credentials != nil {
 		r.withoutCredentials()
@@ -167,13 +167,13 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 }
 
 // identify returns a context with the identity of the credentials or the bearer token. With an error the identity is anonymous.
-func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (asking, error) {
-	nobody, id := asking{Context: ctx}, identity{client: client}
+func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
+	nobody, id := requestContext{Context: ctx}, identity{client: client}
 	switch {
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nobody, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return asking{ctx, id}, nil
+		return requestContext{ctx, id}, nil
 	case len(credentials) > 1:
 		return nobody, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -197,7 +197,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nobody, err
 	}
-	return asking{ctx, id}, nil
+	return requestContext{ctx, id}, nil
 }
 
 // caller returns the name by which the budget of venue calls is shared: the account of the service, or else the address. Credentials
@@ -257,7 +257,7 @@ func parseCredentials(value string) (*market.Credentials, error) {
 }
 
 // note counts a response in which the venue refused the caller's own credentials.
-func (i *identities) note(ctx context.Context, resp *graphql.Response) {
+func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if unauthenticated(resp) {
 		i.refused(ctx)
 	}

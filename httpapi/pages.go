@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// hashed is what the names of files end in that never change.
+// hashed matches the names of immutable files, which end in a hash of their content.
 var hashed = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
 
-// typeOf are the media types of files, by how their names end.
+// typeOf has the media types of files by extension.
 var typeOf = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -25,13 +25,13 @@ var typeOf = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// compressedAs is how the names of files end that lie there compressed too, by content coding.
+// compressedAs has the extensions of compressed files by content coding.
 var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
 
 // precompressed are the content codings of compressedAs.
 var precompressed = []string{"br", "gzip"}
 
-// pages serves the files of pages: the first of its layers that has a file gives it.
+// pages serves files from the first layer that has them.
 type pages []fs.FS
 
 // handle adds the pages to mux.
@@ -45,7 +45,7 @@ func (p pages) handle(mux *http.ServeMux) {
 	})
 }
 
-// page returns a handler of the page whose file is the first of names that there is.
+// page returns a handler for the first existing file of names.
 func (p pages) page(names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Security-Policy"] = pagePolicy
@@ -53,7 +53,7 @@ func (p pages) page(names ...string) http.Handler {
 	})
 }
 
-// serve serves the first of names that there is, compressed if the client likes that.
+// serve serves the first existing file of names, compressed if the client accepts that.
 func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	layer, name, file := p.find(names)
 	if file == nil || typeOf[path.Ext(name)] == "" {
@@ -68,7 +68,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	if hashed.MatchString(name) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
-		h.Set("Cache-Control", "no-cache") // to be kept, and asked about each time
+		h.Set("Cache-Control", "no-cache") // caches must revalidate
 		tag = digest(file)
 	}
 	if encoding := negotiateEncoding(r.Header.Values("Accept-Encoding"), precompressed); encoding != "" {
@@ -82,7 +82,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	http.ServeContent(chunked{w}, r, "", time.Time{}, file)
 }
 
-// find opens the first of names that there is; file is nil where there is none.
+// find opens the first existing file of names. file is nil without one.
 func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {
@@ -94,7 +94,7 @@ func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekC
 	return nil, "", nil
 }
 
-// open returns the file of that name, or nil where there is none.
+// open returns a file, or nil if it does not exist or is a directory.
 func open(layer fs.FS, name string) io.ReadSeekCloser {
 	file, err := layer.Open(name)
 	if err != nil {
@@ -107,7 +107,7 @@ func open(layer fs.FS, name string) io.ReadSeekCloser {
 	return nil
 }
 
-// digest returns a short hash of what a file holds, which is read from its beginning then.
+// digest returns a short hash of a file's content and rewinds the file.
 func digest(file io.ReadSeeker) string {
 	hash := sha256.New()
 	_, _ = io.Copy(hash, file) // the file is in memory
@@ -115,17 +115,17 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The values of the headers of secured and of pages. They are shared and must not be changed.
+// The header values of secured and of pages. Nobody may change them.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
-	// pagePolicy lets a page run, show and ask what this service serves and nothing else, and be in no frame.
+	// pagePolicy lets a page load from this service only, and forbids frames.
 	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
 
-// secured gives responses the headers that keep browsers from making more of them than they are.
+// secured sets the security headers of responses.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -174,7 +174,7 @@ func TestPanics(t *testing.T) {
 	}{
 		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
 		{"a field", []func(*Config){inField}, ask(query, typeResponse), "", 0},
-		{"a query whose response is kept", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
+		{"a query whose response is cached", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
 		{"a shared flight", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
 		{"a query on a socket", nil, func(t *testing.T, url string) string {
 			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)

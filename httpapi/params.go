@@ -10,23 +10,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// params is what a client asks, by whichever transport.
+// params are the parameters of a GraphQL request.
 type params struct {
-	// Query is the text of the document, "" when only an id is given.
+	// Query is the text of the document, or "" if the request has only an id.
 	Query         string
 	OperationName string
 	// Variables are a JSON object, or "".
 	Variables string
 	// Extensions are a JSON object, or nil.
 	Extensions json.RawMessage
-	// DocumentID names a document that the service knows, "" for none.
+	// DocumentID is the id of a known document, or "".
 	DocumentID string
 
 	// hasQuery reports that the request has a query, which may be empty.
 	hasQuery bool
 }
 
-// namesDocument reports whether there is a text, which may be empty, the id of a document, or the hash of a persisted query.
+// namesDocument reports whether the request has a query, which may be empty, a document id, or the hash of a persisted query.
 func (p *params) namesDocument() bool {
 	if p.hasQuery || p.DocumentID != "" {
 		return true
@@ -37,9 +37,8 @@ func (p *params) namesDocument() bool {
 	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
 }
 
-// parseParams reads {query, operationName, variables, extensions, documentId}, where null counts as absent. Other members are
-// passed over. A member that comes twice is refused, since parsers disagree about which one counts. The result shares no
-// memory with body.
+// parseParams parses {query, operationName, variables, extensions, documentId}. Null means absent. It ignores other members. A repeated
+// member is an error, since parsers differ in which one they use. The result shares no memory with body.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")
@@ -58,7 +57,7 @@ func parseParams(body []byte) (*params, error) {
 	return p, nil
 }
 
-// read reads all members. wrong says what is of the first that can't be taken; ok is false for a text that is no JSON object.
+// read reads all members. wrong is the error of the first invalid member. ok is false if the text is no JSON object.
 func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
@@ -101,7 +100,7 @@ const (
 
 var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
 
-// memberOf returns the member with a name, which is in JSON.
+// memberOf returns the member with a name in JSON.
 func memberOf(quoted jsontext.Value) member {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -115,7 +114,7 @@ func memberOf(quoted jsontext.Value) member {
 	return otherMember
 }
 
-// take takes the value of a member.
+// take stores the value of a member.
 func (p *params) take(m member, value jsontext.Value) error {
 	kind := value.Kind()
 	switch {
@@ -141,7 +140,7 @@ func (p *params) take(m member, value jsontext.Value) error {
 	return nil
 }
 
-// unquote returns what a string in JSON means.
+// unquote decodes a JSON string.
 func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
@@ -150,7 +149,7 @@ func unquote(quoted jsontext.Value) string {
 	return string(text)
 }
 
-// jsonReader reads the JSON texts that encoding/json takes, one after the other.
+// jsonReader reads JSON texts with the tolerance of encoding/json. It can be reused.
 type jsonReader struct {
 	jsontext.Decoder
 	text bytes.Buffer
@@ -158,16 +157,16 @@ type jsonReader struct {
 
 var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
 
-// The options of what encoding/json takes: names that come twice, and surrogates that are alone.
+// Like encoding/json, the reader accepts repeated names and unpaired surrogates.
 var twice, surrogates = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// begin begins with a text, which must not change until the next one, or the reader's release.
+// begin starts a text, which must not change until the next begin or release.
 func (r *jsonReader) begin(text []byte) {
 	r.text = *bytes.NewBuffer(text)
 	r.Reset(&r.text, twice, surrogates)
 }
 
-// release gives the reader back, without the text.
+// release returns the reader to the pool, without the text.
 func (r *jsonReader) release() {
 	r.begin(nil)
 	jsonReaders.Put(r)

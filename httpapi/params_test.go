@@ -101,7 +101,7 @@ func TestQueryString(t *testing.T) {
 	} {
 		p, err := parseQueryString(test.raw)
 		if test.says != "" {
-			var known *refusal
+			var known *httpError
 			if !errors.As(err, &known) || known.status != 400 || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s: %v; want an error with %q", test.raw, err, test.says)
 			}
@@ -160,7 +160,7 @@ func FuzzQueryString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		p, err := parseQueryString(raw)
 		if err != nil {
-			var known *refusal
+			var known *httpError
 			if !errors.As(err, &known) || known.status != 400 {
 				t.Errorf("%q: %v", raw, err)
 			}

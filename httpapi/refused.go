@@ -6,11 +6,10 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// maxErrorBytes bounds the errors of a response without data, in bytes of JSON: with what else such a response has, it takes no more
-// than what every client has for nothing.
+// maxErrorBytes bounds the errors of a response without data, in bytes of JSON, so that the response fits into quota.FreeBytes.
 const maxErrorBytes = quota.FreeBytes - 1<<10
 
-// bounded returns the first errors of a list, as many as fit into maxErrorBytes but at least one, and how many more there are.
+// bounded returns the first errors of a list, at least one, that fit into maxErrorBytes. A last error says how many more there are.
 func bounded(errs gqlerror.List) gqlerror.List {
 	if len(errs) < 2 {
 		return errs

@@ -62,10 +62,10 @@ type graphError struct {
 // TestACompressedResponseKeepsNothingElse has clients not read compressed responses. The program keeps what they are sent, which has
 // room, and neither the response before it was compressed nor its operation.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
-	for _, kept := range []bool{false, true} {
-		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
+	for _, cached := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
 			cfg, _ := keeping(t)
-			if !kept {
+			if !cached {
 				cfg.ResponseBytes = 0
 			} else {
 				cfg.ResponseBytes = 1 << 20 // a sixteenth is too little for one
@@ -101,7 +101,7 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			}
 			// Each response has more than 1 MiB before it is compressed.
 			if more := living() - before - h.Stats().Output; more > n*200<<10 {
-				t.Errorf("%d KiB are kept for each response beside its room", more/n>>10)
+				t.Errorf("%d KiB are cached for each response beside its room", more/n>>10)
 			}
 		})
 	}
@@ -124,11 +124,11 @@ func TestKeptErrorsAreCounted(t *testing.T) {
 	h := New(cfg)
 	ask := func(i int) {
 		var ids []string
-		for j := range maxLasting {
+		for j := range maxCachedErrors {
 			ids = append(ids, fmt.Sprintf(`"no,%d,%d,%s"`, i, j, strings.Repeat("x", 200)))
 		}
 		w := post(t, h, `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }","variables":{"ids":[`+strings.Join(ids, ",")+`]}}`)
-		if strings.Count(w.Body.String(), "BAD_USER_INPUT") != maxLasting {
+		if strings.Count(w.Body.String(), "BAD_USER_INPUT") != maxCachedErrors {
 			t.Fatal(w.Body)
 		}
 	}
@@ -144,6 +144,6 @@ func TestKeptErrorsAreCounted(t *testing.T) {
 	takes, counts := (living()-before)/n, int(after.Bytes-counted.Bytes)/n
 	t.Logf("%d bytes are taken, %d counted", takes, counts)
 	if after.Entries-counted.Entries != n || takes > counts {
-		t.Errorf("%d responses are kept; each takes %d bytes and counts %d", after.Entries-counted.Entries, takes, counts)
+		t.Errorf("%d responses are cached; each takes %d bytes and counts %d", after.Entries-counted.Entries, takes, counts)
 	}
 }

@@ -22,12 +22,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// statusOf returns the status of a response: 200 where there are data, else what its first error says.
+// statusOf returns the status of a response: 200 with data, otherwise the status of its first error.
 func statusOf(resp *graphql.Response) int {
 	if resp.Data != nil || len(resp.Errors) == 0 {
 		return http.StatusOK
 	}
-	var known *refusal
+	var known *httpError
 	if errors.As(resp.Errors[0], &known) {
 		return known.status
 	}
@@ -49,22 +49,22 @@ func statusOf(resp *graphql.Response) int {
 	}
 }
 
-// reply is a response that is ready to be sent.
+// reply is a response with its headers.
 type reply struct {
-	*note
+	*responseMeta
 	body []byte
-	// kept makes codings and tags once for all who want them; nil for a response of one request.
-	kept *respcache.Response
-	// buffer holds the body where that is of one request.
+	// cached is the cached response, which encodes itself once for all requests; nil for the response of one request.
+	cached *respcache.Response
+	// buffer holds the body of a response of one request.
 	buffer *bytes.Buffer
-	// retryAfter is when the client had better come again, cacheable whether caches may keep the response, if it was not posted.
+	// retryAfter is the delay before the client should retry. cacheable reports that caches may store the response to a GET.
 	retryAfter time.Duration
 	cacheable  bool
 }
 
-// write writes a response, which takes its room until the caller gives it back. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *request, j *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
-	g.engine.made(r.Context(), j, resp.Errors)
+// write writes a response. The caller releases its room afterwards. op is nil if nothing was executed.
+func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
+	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
 		buf = op.buffer
@@ -77,28 +77,28 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, j *reqctx.Log, media 
 	}
 	buf = room.fit(buf)
 	out := reply{
-		note: &note{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
-		body: buf.Bytes(), buffer: buf, retryAfter: retryAfterOf(resp),
+		responseMeta: &responseMeta{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
+		body:         buf.Bytes(), buffer: buf, retryAfter: retryAfterOf(resp),
 	}
-	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
+	if op != nil && len(resp.Errors) == 0 && !log.Explained && !wantsCost(r) {
 		out.cacheable, out.policy = true, op.plan.policy
 	}
-	g.send(w, r, j, &out, room)
+	g.send(w, r, log, &out, room)
 	putBuffer(out.buffer)
 }
 
-// writeKept writes a response that may go to others, too, and takes its room until the caller gives it back.
-func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *reqctx.Log, kept *respcache.Response, room *room) {
-	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
+// writeCached writes a response from the response cache. The caller releases its room afterwards.
+func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, room *room) {
+	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List
-	if out.refused != nil {
-		errs, out.retryAfter, out.cacheable = out.refused.Errors, retryAfterOf(out.refused), false
+	if out.errors != nil {
+		errs, out.retryAfter, out.cacheable = out.errors.Errors, retryAfterOf(out.errors), false
 	}
-	g.engine.made(r.Context(), j, errs)
-	g.send(w, r, j, &out, room)
+	g.engine.setOutcome(r.Context(), log, errs)
+	g.send(w, r, log, &out, room)
 }
 
-// The values of headers that are the same in all responses. They are shared and must not be changed.
+// The values of headers that are the same in all responses. Nobody may change them.
 var (
 	variesHeader  = []string{varies}
 	noStoreHeader = []string{noStore}
@@ -114,8 +114,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send sends a response, and notes it right before. What the client is sent keeps its room, and nothing else is kept while it reads.
-func (g *graphQL) send(w http.ResponseWriter, r *request, j *reqctx.Log, out *reply, room *room) {
+// send sends a response, and notes it right before. What the client is sent keeps its room, and nothing else is cached while it reads.
+func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader
@@ -138,13 +138,13 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *reqctx.Log, out *re
 		if !out.policy.noStore {
 			tag := out.tagOf(out.body)
 			if encoding != "" {
-				tag = "W/" + tag // the coded bytes are others each, though they say the same
+				tag = "W/" + tag // codings of equal responses differ in their bytes
 			}
 			h.Set("ETag", tag)
 			if matches(r.Header.Values("If-None-Match"), tag) {
 				h.Del("Content-Type")
-				j.Status = http.StatusNotModified
-				g.engine.end(r.Context(), j, 0)
+				log.Status = http.StatusNotModified
+				g.engine.report(r.Context(), log, 0)
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
@@ -154,8 +154,8 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *reqctx.Log, out *re
 	switch {
 	case encoding == "":
 		h["Content-Length"] = out.contentLength[:]
-	case out.kept != nil:
-		body = out.kept.Encoded(encoding)
+	case out.cached != nil:
+		body = out.cached.Encoded(encoding)
 	default:
 		coded := getBuffer()
 		compress(coded, body, encoding)
@@ -164,23 +164,23 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *reqctx.Log, out *re
 		body = out.buffer.Bytes()
 	}
 	out.body = nil
-	if out.kept != nil {
+	if out.cached != nil {
 		room.settle(len(body))
-		out.kept = nil
+		out.cached = nil
 	}
 	if encoding != "" {
 		h.Set("Content-Encoding", encoding)
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	j.Status = out.status
-	taken := j.Started.Add(j.Elapsed + writeTimeout)
-	g.engine.end(r.Context(), j, len(body))
+	log.Status = out.status
+	taken := log.Started.Add(log.Elapsed + writeTimeout)
+	g.engine.report(r.Context(), log, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(taken)
 	w.WriteHeader(out.status)
-	_, _ = writev.Write(r.Context(), w, body) // who does not read it has gone
+	_, _ = writev.Write(r.Context(), w, body) // an error means that the client does not read
 }
 
-// retryAfterOf returns how long the first error wants the client to wait.
+// retryAfterOf returns the delay that the first error asks of the client.
 func retryAfterOf(resp *graphql.Response) time.Duration {
 	if len(resp.Errors) == 0 {
 		return 0
@@ -189,7 +189,7 @@ func retryAfterOf(resp *graphql.Response) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// entityTag returns the strong tag of a response before it is compressed.
+// entityTag returns the strong entity tag of an uncompressed response.
 func entityTag(media string, body []byte) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, media+"\n")
@@ -197,7 +197,7 @@ func entityTag(media string, body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
-// matches reports whether an If-None-Match header names a tag, in the weak comparison that is meant there.
+// matches reports whether an If-None-Match header has a tag, by weak comparison (RFC 9110, 13.1.2).
 func matches(lines []string, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
 	return slices.ContainsFunc(slices.Collect(elements(lines)), func(element string) bool {

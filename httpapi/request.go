@@ -6,47 +6,47 @@ import (
 	"net/http"
 )
 
-// request is a request with who sent it and what he accepts, in one piece.
+// request is a request with the identity of its sender and the accepted media types.
 type request struct {
 	*http.Request
-	// Header is that of Request without what says who asks: what comes after may log or forward headers.
+	// Header is the header of Request without credentials, since later code may log or forward it.
 	Header http.Header
 	accepted
-	asking
+	requestContext
 }
 
-// Context returns the context of the request, which knows who asks. It is not yet one to read in.
-func (r *request) Context() context.Context { return &r.asking }
+// Context returns the context of the request with the identity. Reads need identities.reading.
+func (r *request) Context() context.Context { return &r.requestContext }
 
-// lasting is Context for what may last longer than the request. It holds on to nothing else of it.
-func (r *request) lasting() context.Context {
-	who := r.asking
-	return &who
+// connectionContext is Context for connections that outlive the request. It keeps nothing else of the request in memory.
+func (r *request) connectionContext() context.Context {
+	ctx := r.requestContext
+	return &ctx
 }
 
-// said returns the first value of a header. Its name must be in canonical form, of which Header.Get makes sure each time.
-func (r *request) said(name string) string {
+// header returns the first value of a header. The name must be in canonical form, which Header.Get would compute each time.
+func (r *request) header(name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]
 	}
 	return ""
 }
 
-// plain returns the request as others know requests, under a context.
+// plain returns the request as an http.Request with a context.
 func (r *request) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)
 	out.Header = r.Header
 	return out
 }
 
-// newRequest returns a request of somebody of whom nothing is known yet.
+// newRequest returns a request without an identity.
 func newRequest(r *http.Request) *request {
-	return &request{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), asking: asking{Context: r.Context()}}
+	return &request{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), requestContext: requestContext{Context: r.Context()}}
 }
 
-// withoutCredentials takes out of the headers what says who asks. Those of the Request stay as they are.
+// withoutCredentials removes credentials from Header. It does not change the headers of Request.
 func (r *request) withoutCredentials() {
-	r.Header = maps.Clone(r.Header) // whose values nobody changes
+	r.Header = maps.Clone(r.Header) // nobody changes the values
 	r.Header.Del(CredentialsHeader)
 	r.Header.Del(authorization)
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// appendResponse appends a response as JSON. Its data, which are JSON already, are copied as they are; a response that has
-// none at all, be it null, is one of a request that was refused, and gets no member data. Errors stand first, as the
-// specification of GraphQL advises.
+// appendResponse appends a response as JSON. A response without Data, which differs from null, gets no member data. The errors come
+// first, as the GraphQL specification recommends.
 func appendResponse(buf []byte, r *graphql.Response) []byte {
 	buf = append(buf, '{')
 	member := func(name string) {
@@ -34,7 +33,7 @@ func appendResponse(buf []byte, r *graphql.Response) []byte {
 	return append(buf, '}')
 }
 
-// appendJSON appends a value of our own making.
+// appendJSON appends a value of the service as JSON.
 func appendJSON(buf []byte, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

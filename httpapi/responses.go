@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// newResponses returns the cache of whole responses, nil where none are kept.
+// newResponses returns the response cache, or nil if it is off.
 func newResponses(cfg Config) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
@@ -31,9 +31,9 @@ func newResponses(cfg Config) *respcache.Cache {
 	}})
 }
 
-// keeps reports whether the responses of an operation may be kept: not those that tell of the service itself, which changes
-// with nothing that is read.
-func (e *engine) keeps(op *operation) bool {
+// cacheable reports whether the response of an operation may be cached. The status of the service may not, since no handle covers its
+// changes.
+func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
 
@@ -43,45 +43,44 @@ func (e *engine) forget(c *market.Credentials) {
 	}
 }
 
-// note is what is known of a response beside its bytes.
-type note struct {
+// responseMeta is the metadata of a cached response.
+type responseMeta struct {
 	status int
 	media  string
 	policy policy
-	// What is noted of the operation.
-	asked   *reqctx.OperationInfo
+	// The log of the operation.
+	info    *reqctx.OperationInfo
 	trusted string
 	points  int64
-	// The values of headers that are the same whenever the response is sent.
+	// The header values of the response.
 	contentType   []string
 	contentLength [1]string
-	// refused are its errors, nil without any.
-	refused *graphql.Response
+	// errors has the errors of the response; nil without any.
+	errors *graphql.Response
 
 	once sync.Once
 	tag  string
 }
 
-// noteOf returns the note of a response whose bytes NewResponse was given.
-func noteOf(r *respcache.Response) *note {
-	n, _ := r.Note.(*note)
+// metaOf returns the metadata of a cached response.
+func metaOf(r *respcache.Response) *responseMeta {
+	n, _ := r.Note.(*responseMeta)
 	return n
 }
 
-// tagOf returns the entity tag of a response, which is made when it is first wanted.
-func (n *note) tagOf(body []byte) string {
+// tagOf returns the entity tag of a response. The first call computes it.
+func (n *responseMeta) tagOf(body []byte) string {
 	n.once.Do(func() { n.tag = entityTag(n.media, body) })
 	return n.tag
 }
 
-// answer returns the response to an operation that keeps has let pass: one that is kept, that of an equal request at the same
-// time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none. Which of
-// them it was is noted in j.
-func (e *engine) answer(ctx context.Context, j *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
+// cachedOrExecuted returns the response to a cacheable operation: from the cache, from an equal request at the same time, or from an
+// execution. It logs which. An error means that there is no response.
+func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
-		defer op.room.settle(0) // the sender of the response takes its own room
+		defer op.room.settle(0) // the sender acquires room of its own
 		resp := e.executeInTime(ctx, op)
 		if resp == nil {
 			return nil
@@ -92,54 +91,53 @@ func (e *engine) answer(ctx context.Context, j *reqctx.Log, op *operation, media
 		} else {
 			body = appendResponse(nil, resp) // a panic
 		}
-		n := &note{
+		n := &responseMeta{
 			status: op.room.status(statusOf(resp)), media: media, policy: op.plan.policy,
 			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
-			asked: j.Info, trusted: j.Trusted, points: j.Points,
+			info: log.Info, trusted: log.Trusted, points: log.Points,
 		}
 		if len(resp.Errors) > 0 {
-			n.refused = &graphql.Response{Errors: resp.Errors}
-			if !lasting(resp.Errors) {
+			n.errors = &graphql.Response{Errors: resp.Errors}
+			if !cacheableErrors(resp.Errors) {
 				op.recorder = nil
 			}
 		}
-		kept := respcache.NewResponse(body, n, op.recorder)
-		kept.NoteBytes = bytesBeside(resp.Errors, op.document)
-		return kept
+		cached := respcache.NewResponse(body, n, op.recorder)
+		cached.NoteBytes = errorBytes(resp.Errors, op.document)
+		return cached
 	})
-	j.Response = verdicts[outcome]
+	log.Response = verdicts[outcome]
 	if err == nil && outcome != respcache.Executed {
-		e.served(ctx, r)
+		e.countRefused(ctx, r)
 	}
 	return r, err
 }
 
-// maxLasting bounds the errors of a response that is kept, since they are kept beside its bytes.
-const maxLasting = 8
+// maxCachedErrors bounds the errors of a cached response, which take memory beside its bytes.
+const maxCachedErrors = 8
 
-// lasting reports whether errors are in what the client asks and nothing else, so that they stay as long as the rest of the
-// response does.
-func lasting(errs gqlerror.List) bool {
-	return len(errs) <= maxLasting && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
+// cacheableErrors reports whether all errors are the client's, so that they are valid as long as the rest of the response.
+func cacheableErrors(errs gqlerror.List) bool {
+	return len(errs) <= maxCachedErrors && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
 	})
 }
 
-// bytesBeside returns about how many bytes the errors of an operation take beside the response that shows them.
-func bytesBeside(errs gqlerror.List, doc *document) (size int) {
+// errorBytes estimates the memory of an operation's errors in bytes, without the response that shows them.
+func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	for _, err := range errs {
-		size += bytesPerListed + len(err.Message) + bytesPerValue*len(err.Path)
-		if err.Err != nil { // which leads to the document
+		size += bytesPerCachedError + len(err.Message) + bytesPerValue*len(err.Path)
+		if err.Err != nil { // it refers to the document
 			size += sizeOf(doc)
 		}
 	}
 	return size
 }
 
-// bytesPerListed is what an error takes beside its text and path: itself, its extensions and its places in the document.
-const bytesPerListed = 1 << 10
+// bytesPerCachedError is the size of an error without text and path: its extensions and locations.
+const bytesPerCachedError = 1 << 10
 
-// key says what is asked, and by whom.
+// key returns the cache key: the operation and the caller's identity.
 func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {
 	return respcache.Key{
 		Operation: respcache.OperationHash(op.document.hash, op.definition.Name, op.canonicalVariables(), media),
@@ -149,17 +147,17 @@ func (e *engine) key(ctx context.Context, op *operation, media string) respcache
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
 
-// served takes note of a response that was executed for another request.
-func (e *engine) served(ctx context.Context, r *respcache.Response) {
-	if refused := noteOf(r).refused; refused != nil {
-		e.identities.note(ctx, refused)
+// countRefused counts credentials that the venue rejected in a response of another request.
+func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
+	if refused := metaOf(r).errors; refused != nil {
+		e.identities.countRefusal(ctx, refused)
 	}
 }
 
-// asksForCost reports whether a request wants to know what its operation costs. Such a one is executed whatever is kept.
-func asksForCost(r *request) bool { return r.said(CostHeader) != "" }
+// wantsCost reports whether a request wants the cost of its operation. Such a request is always executed.
+func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
 
-// form is what, beside its text, decides about the meaning of a request and the form of its response.
+// form returns what determines the meaning and the response of a request besides its text.
 func form(method, media string) string {
 	switch posted := method == http.MethodPost; {
 	case posted && media == typeJSON:
@@ -173,33 +171,33 @@ func form(method, media string) string {
 	}
 }
 
-// repeats reports whether a request can be known again by its text.
-func (e *engine) repeats(r *request, j *reqctx.Log) bool {
-	return e.responses != nil && r.PathValue("documentId") == "" && !j.Explained && !asksForCost(r)
+// knownByBytes reports whether the response to a request can be found by the request's bytes.
+func (e *engine) knownByBytes(r *request, log *reqctx.Log) bool {
+	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
 
-// repeat returns the response to a request whose text is that of one that was answered before, or nil.
-func (e *engine) repeat(r *request, j *reqctx.Log, text []byte) *respcache.Response {
-	if !e.repeats(r, j) {
+// findByBytes returns the cached response to an earlier request with the same bytes, or nil.
+func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcache.Response {
+	if !e.knownByBytes(r, log) {
 		return nil
 	}
-	kept := e.responses.FindRequest(e.responses.Identity(r.credentials), form(r.Method, r.media), text)
-	if kept != nil {
-		n := noteOf(kept)
-		j.Response, j.Info, j.Trusted, j.Points = verdictHit, n.asked, n.trusted, n.points
-		e.served(r.Context(), kept)
+	cached := e.responses.FindRequest(e.responses.Identity(r.credentials), form(r.Method, r.media), text)
+	if cached != nil {
+		n := metaOf(cached)
+		log.Response, log.Info, log.Trusted, log.Points = verdictHit, n.info, n.trusted, n.points
+		e.countRefused(r.Context(), cached)
 	}
-	return kept
+	return cached
 }
 
-// remember lets repeat answer a request by its text, as long as that means the same document: what it names may be
-// registered, trusted or neither by then.
-func (e *engine) remember(r *request, j *reqctx.Log, text []byte, p *params, op *operation, kept *respcache.Response) {
-	if !e.repeats(r, j) {
+// storeByBytes lets findByBytes answer a request, as long as its text means the same document: a document id may be registered or
+// revoked later.
+func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
+	if !e.knownByBytes(r, log) {
 		return
 	}
 	request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
-	e.responses.StoreRequest(kept, form(r.Method, r.media), text, func() bool {
+	e.responses.StoreRequest(cached, form(r.Method, r.media), text, func() bool {
 		named, err := e.cfg.Documents.Resolve(request)
 		if err != nil || named.Text != meant {
 			return false

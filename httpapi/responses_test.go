@@ -112,7 +112,7 @@ func TestKeptResponses(t *testing.T) {
 // TestKeptResponsesAreSentLikeOthers compares every way to send a response with that of a front door that keeps none.
 func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	cfg, _ := keeping(t)
-	kept := New(cfg)
+	cached := New(cfg)
 	cfg.ResponseBytes = 0
 	fresh := New(cfg)
 	ids := strings.Repeat(`"1",`, 99) + `"1"`
@@ -133,7 +133,7 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 						}
 						return send(t, h, method, target, "", header...)
 					}
-					a, b := ask(kept), ask(fresh)
+					a, b := ask(cached), ask(fresh)
 					if a.Code != b.Code || !bytes.Equal(a.Body.Bytes(), b.Body.Bytes()) || fmt.Sprint(a.Header()) != fmt.Sprint(b.Header()) {
 						t.Errorf("%s %.30s %v, time %d:\n%d %v %.100q\n%d %v %.100q", method, query, header, n, a.Code, a.Header(), a.Body, b.Code, b.Header(), b.Body)
 					}
@@ -141,7 +141,7 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 			}
 		}
 	}
-	if s := kept.Stats().Responses; s.Hits < 2*s.Misses {
+	if s := cached.Stats().Responses; s.Hits < 2*s.Misses {
 		t.Errorf("%+v", s)
 	}
 }
@@ -160,7 +160,7 @@ func TestNotKept(t *testing.T) {
 	for _, query := range []string{
 		`{ serviceStatus { version } }`, `{ ... on Query { serviceStatus { version } } }`, `query { ...f } fragment f on Query { a: serviceStatus { version } }`,
 		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // whose source fails
-		`{ tokenPrices(tokenIds: [\"1\", ` + strings.Repeat(`\"\", `, maxLasting+1) + `]) { price } }`,
+		`{ tokenPrices(tokenIds: [\"1\", ` + strings.Repeat(`\"\", `, maxCachedErrors+1) + `]) { price } }`,
 	} {
 		a, b := post(t, h, `{"query":"`+query+`"}`), post(t, h, `{"query":"`+query+`"}`)
 		if strings.Contains(query, "serviceStatus") && a.Body.String() == b.Body.String() {

@@ -13,53 +13,53 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room is what a response takes of the memory for output, from its first bytes until its client has them. It is an exec.Room. The
-// first quota.FreeBytes cost nothing. It is for one goroutine at a time.
+// room is a response's reservation in the output budget, from the first bytes until the client has them. The first quota.FreeBytes are
+// free. It implements exec.Room. It is not safe for concurrent use.
 type room struct {
-	engine    *engine // nil takes nothing
+	engine    *engine // nil reserves nothing
 	transport string
 	client    netip.Addr
-	// most is the greatest size of the response; held is what it takes of the memory.
-	most, held int
-	// refused is why the response has no more room.
-	refused error
+	// limit bounds the response; held is reserved. Both are in bytes.
+	limit, held int
+	// err is the error of a response that exceeds its limit or the budget.
+	err error
 }
 
 // newRoom returns the room for a response to a client over a transport.
 func (e *engine) newRoom(client netip.Addr, transport string) room {
-	return room{engine: e, transport: transport, client: client, most: e.cfg.MaxResponse}
+	return room{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
 }
 
 // Grow implements exec.Room.
 func (r *room) Grow(size int) (limit int, err error) {
-	r.refused = nil
-	if size > r.most {
+	r.err = nil
+	if size > r.limit {
 		return 0, r.tooLarge()
 	}
-	limit = min(max(size+size/2, quota.FreeBytes), r.most)
+	limit = min(max(size+size/2, quota.FreeBytes), r.limit)
 	if !r.hold(limit) {
-		return 0, r.refused
+		return 0, r.err
 	}
 	return limit, nil
 }
 
-// tooLarge refuses a response for its size.
+// tooLarge sets and returns the error of a response that exceeds its limit.
 func (r *room) tooLarge() error {
-	r.refused = market.Errorf(market.CodeResponseTooLarge,
-		"the response has more than %d bytes; ask for less at once: fewer items, fields or aliases", r.most)
-	return r.refused
+	r.err = market.Errorf(market.CodeResponseTooLarge,
+		"the response has more than %d bytes; ask for less at once: fewer items, fields or aliases", r.limit)
+	return r.err
 }
 
-// hold takes what a response of a size needs, or says why it can't.
+// hold reserves memory for a response of a size. If that fails, it sets err and returns false.
 func (r *room) hold(size int) bool {
 	if !r.take(size) {
-		r.refused = r.engine.unread(r.transport)
+		r.err = r.engine.tooMuchUnread(r.transport)
 		return false
 	}
 	return true
 }
 
-// take takes what a response of a size needs, or reports false.
+// take reserves memory for a response of a size and reports whether that succeeded.
 func (r *room) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
@@ -70,8 +70,7 @@ func (r *room) take(size int) bool {
 	return true
 }
 
-// fit takes what a whole response needs and nothing else. The buffer that it returns takes the place of buf, which may have been used
-// for a longer one and have no room as it is.
+// fit sets the reservation to the size of a complete response. It returns a smaller copy of buf if the capacity of buf does not fit.
 func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	if !r.take(buf.Cap()) {
 		small := bytes.NewBuffer(bytes.Clone(buf.Bytes()))
@@ -82,7 +81,7 @@ func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	return buf
 }
 
-// settle gives back what a response of a size does not need. The size 0 gives back all.
+// settle releases what a response of a size does not need. Size 0 releases everything.
 func (r *room) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
 		r.engine.outgoing.Give(quota.Network(r.client), less)
@@ -90,24 +89,24 @@ func (r *room) settle(size int) {
 	}
 }
 
-// crowded reports whether the response has no room beside others, though it is not too large.
-func (r *room) crowded() bool {
-	_, refused := r.refused.(*refusal)
+// overloaded reports whether the response exceeds the budget, but not its own limit.
+func (r *room) overloaded() bool {
+	_, refused := r.err.(*httpError)
 	return refused
 }
 
-// status returns the status of a response that was executed in the room.
+// status returns the status of a response with this room.
 func (r *room) status(executed int) int {
-	if r.crowded() {
+	if r.overloaded() {
 		return http.StatusServiceUnavailable
 	}
 	return executed
 }
 
-// unread counts a response that has no room beside others, and returns its refusal.
-func (e *engine) unread(transport string) error {
+// tooMuchUnread counts a response beyond the output budget and returns its error.
+func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
 	err := market.Errorf(market.CodeRateLimited, "too many responses are not read yet; read them, and try again in a moment")
 	err.RetryAfter = retryAfter
-	return &refusal{http.StatusServiceUnavailable, err}
+	return &httpError{http.StatusServiceUnavailable, err}
 }

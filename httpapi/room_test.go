@@ -19,8 +19,8 @@ const largeBody = `{"query":"{ __schema { types { name description fields { name
 // TestResponseTooLarge asks for more than a response may have.
 func TestResponseTooLarge(t *testing.T) {
 	for _, test := range []struct{ name, body, path string }{
-		{"introspection, which is not kept", largeBody, `"path":["__schema","types",`},
-		{"what would be kept", manyPrices, `"path":["tokenPrices",`},
+		{"introspection, which is not cached", largeBody, `"path":["__schema","types",`},
+		{"what would be cached", manyPrices, `"path":["tokenPrices",`},
 		{"nothing but errors", `{"query":"query ($ids: [String!]!) { a: tokens(tokenIds: $ids) { price { price } } }","variables":{"ids":` + manyIDs + `}}`, `"path":["a",`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,7 +58,7 @@ var manyIDs = func() string {
 	return "[" + strings.Join(ids, ",") + "]"
 }()
 
-// manyPrices asks for a response of some 60 KB that is kept.
+// manyPrices asks for a response of some 60 KB that is cached.
 var manyPrices = `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price a: price b: price c: price d: price e: price f: price g: price h: price i: price } }","variables":{"ids":` + manyIDs + `}}`
 
 // failing is a source of prices that fails.
@@ -74,7 +74,7 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 // TestUnreadResponses has clients leave as much unread as they may: what one has no room for is refused before it is written, others
 // have room, and so has the client again when it has read.
 func TestUnreadResponses(t *testing.T) {
-	for name, body := range map[string]string{"of one request": largeBody, "kept": manyPrices} {
+	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {
 			cfg, _ := keeping(t)
 			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("Client")) }

@@ -9,9 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the specification's rules in the order of their names, and those that the library leaves out: for
-// literals of the graph's own scalars, and against introspection where that is switched off. Without suggestions no rule names
-// what may have been meant, from which the schema could be read.
+// validationRules returns the rules of the specification, a rule for literals of custom scalars, and one against introspection if that
+// is switched off, sorted by name. Without suggestions no error suggests names, which would reveal the schema.
 func validationRules(introspection, suggestions bool) []core.Rule {
 	var list []core.Rule
 	for name, run := range rules.NewDefaultRules().GetInner() {
@@ -35,7 +34,7 @@ func validationRules(introspection, suggestions bool) []core.Rule {
 	return list
 }
 
-// noIntrospection refuses to show the schema; __typename stays.
+// noIntrospection rejects __schema and __type. __typename stays allowed.
 func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnField(func(_ *core.Walker, f *ast.Field) {
 		if f.Name == "__schema" || f.Name == "__type" {
@@ -44,9 +43,8 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// ownScalars keeps the text of numbers that are literals of the graph's own scalars, since the library would read them as
-// int64 or float64: a Decimal is exact, and a number that fits neither makes the library panic. Lists and objects, which
-// none of the scalars takes, are refused.
+// ownScalars keeps number literals of custom scalars as text. The library would parse them as int64 or float64, which is inexact for a
+// Decimal, and it panics for larger numbers. The rule rejects lists and objects, which no custom scalar accepts.
 func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnValue(func(_ *core.Walker, v *ast.Value) {
 		if v.Definition == nil || v.Definition.Kind != ast.Scalar || v.Definition.BuiltIn || v.ExpectedType == nil {

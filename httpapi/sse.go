@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// signOfLife is the time between signs of life on an idle event stream.
-	signOfLife = 15 * time.Second
-	// eventTimeout is how long a client may take to take an event.
+	// keepAlive is the time between comments on an idle event stream.
+	keepAlive = 15 * time.Second
+	// eventTimeout bounds the write of an event.
 	eventTimeout = 10 * time.Second
 )
 
-// events serves operations as streams of events, by the distinct connections mode of the protocol graphql-sse
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). Close it to end them.
+// events serves operations as event streams, in the distinct connections mode of graphql-sse
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md).
 type events struct {
 	subscriptions *subscriptions
 	clients       *quota.Clients
@@ -31,7 +31,7 @@ type events struct {
 	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
-	// mu has streams counted before they are waited for.
+	// mu orders Add and Wait of streams.
 	mu sync.Mutex
 }
 
@@ -39,14 +39,14 @@ func newEvents(s *subscriptions, clients *quota.Clients) *events {
 	return &events{subscriptions: s, clients: clients, closed: make(chan struct{})}
 }
 
-// close ends the streams of subscriptions and refuses new ones. It is called once.
+// close ends the streams of subscriptions and rejects new streams. It must be called once.
 func (e *events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(e.closed)
 }
 
-// begin counts a stream, unless there are to be no more.
+// begin counts a stream. The error is an httpError after close.
 func (e *events) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,17 +54,16 @@ func (e *events) begin() error {
 	case <-e.closed:
 		err := market.Errorf(market.CodeRateLimited, "the service is restarting; connect again")
 		err.RetryAfter = retryAfter
-		return &refusal{http.StatusServiceUnavailable, err}
+		return &httpError{http.StatusServiceUnavailable, err}
 	default:
 		e.streams.Add(1)
 		return nil
 	}
 }
 
-// serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
-// scripts of pages see nothing else of such a response. started is called when the text of p is not needed any more, since the operation
-// has room of its own. An error comes before anything was answered.
-func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, p *params, started func()) error {
+// serve answers a request for an event stream. The error of an operation is an event, too, since scripts in a page see nothing else of
+// the response. started is called when the text of p may be released. serve returns an error only before it has written anything.
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
 		return err
@@ -80,12 +79,12 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *reqctx.Log
 	defer e.streams.Done()
 	e.open.Add(1)
 	defer e.open.Add(-1)
-	e.run(ctx, w, j, p, started)
+	e.run(ctx, w, log, p, started)
 	return nil
 }
 
 // run streams the events of an operation until it ends or ctx does.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, p *params, started func()) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {
@@ -95,34 +94,34 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, 
 	})
 	defer m.Written()
 	defer m.Leave()
-	e.subscriptions.pays(ctx, m)
+	e.subscriptions.chargeTo(ctx, m)
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies would wait for more
+	h.Set("X-Accel-Buffering", "no") // otherwise proxies buffer events
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
-	_ = s.control.SetReadDeadline(time.Time{}) // the server's would end the stream
+	_ = s.control.SetReadDeadline(time.Time{}) // the server's read deadline would end the stream
 	w.WriteHeader(http.StatusOK)
 	if !s.comment() {
 		return
 	}
-	once, refusal := e.subscriptions.start(ctx, j, p, m)
+	once, rejected := e.subscriptions.start(ctx, log, p, m)
 	started()
-	if refusal != nil {
-		_ = s.event("next", appendResponse(nil, refusal)) && s.event("complete", nil)
+	if rejected != nil {
+		_ = s.event("next", appendResponse(nil, rejected)) && s.event("complete", nil)
 		return
 	}
 	if once != nil {
 		e.streams.Go(func() { once(ctx) }) // ends with ctx, which ends with the request
 	}
-	alive := time.NewTicker(signOfLife)
+	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // and not because the client has gone
-				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.refuse(ctx, known))) && s.event("complete", nil)
+			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // otherwise the client has left
+				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.errorResponse(ctx, known))) && s.event("complete", nil)
 			}
 			return
 		case <-e.closed:
@@ -156,9 +155,9 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, 
 			switch {
 			case end.Err != nil:
 				if end.Unread {
-					_ = e.subscriptions.engine.unread(transportEvents)
+					_ = e.subscriptions.engine.tooMuchUnread(transportEvents)
 				}
-				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.refuse(ctx, end.Err)))
+				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.errorResponse(ctx, end.Err)))
 			case end.Errors != nil:
 				_ = s.event("next", append(append([]byte(`{"errors":`), end.Errors...), '}'))
 			}
@@ -180,7 +179,7 @@ func (s *eventStream) event(name string, data []byte) bool {
 	s.buf.Reset()
 	s.buf.WriteString("event: ")
 	s.buf.WriteString(name)
-	s.buf.WriteString("\ndata:") // with an empty one, too: without any, browsers pass the event over
+	s.buf.WriteString("\ndata:") // browsers ignore an event without a data line
 	if data != nil {
 		s.buf.WriteByte(' ')
 		s.buf.Write(data)
@@ -189,7 +188,7 @@ func (s *eventStream) event(name string, data []byte) bool {
 	return s.flush()
 }
 
-// comment writes a sign of life.
+// comment writes an empty comment, which keeps the connection alive.
 func (s *eventStream) comment() bool {
 	s.buf.Reset()
 	s.buf.WriteString(":\n\n")

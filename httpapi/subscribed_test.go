@@ -113,10 +113,10 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	}
 	eventually(t, func() bool { return r.api.Stats().Groups.Members == 200 })
 	documents.mu.Lock()
-	kept, used := documents.cache.Len(), len(documents.used)
+	cached, used := documents.cache.Len(), len(documents.used)
 	documents.mu.Unlock()
-	if r.api.transports.subscriptions.held.Held() != one || kept != 0 || used != 1 {
-		t.Errorf("%d bytes are held for a document of %d; %d documents are kept, %d used", r.api.transports.subscriptions.held.Held(), one, kept, used)
+	if r.api.transports.subscriptions.held.Held() != one || cached != 0 || used != 1 {
+		t.Errorf("%d bytes are held for a document of %d; %d documents are cached, %d used", r.api.transports.subscriptions.held.Held(), one, cached, used)
 	}
 	r.leave()
 	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })

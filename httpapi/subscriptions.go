@@ -24,44 +24,44 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// subscriptions runs the operations of event streams and WebSockets: subscriptions in groups, equal ones once, and all else
-// for the client alone. It is safe for concurrent use.
+// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution; other operations run for
+// their client alone. It is safe for concurrent use.
 type subscriptions struct {
 	engine *engine
 	hub    *fanout.Hub
-	// clients counts what is executed for whom.
+	// clients counts the executions of each client.
 	clients *quota.Clients
-	// held bounds what the documents and variables of subscriptions take.
+	// held bounds the documents and variables of subscriptions.
 	held *quota.Shared
-	// enter bounds how much is under way at once.
-	enter func(context.Context, *turn) error
-	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
+	// acquire bounds the running operations.
+	acquire func(context.Context, *slot) error
+	// secret is the HMAC key of group keys, so that a group key reveals nothing of the credentials in it.
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Context, *turn) error) *subscriptions {
-	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), enter: enter}
+func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Context, *slot) error) *subscriptions {
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
 }
 
-// pays has a client pay for what waits for a member. It is called before the member is used.
-func (s *subscriptions) pays(ctx context.Context, m *fanout.Member) {
+// chargeTo charges the client in ctx for the queue of a member. It must be called before the member is used.
+func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
-// start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
-// to be called on a goroutine of its own; a refusal has no data.
-func (s *subscriptions) start(ctx context.Context, j *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
-	defer s.engine.catch(ctx, func(r *graphql.Response) { once, refusal = nil, r })
-	op, refusal := s.prepare(ctx, j, p)
+// start starts an operation that sends its responses to m. If the operation is no subscription, the caller must run once on its own
+// goroutine. An error response has no data.
+func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
+	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
+	op, rejected := s.prepare(ctx, log, p)
 	switch {
-	case refusal != nil:
-		return nil, s.refused(ctx, j, refusal)
+	case rejected != nil:
+		return nil, s.reject(ctx, log, rejected)
 	case op.kind() == ast.Subscription:
 		own, err := op.plan.executable.Compile(op.variables)
 		if err != nil {
-			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
+			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
 		client, key := identityFrom(ctx).client, s.key(ctx, op)
 		err = s.hub.JoinCharged(ctx, key, m, quota.Network(client), func() (func(), error) {
@@ -73,30 +73,30 @@ func (s *subscriptions) start(ctx context.Context, j *reqctx.Log, p *params, m *
 			return s.engine.open(resolvers.WithGroup(ctx, g), op, g)
 		})
 		if err != nil {
-			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
+			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
-		m.OnLeave(s.over(ctx, j))
+		m.OnLeave(s.onLeave(ctx, log))
 		return nil, nil
 	default:
 		release, err := s.hold(quota.Network(identityFrom(ctx).client), op, op, len(op.given))
 		if err != nil {
-			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
+			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
 		var begun atomic.Bool
 		m.OnLeave(func(fanout.MemberStats) {
 			release()
-			if begun.CompareAndSwap(false, true) { // its turn has never come
-				j.Outcome, j.Elapsed = reqctx.OutcomeCancelled, time.Since(j.Started)
-				s.engine.end(ctx, j, 0)
+			if begun.CompareAndSwap(false, true) { // it was never executed
+				log.Outcome, log.Elapsed = reqctx.OutcomeCancelled, time.Since(log.Started)
+				s.engine.report(ctx, log, 0)
 			}
 		})
 		return func(ctx context.Context) {
 			if !begun.CompareAndSwap(false, true) {
 				return
 			}
-			response := s.respond(ctx, j, op, m)
+			response := s.respond(ctx, log, op, m)
 			if ctx.Err() != nil {
-				return // nobody listens any more, or the transport itself says why
+				return // the client has left, or the transport sends the cause
 			}
 			m.Send(response)
 			m.Finish(fanout.End{})
@@ -104,34 +104,34 @@ func (s *subscriptions) start(ctx context.Context, j *reqctx.Log, p *params, m *
 	}
 }
 
-// refused tells of an operation that is refused, and returns the response that says so.
-func (s *subscriptions) refused(ctx context.Context, j *reqctx.Log, refusal *graphql.Response) *graphql.Response {
-	s.engine.made(ctx, j, refusal.Errors)
-	s.engine.end(ctx, j, 0)
-	return refusal
+// reject logs a rejected operation and returns its response.
+func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *graphql.Response) *graphql.Response {
+	s.engine.setOutcome(ctx, log, rejected.Errors)
+	s.engine.report(ctx, log, 0)
+	return rejected
 }
 
-// over returns what tells of a subscription when its member has left. ctx is that of the client's connection. It holds on to
-// no more of the journal than it needs, since a subscription lasts.
-func (s *subscriptions) over(ctx context.Context, j *reqctx.Log) func(fanout.MemberStats) {
-	said, span := j.Operation, j.Span
+// onLeave returns the function that logs a subscription when its member has left. ctx belongs to the client's connection. The function
+// keeps only the parts of log that it needs, since a subscription lasts.
+func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
+	operation, span := log.Operation, log.Span
 	return func(had fanout.MemberStats) {
-		j := &reqctx.Log{Operation: said, Span: span}
-		j.Elapsed, j.Events, j.Outcome = time.Since(j.Started), had.Events, reqctx.OutcomeOK
+		log := &reqctx.Log{Operation: operation, Span: span}
+		log.Elapsed, log.Events, log.Outcome = time.Since(log.Started), had.Events, reqctx.OutcomeOK
 		var refused *market.Error
 		switch {
 		case had.End.Errors != nil:
-			j.Codes = codesOf(had.End.Errors)
-			j.Outcome = j.Codes[0]
+			log.Codes = codesOf(had.End.Errors)
+			log.Outcome = log.Codes[0]
 		case errors.As(had.End.Err, &refused), errors.As(context.Cause(ctx), &refused):
-			j.Outcome = string(refused.Code)
-			j.Codes = []string{j.Outcome}
+			log.Outcome = string(refused.Code)
+			log.Codes = []string{log.Outcome}
 		}
-		s.engine.end(ctx, j, int(had.Bytes))
+		s.engine.report(ctx, log, int(had.Bytes))
 	}
 }
 
-// codesOf returns the codes in a JSON list of errors of ours, each once.
+// codesOf returns the codes in a JSON list of the service's errors, each once.
 func codesOf(list []byte) (codes []string) {
 	var errs []struct{ Extensions struct{ Code string } }
 	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
@@ -145,58 +145,58 @@ func codesOf(list []byte) (codes []string) {
 	return codes
 }
 
-// prepare makes an operation in a turn of its own: reading its variables takes time, and an operation executes later.
-func (s *subscriptions) prepare(ctx context.Context, j *reqctx.Log, p *params) (*operation, *graphql.Response) {
-	op, refusal := s.engine.prepare(ctx, j, p, s.enter)
-	if refusal == nil {
-		op.turn.end()
+// prepare returns the operation of a request. It holds a slot only while it decodes the request; the operation executes later.
+func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params) (*operation, *graphql.Response) {
+	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
+	if rejected == nil {
+		op.slot.end()
 	}
-	return op, refusal
+	return op, rejected
 }
 
-// respond returns the response to an operation that is no subscription, for which m has room. It may be that of others, too.
-func (s *subscriptions) respond(ctx context.Context, j *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
+// respond returns the response to an operation that is no subscription. m has reserved memory for it. The bytes may be shared.
+func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	defer op.room.settle(0)
-	body, errs := s.perform(s.engine.noting(ctx, j), j, op, m)
-	s.engine.made(ctx, j, errs)
-	s.engine.end(ctx, j, len(body))
+	body, errs := s.perform(s.engine.withLog(ctx, log), log, op, m)
+	s.engine.setOutcome(ctx, log, errs)
+	s.engine.report(ctx, log, len(body))
 	return body
 }
 
-// perform makes the response of an operation in its turn, which ends when m has room for the response.
-func (s *subscriptions) perform(ctx context.Context, j *reqctx.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
+// perform executes an operation in a slot, and releases the slot when m has reserved memory for the response.
+func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
-	if err := s.enter(ctx, &op.turn); err != nil {
-		return present(s.engine.refuse(ctx, err))
+	if err := s.acquire(ctx, &op.slot); err != nil {
+		return present(s.engine.errorResponse(ctx, err))
 	}
-	defer op.turn.end()
-	ctx = &op.turn
+	defer op.slot.end()
+	ctx = &op.slot
 	defer func() {
 		if op.room.settle(0); !m.Reserve(len(body)) {
-			body, errs = present(s.engine.refuse(ctx, s.engine.unread(j.Transport)))
+			body, errs = present(s.engine.errorResponse(ctx, s.engine.tooMuchUnread(log.Transport)))
 		}
 	}()
-	if j.Explained {
-		j.Response = verdictBypass
-		return present(s.engine.explained(ctx, j, op, typeResponse))
+	if log.Explained {
+		log.Response = verdictBypass
+		return present(s.engine.explained(ctx, log, op, typeResponse))
 	}
-	if !s.engine.keeps(op) {
+	if !s.engine.cacheable(op) {
 		return present(s.engine.execute(ctx, op))
 	}
-	kept, err := s.engine.answer(ctx, j, op, typeResponse)
+	cached, err := s.engine.cachedOrExecuted(ctx, log, op, typeResponse)
 	if err != nil {
-		return present(s.engine.refuse(ctx, err))
+		return present(s.engine.errorResponse(ctx, err))
 	}
-	if refused := noteOf(kept).refused; refused != nil {
-		return kept.Body, refused.Errors
+	if refused := metaOf(cached).errors; refused != nil {
+		return cached.Body, refused.Errors
 	}
-	return kept.Body, nil
+	return cached.Body, nil
 }
 
-// key tells which subscriptions may share an execution: those that ask for the same with the same rights.
+// key returns the key of the group that may share an execution: equal document, variables and credentials.
 func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])
 	add := func(b []byte) {
@@ -215,7 +215,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watched returns how many ids a subscription follows: as many as its lists of them hold, or else one.
+// watched returns the number of ids that a subscription follows: the lengths of its lists of ids, or one.
 func (o *operation) watched() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {
@@ -227,7 +227,7 @@ func (o *operation) watched() (ids int) {
 	return max(ids, 1)
 }
 
-// execution is a subscription that is executed for a group.
+// execution is the execution of a subscription for a group.
 type execution struct {
 	engine *engine
 	ctx    context.Context
@@ -250,10 +250,10 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		payload, ok = nil, false
 	})
 	resp := x.next()
-	if resp == nil || x.ctx.Err() != nil { // those that it was for have left
+	if resp == nil || x.ctx.Err() != nil { // all members have left
 		return nil, false
 	}
-	if resp.Data == nil { // not an event but why there are none
+	if resp.Data == nil { // an error that ends the subscription
 		x.last = appendJSON(nil, bounded(resp.Errors))
 		return nil, false
 	}
@@ -266,27 +266,27 @@ func (x *execution) Next() (payload []byte, ok bool) {
 // Last implements fanout.Source.
 func (x *execution) Last() (errors []byte) { return x.last }
 
-// operator lets WebSockets run operations.
+// operator runs the operations of WebSockets.
 type operator struct {
 	*subscriptions
 	identities *identities
 }
 
 // Init implements graphqlws.Operator.
-func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduced context.Context, err error) {
-	defer o.engine.catch(ctx, func(r *graphql.Response) { introduced, err = nil, r.Errors })
-	var said map[string]any
+func (o *operator) Init(ctx context.Context, payload json.RawMessage) (initialized context.Context, err error) {
+	defer o.engine.catch(ctx, func(r *graphql.Response) { initialized, err = nil, r.Errors })
+	var fields map[string]any
 	if payload != nil {
-		if err := json.Unmarshal(payload, &said); err != nil {
+		if err := json.Unmarshal(payload, &fields); err != nil {
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
-	ctx, err = o.identities.fromInit(ctx, said, identityFrom(ctx).client)
+	ctx, err = o.identities.fromInit(ctx, fields, identityFrom(ctx).client)
 	if err != nil {
 		return nil, err
 	}
-	if more := introduce(saidFrom(ctx), said); more != nil {
-		ctx = context.WithValue(ctx, saidKey{}, more)
+	if more := readHints(hintsFrom(ctx), fields); more != nil {
+		ctx = context.WithValue(ctx, hintsKey{}, more)
 	}
 	return ctx, nil
 }
@@ -294,25 +294,25 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
-	o.pays(ctx, m)
+	o.chargeTo(ctx, m)
 	p, malformed := parseSubscribe(payload)
 	if malformed != nil {
 		return nil, nil, malformed
 	}
-	j := o.engine.begin(ctx, transportWebSocket, saidBy(saidFrom(ctx), p.Extensions))
-	if id := identityFrom(ctx); id.credentials != nil { // a socket stays open, however often the venue refuses them
+	log := o.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
+	if id := identityFrom(ctx); id.credentials != nil { // the socket stays open when the venue rejects them
 		if err := o.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
-			return nil, appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors), nil
+			return nil, appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors), nil
 		}
 	}
-	once, refusal := o.start(ctx, j, p, m)
-	if refusal != nil {
-		return nil, appendJSON(nil, refusal.Errors), nil
+	once, rejected := o.start(ctx, log, p, m)
+	if rejected != nil {
+		return nil, appendJSON(nil, rejected.Errors), nil
 	}
 	return once, nil, nil
 }
 
-// parseSubscribe reads the payload of a subscribe. The text of an error is for the client.
+// parseSubscribe parses the payload of a subscribe message. The client sees the text of the error.
 func parseSubscribe(payload json.RawMessage) (*params, error) {
 	p, err := parseParams(payload)
 	var wrong *market.Error
@@ -329,11 +329,11 @@ func parseSubscribe(payload json.RawMessage) (*params, error) {
 
 // Errors implements graphqlws.Operator.
 func (o *operator) Errors(ctx context.Context, err error) []byte {
-	return appendJSON(nil, o.engine.refuse(ctx, err).Errors)
+	return appendJSON(nil, o.engine.errorResponse(ctx, err).Errors)
 }
 
 // Refuse implements graphqlws.Operator.
 func (o *operator) Refuse(ctx context.Context, err error) []byte {
-	j := o.engine.begin(ctx, transportWebSocket, saidFrom(ctx))
-	return appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors)
+	log := o.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
+	return appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors)
 }

@@ -15,40 +15,40 @@ import (
 	"oddsgraph/httpapi/respcache"
 )
 
-// Sockets says how WebSockets behave. The zero value of a field takes its default.
+// Sockets configures WebSockets. Zero means the default.
 type Sockets struct {
-	// InitTimeout is how long a client may take to introduce itself, 10 s; Ping the time between two pings, 25 s.
+	// InitTimeout bounds the wait for connection_init: 10 s. Ping is the time between two pings: 25 s.
 	InitTimeout, Ping time.Duration
-	// Operations is the greatest number of operations at once on one socket: 100.
+	// Operations bounds the operations of one socket: 100.
 	Operations int
-	// Frame is the greatest size of a client's message in bytes: 256 KiB.
+	// Frame bounds a client's message in bytes: 256 KiB.
 	Frame int64
 }
 
-// Stats are the figures of what stays open for events, and of the responses that are kept.
+// Stats are the figures of what stays open for events, and of the responses that are cached.
 type Stats struct {
-	// Executing operations are under way, over any transport, those that wait for the venue included; Waiting ones are to be when there is room.
+	// Executing counts the running operations of all transports, those that wait for the venue included. Waiting counts those in the
+	// queue.
 	Executing, Waiting int
-	// Compiling documents are parsed, validated and compiled, over any transport; CompilingLater ones are to be in their turn.
+	// Compiling counts the documents that are parsed, validated and compiled now, CompilingLater those in the queue.
 	Compiling, CompilingLater int
 	Groups                    fanout.Stats
 	Sockets                   graphqlws.Stats
-	// Streams are the event streams that are open now.
+	// Streams counts the open event streams.
 	Streams int
-	// Refused counts what was beyond the quota of its client address.
+	// Refused counts connections and operations beyond a client's quota.
 	Refused uint64
-	// Crowded counts the bodies and messages for which there was no room beside others.
+	// Crowded counts the bodies and messages beyond the shared budget.
 	Crowded uint64
-	// Output is how many bytes of responses and events wait to be read by clients now, beyond the first of each that are free.
+	// Output counts the unread bytes of responses and events, without the free bytes of each.
 	Output int
-	// Unread counts by transport the responses that were refused, and the sockets and streams that were ended, because their client
-	// left too much unread.
+	// Unread counts, by transport, the responses, sockets and streams that failed because clients left too much output unread.
 	Unread map[string]uint64
-	// Responses is zero where none are kept.
+	// Responses is zero where none are cached.
 	Responses respcache.Stats
 }
 
-// transports leads requests for the endpoint to the transport that they ask for.
+// transports serves the GraphQL endpoint by the transport that a request uses.
 type transports struct {
 	*graphQL
 	subscriptions *subscriptions
@@ -59,7 +59,7 @@ type transports struct {
 
 func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gates.enter), clients: clients}
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
@@ -70,16 +70,16 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 
 func socketLog(log *slog.Logger) *slog.Logger { return log.With("transport", graphqlws.Subprotocol) }
 
-// clientOf returns the address that a request comes from, which was found out with its identity.
+// clientOf returns the client address in a request's context.
 func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
-// serve answers a request by the transport that it asks for.
+// serve answers a request by its transport.
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
-	case strings.EqualFold(r.said("Upgrade"), "websocket"):
-		ctx := t.engine.identities.reading(r.lasting())
-		if said := introduce(r.Header, nil); said != nil {
-			ctx = context.WithValue(ctx, saidKey{}, said)
+	case strings.EqualFold(r.header("Upgrade"), "websocket"):
+		ctx := t.engine.identities.reading(r.connectionContext())
+		if hints := readHints(r.Header, nil); hints != nil {
+			ctx = context.WithValue(ctx, hintsKey{}, hints)
 		}
 		t.sockets.ServeHTTP(w, r.plain(ctx))
 	case r.Method != http.MethodOptions && r.accepted.events:
@@ -89,29 +89,29 @@ func (t *transports) serve(w http.ResponseWriter, r *request) {
 	}
 }
 
-// stream serves a request that wants a stream of events and nothing else.
+// stream serves a request that accepts only an event stream.
 func (t *transports) stream(w http.ResponseWriter, r *request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST, OPTIONS")
-		t.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
+		t.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
 		return
 	}
 	text, err := t.readText(w, r)
-	j := t.engine.begin(r.Context(), transportEvents, r.Header)
+	log := t.engine.newLog(r.Context(), transportEvents, r.Header)
 	if err == nil {
 		release := sync.OnceFunc(text.Release)
 		defer release()
 		var p *params
 		if p, err = t.parseText(r, text.Bytes()); err == nil {
-			err = t.events.serve(t.engine.identities.reading(r.lasting()), w, j, p, release)
+			err = t.events.serve(t.engine.identities.reading(r.connectionContext()), w, log, p, release)
 		}
 	}
 	if err != nil {
-		t.turnDown(w, r, j, err)
+		t.writeError(w, r, log, err)
 	}
 }
 
-// drain ends what stays open for events, after what ends by itself, as long as ctx lasts.
+// drain ends event streams and WebSockets. It waits for their operations until ctx ends.
 func (t *transports) drain(ctx context.Context) {
 	t.events.close()
 	t.sockets.Drain(ctx)
@@ -129,10 +129,10 @@ func (t *transports) stats() Stats {
 		out.Unread[name] = t.engine.leftUnread[i].Load()
 	}
 	out.Unread[transportWebSocket] += out.Sockets.Crowded
-	out.Executing, out.Waiting = t.gates.stats()
-	out.Compiling, out.CompilingLater = t.engine.compiling.stats()
-	if kept := t.engine.responses; kept != nil {
-		out.Responses = kept.Stats()
+	out.Executing, out.Waiting = t.limiters.stats()
+	out.Compiling, out.CompilingLater = t.engine.compileLimiter.stats()
+	if cached := t.engine.responses; cached != nil {
+		out.Responses = cached.Stats()
 	}
 	return out
 }

@@ -69,7 +69,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "unknown documents of one client are compiled without a limit",
-		file: "httpapi/engine.go", find: "leave, err := e.compiling.enter(ctx)", replace: "leave, err := func() {}, error(nil)",
+		file: "httpapi/engine.go", find: "release, err := e.compileLimiter.acquire(ctx)", replace: "release, err := func() {}, error(nil)",
 		run: "^TestUnknownDocumentsWait$",
 	},
 	{

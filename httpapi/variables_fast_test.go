@@ -52,7 +52,7 @@ func alike(v any) any {
 // sameVariables fails where what was read at once is not what the library reads.
 func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
 	t.Helper()
-	got, ok := newSimpleVariables(simpleSchema, op).read(raw)
+	got, ok := newFastVariables(simpleSchema, op).read(raw)
 	if !ok {
 		return false
 	}
@@ -142,7 +142,7 @@ func TestSimpleVariables(t *testing.T) {
 	}
 	subscription := simpleOperation(t, "")
 	subscription.Operation = ast.Subscription
-	if _, ok := newSimpleVariables(simpleSchema, subscription).read(""); ok {
+	if _, ok := newFastVariables(simpleSchema, subscription).read(""); ok {
 		t.Error("what is read for a subscription would hold on to a text for as long as that lasts")
 	}
 }
@@ -232,7 +232,7 @@ func TestSimpleVariablesAllocateLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSimpleVariables(simpleSchema, op)
+	s := newFastVariables(simpleSchema, op)
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.read(string(raw)) }); n > 6 {
 		t.Errorf("%v allocations", n)
 	}
@@ -242,7 +242,7 @@ func BenchmarkVariables(b *testing.B) {
 	op := simpleOperation(b, "$ids: [String!]!")
 	raw := `{"ids":["71321045679252212594626385532706912750332728571942532289631379312455583992563"` + strings.Repeat(`,"71321045679252212594626385532706912750332728571942532289631379312455583992563"`, 49) + `]}`
 	b.Run("simple", func(b *testing.B) {
-		s := newSimpleVariables(simpleSchema, op)
+		s := newFastVariables(simpleSchema, op)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, ok := s.read(raw); !ok {

@@ -12,17 +12,16 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// eventTime is how long what is read beside an event may hold it up.
-const eventTime = 3 * time.Second
+// eventReadTimeout bounds the reads of an event.
+const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, and gives nil after
-// the last one; it must be called by one goroutine at a time. A first response without data says that the subscription could not
-// begin. The clients of g pay for it.
+// subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last one. It
+// is not safe for concurrent use. If the first response has no data, the subscription did not start. The clients of g are charged.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() *graphql.Response) {
 	ended := false
 	failed := func(v any) *graphql.Response {
 		ended = true
-		return e.refuse(ctx, e.recover(ctx, v))
+		return e.errorResponse(ctx, e.recover(ctx, v))
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -30,10 +29,10 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		}
 	}()
 	values := op.variables
-	if op.simple { // they hold on to more than themselves
+	if op.shared { // the values keep the whole text in memory
 		var err error
 		if values, err = variables(e.schema, op.definition, op.given); err != nil {
-			return once(e.refuse(ctx, validationErrors(err)...))
+			return once(e.errorResponse(ctx, validationErrors(err)...))
 		}
 	}
 	var guess guess
@@ -54,7 +53,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		switch turn := resolvers.NextEvent(ctx); {
 		case turn.Problem != nil:
 			resp = e.problem(ctx, turn)
-			e.identities.note(ctx, resp)
+			e.identities.countRefusal(ctx, resp)
 			return resp
 		case stream.Next(ctx):
 			guess.settle(true)
@@ -72,47 +71,47 @@ func once(resp *graphql.Response) func() *graphql.Response {
 	}
 }
 
-// event returns the response for the present event of a subscription. Each event has loaders of its own, and its time begins with
-// its turn.
+// event returns the response for the present event of a subscription. Each event has its own loaders. Its timeout begins when the
+// limiter admits it.
 func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
-	leave, err := e.turn(ctx, g)
+	release, err := e.acquireEvent(ctx, g)
 	if err != nil {
-		return e.refuse(ctx, err)
+		return e.errorResponse(ctx, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(e.cfg.Timeout, eventTime))
+	ctx, cancel := context.WithTimeout(ctx, min(e.cfg.Timeout, eventReadTimeout))
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
-	room := room{most: e.cfg.MaxResponse}
-	data, errs, ok := passes(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
-		if leave == nil { // it was left while values were fetched
-			if leave, err = e.producing.enter(ctx); err != nil {
-				leave = func() {} // its time is over; a last pass makes errors of what is missing
+	room := room{limit: e.cfg.MaxResponse}
+	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
+		if release == nil { // released while values were fetched
+			if release, err = e.eventLimiter.acquire(ctx); err != nil {
+				release = func() {} // after the timeout the last pass turns missing keys into errors
 			}
 		}
-		defer func() { leave(); leave = nil }()
+		defer func() { release(); release = nil }()
 		return stream.Execute(ctx, nil, &room)
 	})
 	if !ok {
-		return e.refuse(ctx, context.Cause(ctx))
+		return e.errorResponse(ctx, context.Cause(ctx))
 	}
-	if room.refused != nil {
-		g.Spend(room.most) // the event itself is short
+	if room.err != nil {
+		g.Spend(room.limit) // the event itself is short
 	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
-// turn waits until one of the clients of a group may spend more and has a processor for an event. leave must be called once.
-func (e *engine) turn(ctx context.Context, g *fanout.Group) (leave func(), err error) {
+// acquireEvent waits until a client of a group has no debt and the limiter admits an event. The caller must call release once.
+func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
 	for {
-		if leave, err = e.producing.enter(ctx); err != nil {
+		if release, err = e.eventLimiter.acquire(ctx); err != nil {
 			return nil, err
 		}
 		debt := g.Debt()
 		if debt == 0 {
-			return leave, nil
+			return release, nil
 		}
-		leave()
+		release()
 		select {
 		case <-time.After(debt):
 		case <-ctx.Done():

@@ -8,53 +8,52 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// simpleVariables reads the variables of a query in the good case: all of them are texts, lists of texts, booleans and
-// integers, and given in just that form. It reads what variables does, and leaves everything else to that, what is to be
-// refused among it. It is immutable.
-type simpleVariables []simpleVariable
+// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. It returns the
+// result of variables, and leaves all other forms and errors to that function. It is immutable.
+type fastVariables []fastVariable
 
-type simpleVariable struct {
+type fastVariable struct {
 	name string
-	form simpleForm
-	// words are those that a text may be, where they are an enum's.
+	form fastKind
+	// words are the values of an enum.
 	words ast.EnumValueList
-	// needed tells that something is wrong, or a default is to be filled in, where it is not given.
+	// needed reports that a missing variable is an error or has a default.
 	needed bool
 }
 
-// simpleForm is how a value is written.
-type simpleForm uint8
+// fastKind is the JSON form of a value.
+type fastKind uint8
 
 const (
-	simpleText simpleForm = iota
-	simpleTexts
-	simpleBoolean
-	simpleInteger
+	stringKind fastKind = iota
+	stringsKind
+	booleanKind
+	intKind
 )
 
-// newSimpleVariables returns what reads the variables of an operation, nil where they can't be simple. Those of subscriptions
-// are not, since what is read holds on to the text that it was read from.
-func newSimpleVariables(schema *ast.Schema, op *ast.OperationDefinition) simpleVariables {
+// newFastVariables returns the decoder of an operation, or nil if its variables have other types. Subscriptions have none, since the
+// decoded values keep the whole text in memory.
+func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVariables {
 	if op.Operation != ast.Query {
 		return nil
 	}
-	s := make(simpleVariables, len(op.VariableDefinitions))
+	s := make(fastVariables, len(op.VariableDefinitions))
 	for i, v := range op.VariableDefinitions {
-		s[i] = simpleVariable{name: v.Variable, needed: v.Type.NonNull || v.DefaultValue != nil}
+		s[i] = fastVariable{name: v.Variable, needed: v.Type.NonNull || v.DefaultValue != nil}
 		of := v.Type
 		if of.Elem != nil {
-			of, s[i].form = of.Elem, simpleTexts
+			of, s[i].form = of.Elem, stringsKind
 		}
 		def := schema.Types[of.NamedType]
 		switch {
 		case def == nil || def.Kind != ast.Scalar && def.Kind != ast.Enum || def.Name == "Float":
-			return nil // a list of lists, or an object, or what has many forms
+			return nil // a list of lists, an object, or a type with several forms
 		case def.Kind == ast.Enum:
 			s[i].words = def.EnumValues
 		case def.Name == "Boolean" && of == v.Type:
-			s[i].form = simpleBoolean
+			s[i].form = booleanKind
 		case def.Name == "Int" && of == v.Type:
-			s[i].form = simpleInteger
+			s[i].form = intKind
 		case def.Name == "Boolean", def.Name == "Int":
 			return nil
 		}
@@ -63,13 +62,13 @@ func newSimpleVariables(schema *ast.Schema, op *ast.OperationDefinition) simpleV
 }
 
 // read reads the variables from a JSON object or "", or reports false. Texts are parts of the object's.
-func (s simpleVariables) read(object string) (values map[string]any, ok bool) {
+func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	if s == nil || strings.IndexByte(object, '\\') >= 0 {
 		return nil, false
 	}
 	values = make(map[string]any, len(s))
 	if object != "" {
-		r := simpleReader(object)
+		r := fastReader(object)
 		if !s.members(&r, values) {
 			return nil, false
 		}
@@ -83,13 +82,13 @@ func (s simpleVariables) read(object string) (values map[string]any, ok bool) {
 }
 
 // members reads the members of an object into values.
-func (s simpleVariables) members(r *simpleReader, values map[string]any) bool {
+func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	if r.next('{'); r.next('}') {
 		return true
 	}
 	for {
 		name, _ := r.text()
-		at := slices.IndexFunc(s, func(v simpleVariable) bool { return v.name == name })
+		at := slices.IndexFunc(s, func(v fastVariable) bool { return v.name == name })
 		if at < 0 || !r.next(':') {
 			return false
 		}
@@ -110,24 +109,24 @@ func (s simpleVariables) members(r *simpleReader, values map[string]any) bool {
 }
 
 // read reads a value, or returns nil.
-func (v *simpleVariable) read(r *simpleReader) any {
+func (v *fastVariable) read(r *fastReader) any {
 	switch v.form {
-	case simpleText:
+	case stringKind:
 		if text, ok := r.text(); ok && v.allows(text) {
 			return text
 		}
-	case simpleTexts:
+	case stringsKind:
 		if list, ok := v.texts(r); ok {
 			return list
 		}
-	case simpleBoolean:
+	case booleanKind:
 		switch r.literal() {
 		case "true":
 			return true
 		case "false":
 			return false
 		}
-	case simpleInteger:
+	case intKind:
 		if n, err := strconv.ParseInt(r.literal(), 10, 32); err == nil {
 			return n
 		}
@@ -135,12 +134,12 @@ func (v *simpleVariable) read(r *simpleReader) any {
 	return nil
 }
 
-// texts reads a list of texts.
-func (v *simpleVariable) texts(r *simpleReader) (list []string, ok bool) {
+// texts reads a list of strings.
+func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
 	}
-	end := max(strings.IndexByte(string(*r), ']'), 0) // or before, where a text has a bracket in it
+	end := max(strings.IndexByte(string(*r), ']'), 0) // or earlier, if a string contains a bracket
 	list = make([]string, 0, strings.Count(string((*r)[:end]), `"`)/2)
 	for !r.next(']') {
 		text, ok := r.text()
@@ -153,16 +152,16 @@ func (v *simpleVariable) texts(r *simpleReader) (list []string, ok bool) {
 	return list, true
 }
 
-// allows reports whether a text is one that the variable may have.
-func (v *simpleVariable) allows(text string) bool {
+// allows reports whether the variable may have a value.
+func (v *fastVariable) allows(text string) bool {
 	return v.words == nil || v.words.ForName(text) != nil
 }
 
-// simpleReader is what is left of a text that is known to be JSON and has no escapes in it.
-type simpleReader string
+// fastReader is the rest of a valid JSON text without escapes.
+type fastReader string
 
-// next passes over white space and then c, or reports that something else comes.
-func (r *simpleReader) next(c byte) bool {
+// next skips white space, and then c. It returns false if c does not follow.
+func (r *fastReader) next(c byte) bool {
 	s := *r
 	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || s[0] == '\r') {
 		s = s[1:]
@@ -175,8 +174,8 @@ func (r *simpleReader) next(c byte) bool {
 	return is
 }
 
-// text reads a string, or reports that something else comes.
-func (r *simpleReader) text() (text string, ok bool) {
+// text reads a string. ok is false if no string follows.
+func (r *fastReader) text() (text string, ok bool) {
 	if !r.next('"') {
 		return "", false
 	}
@@ -188,8 +187,8 @@ func (r *simpleReader) text() (text string, ok bool) {
 	return text, true
 }
 
-// literal reads a number, true, false or null; of anything else nothing or a part that is none of these.
-func (r *simpleReader) literal() string {
+// literal reads a number, true, false or null. It returns another text for other values.
+func (r *fastReader) literal() string {
 	r.next(0)
 	end := max(strings.IndexAny(string(*r), ",]} \t\r\n"), 0)
 	literal := string((*r)[:end])

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// charge has a client pay for the execution of a subscription, its document, its variables and own more bytes, until release is
+// charge charges a client for the execution of a subscription, its document, its variables and own more bytes, until release is
 // called.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
 	ids := op.watched()
@@ -26,18 +26,17 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold has a client pay for the document of an operation that lasts or waits, and for its variables and own more bytes by a key, until
-// release is called.
+// hold charges a client for the document of an operation, and by key for its variables and own more bytes, until release is called.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {
 		unused()
-		return nil, errHeld
+		return nil, errTooLargeDocuments
 	}
 	if !s.held.Hold(client, key, bytesOfValue(op.variables)+own) {
 		s.held.Release(client, op.document)
 		unused()
-		return nil, errHeld
+		return nil, errTooLargeDocuments
 	}
 	return func() {
 		s.held.Release(client, key)
@@ -46,6 +45,6 @@ func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own in
 	}, nil
 }
 
-// errHeld refuses an operation whose document and variables have no room.
-var errHeld = market.Errorf(market.CodeRateLimited,
+// errTooLargeDocuments rejects an operation whose document and variables exceed the memory for subscriptions.
+var errTooLargeDocuments = market.Errorf(market.CodeRateLimited,
 	"the documents and variables of running subscriptions and waiting operations take too much memory; end some, shorten them, or use one document for several")

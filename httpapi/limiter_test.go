@@ -12,8 +12,8 @@ import (
 
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(3, 3, time.Second) // of which one client has two
-		enter := func(ctx context.Context) (func(), error) { return g.enter(ctx) }
+		g := newLimiter(3, 3, time.Second) // of which one client has two
+		enter := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
 		leave1, err1 := enter(t.Context())
 		leave2, err2 := enter(t.Context())
 		if err1 != nil || err2 != nil {
@@ -31,7 +31,7 @@ func TestGate(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		var full *refusal
+		var full *httpError
 		if _, err := enter(t.Context()); !errors.As(err, &full) || full.status != 503 {
 			t.Errorf("beyond the queue: %v", err)
 		}
@@ -58,15 +58,15 @@ func TestGate(t *testing.T) {
 		}
 		first.leave()
 		leave2()
-		if g.waiting != 0 || g.inside != 0 || len(g.clients) != 0 {
-			t.Errorf("%d wait, %d are inside, of %d clients", g.waiting, g.inside, len(g.clients))
+		if g.waiting != 0 || g.running != 0 || len(g.clients) != 0 {
+			t.Errorf("%d wait, %d are inside, of %d clients", g.waiting, g.running, len(g.clients))
 		}
 	})
 }
 
 // from returns a context of a client.
 func from(t *testing.T, address string) context.Context {
-	return &asking{t.Context(), identity{client: netip.MustParseAddr(address)}}
+	return &requestContext{t.Context(), identity{client: netip.MustParseAddr(address)}}
 }
 
 // crowd enters the gate n times for a client and counts what came of it when all have settled.
@@ -76,10 +76,10 @@ type crowd struct {
 	inside, refused int
 }
 
-func (c *crowd) enter(ctx context.Context, g *gate, n int) {
+func (c *crowd) enter(ctx context.Context, g *limiter, n int) {
 	for range n {
 		go func() {
-			leave, err := g.enter(ctx)
+			leave, err := g.acquire(ctx)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if err != nil {
@@ -114,7 +114,7 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 // TestOneClientLeavesRoom has one address ask for more than there is, while others want in.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(256, 512, time.Second)
+		g := newLimiter(256, 512, time.Second)
 		var greedy, neighbour, other crowd
 		greedy.enter(from(t, "2001:db8::1"), g, 700)
 		greedy.enter(from(t, "2001:db8::2"), g, 100) // the same client
@@ -129,8 +129,8 @@ func TestOneClientLeavesRoom(t *testing.T) {
 		synctest.Wait()
 		greedy.expect(t, 192, 800-192)
 		greedy.leave(192)
-		if g.inside != 0 || g.waiting != 0 || len(g.clients) != 0 {
-			t.Errorf("%d are inside, %d wait, of %d clients", g.inside, g.waiting, len(g.clients))
+		if g.running != 0 || g.waiting != 0 || len(g.clients) != 0 {
+			t.Errorf("%d are inside, %d wait, of %d clients", g.running, g.waiting, len(g.clients))
 		}
 	})
 }
@@ -138,7 +138,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 // TestTurns shows that what becomes free goes to who has least.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(8, 100, time.Minute)
+		g := newLimiter(8, 100, time.Minute)
 		var a, b, late crowd
 		a.enter(from(t, "192.0.2.1"), g, 20)
 		b.enter(from(t, "192.0.2.2"), g, 20)
@@ -158,16 +158,16 @@ func TestTurns(t *testing.T) {
 		for _, c := range []*crowd{&a, &b, &late} {
 			c.expect(t, 20, 0)
 		}
-		if g.inside != 0 || g.waiting != 0 || len(g.clients) != 0 {
-			t.Errorf("%d are inside, %d wait, of %d clients", g.inside, g.waiting, len(g.clients))
+		if g.running != 0 || g.waiting != 0 || len(g.clients) != 0 {
+			t.Errorf("%d are inside, %d wait, of %d clients", g.running, g.waiting, len(g.clients))
 		}
 	})
 }
 
 func TestTheGateAllocatesNothing(t *testing.T) {
-	g, ctx := newGate(256, 512, time.Second), from(t, "192.0.2.1")
+	g, ctx := newLimiter(256, 512, time.Second), from(t, "192.0.2.1")
 	if n := testing.AllocsPerRun(100, func() {
-		leave, err := g.enter(ctx)
+		leave, err := g.acquire(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

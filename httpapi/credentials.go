@@ -9,15 +9,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxCredentials bounds the credentials that are remembered, CredentialsBytes is the most that each takes.
+// MaxCredentials bounds the cached credentials, CredentialsBytes the size of each.
 const (
 	MaxCredentials   = 1000
 	CredentialsBytes = market.MaxCredentialsLength + 512
 )
 
-// parsedCredentials remembers the credentials that were sent lately by the SHA-256 of their header, since clients send the same
-// with every request and reading them takes longer than many an answer. It knows nothing of whether they are good. It is safe
-// for concurrent use.
+// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request, and
+// parsing it takes longer than answering many requests. The credentials may be invalid. It is safe for concurrent use.
 type parsedCredentials struct {
 	mu  sync.Mutex
 	lru *simplelru.LRU[[sha256.Size]byte, *market.Credentials]
@@ -31,7 +30,7 @@ func newParsedCredentials() *parsedCredentials {
 	return &parsedCredentials{lru: lru}
 }
 
-// parse is parseCredentials.
+// parse is parseCredentials with the cache.
 func (p *parsedCredentials) parse(value string) (*market.Credentials, error) {
 	hash := sha256.Sum256([]byte(value))
 	p.mu.Lock()

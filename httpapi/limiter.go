@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+// limiter bounds the operations that run at once, and the operations that wait to run. Clients, one for each quota.Network, share both:
+// a client takes a place only if that is quota.Fair. A free place goes to the waiting client with the fewest running operations.
+type limiter struct {
+	operations, queue int
+	timeout           time.Duration
+
+	mu sync.Mutex
+	// running counts running operations, waiting counts waiting ones.
+	running, waiting int
+	// clients holds the share of each client with running or waiting operations. spare holds unused shares for the next clients.
+	clients map[netip.Prefix]*share
+	spare   []*share
+}
+
+// share counts the operations of one client.
+type share struct {
+	client  netip.Prefix
+	running int
+	// waiting holds a channel for each waiting operation, the oldest first. The limiter closes the channel when the operation may run.
+	waiting []chan struct{}
+	release func()
+}
+
+func newLimiter(operations, queue int, timeout time.Duration) *limiter {
+	return &limiter{operations: operations, queue: queue, timeout: timeout, clients: make(map[netip.Prefix]*share)}
+}
+
+// retryAfter is the delay that a refused client should wait before its next attempt.
+const retryAfter = time.Second
+
+// acquire waits until an operation of the client in ctx may run. The caller must call release once, when the operation is done. The
+// error is an httpError, or the cause of the end of ctx.
+func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+	l.mu.Lock()
+	s := l.share(quota.Network(identityFrom(ctx).client))
+	if quota.Fair(s.running, 1, l.operations-l.running) {
+		l.admit(s)
+		l.mu.Unlock()
+		return s.release, nil
+	}
+	if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {
+		l.forget(s)
+		l.mu.Unlock()
+		return nil, busy()
+	}
+	turn := make(chan struct{})
+	s.waiting = append(s.waiting, turn)
+	l.waiting++
+	l.mu.Unlock()
+
+	late := time.NewTimer(l.timeout)
+	defer late.Stop()
+	select {
+	case <-turn:
+		return s.release, nil
+	case <-late.C:
+		err = busy()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if !l.giveUp(s, turn) {
+		return s.release, nil
+	}
+	return nil, err
+}
+
+// share returns the share of a client. The caller holds the lock.
+func (l *limiter) share(client netip.Prefix) *share {
+	s := l.clients[client]
+	if s != nil {
+		return s
+	}
+	if last := len(l.spare) - 1; last >= 0 {
+		s, l.spare = l.spare[last], l.spare[:last]
+	} else {
+		s = &share{}
+		s.release = func() { l.release(s) }
+	}
+	s.client = client
+	l.clients[client] = s
+	return s
+}
+
+// forget makes an empty share spare. The limiter never has more shares than operations that ran and waited at the same time, plus one.
+// The caller holds the lock.
+func (l *limiter) forget(s *share) {
+	if s.running == 0 && len(s.waiting) == 0 {
+		delete(l.clients, s.client)
+		l.spare = append(l.spare, s)
+	}
+}
+
+// admit counts an operation as running. The caller holds the lock.
+func (l *limiter) admit(s *share) {
+	s.running++
+	l.running++
+}
+
+// release counts an operation as done and admits the waiting operations that may run now.
+func (l *limiter) release(s *share) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.running--
+	l.running--
+	for l.waiting > 0 {
+		var next *share
+		for _, c := range l.clients {
+			if len(c.waiting) > 0 && (next == nil || c.running < next.running) {
+				next = c
+			}
+		}
+		if !quota.Fair(next.running, 1, l.operations-l.running) {
+			break
+		}
+		close(next.waiting[0])
+		next.waiting = slices.Delete(next.waiting, 0, 1)
+		l.waiting--
+		l.admit(next)
+	}
+	l.forget(s)
+}
+
+// giveUp removes an operation from the queue. It returns false if the operation was admitted already.
+func (l *limiter) giveUp(s *share, turn chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(s.waiting, turn)
+	if i < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	l.waiting--
+	l.forget(s)
+	return true
+}
+
+// stats returns the number of running and of waiting operations.
+func (l *limiter) stats() (running, waiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running, l.waiting
+}
+
+// busy returns the error of an operation for which the limiter has no place.
+func busy() error {
+	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
+	err.RetryAfter = retryAfter
+	return &httpError{http.StatusServiceUnavailable, err}
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/httpapi/limits"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/loaders"
+)
+
+// The transports, as in logs and metrics.
+const (
+	transportHTTP      = "http"
+	transportEvents    = "sse"
+	transportWebSocket = "websocket"
+)
+
+// The results of the response cache.
+const (
+	verdictHit    = "hit"
+	verdictShared = "shared"
+	verdictMiss   = "miss"
+	verdictBypass = "bypass"
+)
+
+// maxName bounds an operation's name in the log, in bytes.
+const maxName = 64
+
+// Observer observes operations. Its methods are called concurrently and must not block.
+type Observer interface {
+	// Began is called at the start of an operation. hints has the client's trace context. trusted reports that a trusted proxy sent
+	// the request.
+	Began(log *reqctx.Log, hints Hints, trusted bool)
+	// EventFailed is called for an event with errors of a subscription that continues. codes has each code once. Subscribers that
+	// share the event count once.
+	EventFailed(codes []string)
+	// Ended is called for every operation right before its response is sent, and for a subscription at its end. The observer owns the
+	// log from then on; running reads may still add to it.
+	Ended(ctx context.Context, log *reqctx.Log)
+}
+
+// Hints are the client's trace context (W3C Trace Context) and its request for an explanation, by header name. Get returns "" for a
+// missing one.
+type Hints interface{ Get(name string) string }
+
+// newLog starts the log of an operation.
+func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *reqctx.Log {
+	id := identityFrom(ctx)
+	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
+	log.Explained = e.wantsExplanation(hints)
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // messages pass proxies unread
+	}
+	return log
+}
+
+// withLog returns a context whose reads are counted in log, if an observer or an explanation needs them.
+func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
+	if e.cfg.Observer == nil && !log.Explained {
+		return ctx
+	}
+	return reqctx.WithLog(ctx, log)
+}
+
+// setOutcome logs the result of an operation. ctx belongs to the waiting client.
+func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
+	log.Elapsed = time.Since(log.Started)
+	if len(errs) == 0 {
+		log.Outcome = reqctx.OutcomeOK
+		return
+	}
+	if clientLeft(ctx) {
+		log.Outcome = reqctx.OutcomeCancelled
+		return
+	}
+	if log.Rule = limits.Rule(errs[0]); errors.Is(errs[0], loaders.ErrTooManyCalls) {
+		log.Rule = limits.RuleCalls
+	}
+	log.Codes = codesIn(errs)
+	log.Outcome = log.Codes[0]
+}
+
+// codesIn returns the codes of errors, each once.
+func codesIn(errs gqlerror.List) (codes []string) {
+	for _, err := range errs {
+		if code := codeOf(err); !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// clientLeft reports whether the client closed its connection. A deadline or an error of the service is something else.
+func clientLeft(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
+}
+
+// report passes the log of an operation to the observer before its response of that size is sent. A panic of the observer does not
+// affect the client.
+func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
+	defer e.catch(ctx, func(*graphql.Response) {})
+	log.Bytes = int64(bytes)
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Ended(ctx, log)
+	}
+}
+
+// operationInfo describes an operation of a document.
+func operationInfo(doc *document, op *ast.OperationDefinition) *reqctx.OperationInfo {
+	return &reqctx.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
+}
+
+// callerKind returns how a client identifies itself.
+func (id identity) callerKind() string {
+	switch {
+	case id.account != nil:
+		return "account"
+	case id.credentials != nil:
+		return "credentials"
+	}
+	return "anonymous"
+}
+
+// hintsKey is the context key of the hints for all operations of a connection.
+type hintsKey struct{}
+
+// noHints are empty hints.
+type noHints struct{}
+
+// Get implements Hints.
+func (noHints) Get(string) string { return "" }
+
+// hintsFrom returns the hints for all operations of a connection.
+func hintsFrom(ctx context.Context) Hints {
+	if hints, ok := ctx.Value(hintsKey{}).(Hints); ok {
+		return hints
+	}
+	return noHints{}
+}

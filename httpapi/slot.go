@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// limiters bound the operations under way. Executing operations and operations that wait for the venue have separate limits, so a
+// hanging endpoint of the venue does not block cached reads.
+type limiters struct{ executing, waiting *limiter }
+
+func newLimiters(operations, queue int, timeout time.Duration) limiters {
+	return limiters{newLimiter(operations, queue, timeout), newLimiter(operations, queue, timeout)}
+}
+
+// slot is an operation's place in one of the limiters, and the context of the operation.
+type slot struct {
+	context.Context
+	limiters limiters
+
+	mu sync.Mutex
+	// release releases the place; nil without a place.
+	release func()
+	// moved reports that the operation has left the executing limiter, ended that it has ended.
+	moved, ended bool
+}
+
+type slotKey struct{}
+
+// Value implements context.Context.
+func (s *slot) Value(key any) any {
+	if key == (slotKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// acquire waits until an operation of the client in ctx may execute and fills s. The caller must end s. The error is an httpError, or
+// the cause of the end of ctx.
+func (l limiters) acquire(ctx context.Context, s *slot) error {
+	release, err := l.executing.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	*s = slot{Context: ctx, limiters: l, release: release}
+	return nil
+}
+
+// end releases the place of the operation.
+func (s *slot) end() {
+	s.mu.Lock()
+	release := s.release
+	s.release, s.ended = nil, true
+	s.mu.Unlock()
+	if release != nil {
+		release()
+	}
+}
+
+// awaitVenue must be called before the operation of ctx waits for the venue. The first call releases the operation's place among the
+// executing operations and acquires one among those that wait for the venue, until the operation ends. It returns the errors of
+// acquire.
+func awaitVenue(ctx context.Context) error {
+	s, _ := ctx.Value(slotKey{}).(*slot)
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	if s.moved || s.ended {
+		s.mu.Unlock()
+		return nil
+	}
+	release := s.release
+	s.moved, s.release = true, nil
+	s.mu.Unlock()
+	release()
+	release, err := s.limiters.waiting.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended { // another request still waits for the response
+		release()
+		return nil
+	}
+	s.release = release
+	return nil
+}
+
+// stats returns the numbers of running and of waiting operations.
+func (l limiters) stats() (running, waiting int) {
+	running, waiting = l.executing.stats()
+	away, more := l.waiting.stats()
+	return running + away, waiting + more
+}
