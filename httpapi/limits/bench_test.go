@@ -3,13 +3,9 @@ package limits
 import (
 	"strings"
 	"testing"
-
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
-	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// BenchmarkDocument is the price of a document on its way to validation, whose own price stands beside it.
+// BenchmarkDocument measures the guard's part of the way of a document to validation.
 func BenchmarkDocument(b *testing.B) {
 	g := guarding(b)
 	use := documentsOfUse(b)
@@ -33,22 +29,9 @@ func BenchmarkDocument(b *testing.B) {
 			_, _ = g.Document("{" + strings.Repeat("a ", 900) + "}")
 		}
 	})
-	b.Run("portfolio, parsing alone", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = parser.ParseQuery(&ast.Source{Input: use["portfolio.graphql"]})
-		}
-	})
-	b.Run("portfolio, validating alone", func(b *testing.B) {
-		doc := accepted(b, g, use["portfolio.graphql"])
-		b.ReportAllocs()
-		for b.Loop() {
-			validator.ValidateWithRules(schema(), doc, nil)
-		}
-	})
 }
 
-// BenchmarkCost is what every request pays, and BenchmarkCompile what each document pays once.
+// BenchmarkCost measures what every request costs, BenchmarkCompile what each document costs once.
 func BenchmarkCost(b *testing.B) {
 	g := guarding(b)
 	for _, name := range []string{"portfolio", "price-board", "introspection-graphql-js-16"} {
@@ -70,31 +53,5 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		g.Compile(doc, doc.Operations[0])
-	}
-}
-
-func BenchmarkVariables(b *testing.B) {
-	g := guarding(b)
-	raw := `{"i":` + list(500) + `}`
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = g.Variables(raw)
-	}
-}
-
-// BenchmarkWorst validates the most expensive documents that pass all limits.
-func BenchmarkWorst(b *testing.B) {
-	g := guarding(b)
-	for _, f := range families(Default()) {
-		text := f.largest(g)
-		b.Run(f.name, func(b *testing.B) {
-			for b.Loop() {
-				doc, err := g.Document(text)
-				if err != nil {
-					b.Fatal(err)
-				}
-				validator.ValidateWithRules(schema(), doc, nil)
-			}
-		})
 	}
 }

@@ -9,44 +9,44 @@ import (
 
 // Compile returns the plan of an operation of a document that was validated against the guard's schema.
 func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Plan {
-	c := &compiler{&Plan{limit: g.limits.Cost, steps: []step{{parent: none, items: constant(1)}}}}
+	c := &compiler{&Plan{limit: g.limits.Cost, fields: []planField{{parent: none, items: constant(1)}}}}
 	c.object(object{page: constant(1), selections: []scoped{{set: op.SelectionSet}}})
 	return c.plan
 }
 
 type compiler struct{ plan *Plan }
 
-// object is the object, or every object of a list, that a selection is about.
+// object is an object, or every object of a list, with the selections on it.
 type object struct {
-	step int32
-	// page is the number of items in its lists.
+	field int32
+	// page is the number of items in the object's lists.
 	page number
-	// known are the reads that are paid for.
+	// known are the reads that are paid for already.
 	known      reads
 	selections []scoped
 }
 
-// scoped is a selection set with the conditions of what surrounds it.
+// scoped is a selection set with the conditions around it.
 type scoped struct {
 	set  ast.SelectionSet
 	when []condition
 }
 
-// selected is a field as execution sees it: all that are selected of an object under one key, and here the same conditions.
+// selected is a field as execution sees it: all selections of an object under one key, here with the same conditions.
 type selected struct {
 	*ast.Field
 	when       []condition
 	selections []scoped
 }
 
-// object compiles what is selected of an object.
+// object compiles the selections on an object.
 func (c *compiler) object(o object) {
 	for _, f := range c.collect(o.selections) {
 		c.field(&o, f)
 	}
 }
 
-// collect merges fields, in the order of the document.
+// collect merges fields in the order of the document.
 func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	byKey := map[string]*selected{}
 	var gather func(scoped)
@@ -82,7 +82,7 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict adds the conditions of directives to those of what surrounds them. ok is false where they can't be met.
+// restrict adds the conditions of directives to the conditions around them. ok is false if they can never be met.
 func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
 	all = when
 	for _, d := range directives {
@@ -107,22 +107,22 @@ func (c *compiler) field(o *object, f *selected) {
 	w := table[f.ObjectDefinition.Name+"."+f.Name]
 	leaf := len(f.SelectionSet) == 0
 	if leaf && len(f.when) == 0 && w.needs|w.each == 0 {
-		c.plan.steps[o.step].points++
+		c.plan.fields[o.field].points++
 		return
 	}
-	at := int32(len(c.plan.steps))
-	c.plan.steps = append(c.plan.steps, step{
-		parent: o.step, items: c.number(f.Field, w.items, o.page), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
+	at := int32(len(c.plan.fields))
+	c.plan.fields = append(c.plan.fields, planField{
+		parent: o.field, items: c.number(f.Field, w.items, o.page), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
 	})
 	if len(f.when) == 0 {
 		o.known |= w.needs &^ page
 	}
 	if !leaf {
-		c.object(object{step: at, page: c.number(f.Field, w.page, o.page), known: w.knows, selections: f.selections})
+		c.object(object{field: at, page: c.number(f.Field, w.page, o.page), known: w.knows, selections: f.selections})
 	}
 }
 
-// number returns the number that a quantity is for a field of an object with a page.
+// number returns what a quantity is for a field of an object with a page.
 func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	switch {
 	case q.ofPage:
@@ -136,7 +136,7 @@ func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	}
 }
 
-// argument returns the number that the argument of a quantity says.
+// argument returns what the argument of a quantity says.
 func (c *compiler) argument(f *ast.Field, q quantity) number {
 	var otherwise int64
 	if d := f.Definition.Arguments.ForName(q.argument).DefaultValue; d != nil {
@@ -149,11 +149,11 @@ func (c *compiler) argument(f *ast.Field, q quantity) number {
 	case arg.Value.Kind != ast.Variable:
 		return constant(min(max(q.literal(arg.Value, otherwise), 0), q.limit))
 	}
-	a := amount{arg.Value.Raw, q, otherwise}
-	at := slices.Index(c.plan.amounts, a)
+	n := count{arg.Value.Raw, q, otherwise}
+	at := slices.Index(c.plan.counts, n)
 	if at < 0 {
-		at = len(c.plan.amounts)
-		c.plan.amounts = append(c.plan.amounts, a)
+		at = len(c.plan.counts)
+		c.plan.counts = append(c.plan.counts, n)
 	}
-	return number{amount: int32(at)}
+	return number{count: int32(at)}
 }

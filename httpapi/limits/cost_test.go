@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// priceOf returns the points of the operation of a document. variables is a JSON object, or empty.
+// priceOf returns the points of a document's first operation. variables is a JSON object, or empty.
 func priceOf(t testing.TB, g *Guard, text, variables string) (int64, error) {
 	t.Helper()
 	doc := accepted(t, g, text)
@@ -45,7 +45,7 @@ func list(n int) string {
 	return `["` + strings.Join(strings.Split(strings.Repeat("7", n), ""), `","`) + `"]`
 }
 
-// TestCost adds up values, keys and calls by hand.
+// TestCost compares costs with values, keys and calls counted by hand.
 func TestCost(t *testing.T) {
 	const user = `user(address:"0x2222222222222222222222222222222222222222")`
 	for _, test := range []struct {
@@ -55,7 +55,7 @@ func TestCost(t *testing.T) {
 		{`{serviceStatus{version stream{state}}}`, "", 4, 0, 0},
 		{`{__typename a:__typename}`, "", 2, 0, 0},
 		{`{token(tokenId:"1"){id tokenId}}`, "", 3, 0, 0},
-		// Keys, by kind. Fields of one object that need the same key share it, whatever their order and aliases.
+		// Keys, by kind. Fields of one object share a key, whatever their order and aliases.
 		{`{token(tokenId:"1"){price{price}}}`, "", 3, 1, 0},
 		{`{a:token(tokenId:"1"){price{price}} b:token(tokenId:"2"){price{price}}}`, "", 6, 2, 0},
 		{`{token(tokenId:"1"){price{price} spread{spread}}}`, "", 5, 2, 0},
@@ -80,7 +80,7 @@ func TestCost(t *testing.T) {
 		{`{token(tokenId:"1"){orderbook{bids{price} asks{price}}}}`, "", 2 + 40 + 40, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:5000){bids{price}}}}`, "", 2 + 400, 0, 1},
-		// Markets by id come with their details, markets of a search without.
+		// Markets by id come with their details, markets of a search do not.
 		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 20 + 4, 1, 0},
 		{`{market(slug:"1"){id}}`, "", 2, 1, 0},
 		{`{markets(marketIds:` + list(80) + `){resolution{source winningToken{winner}}}}`, "", 80 * 5, 80, 0},
@@ -108,7 +108,8 @@ func TestCost(t *testing.T) {
 		{`{` + user + `{trades{nodes{price}} b:trades(first:10){nodes{price}}}}`, "", 1 + 1 + 100 + 1 + 20, 0, 2},
 		{`{` + user + `{positions(first:80){nodes{redeemable market{id} valuation{value}}}}}`, "", 2 + 80*6, 80 * 2, 1},
 		{`{` + user + `{positions{totalCount} portfolio{totalValue availableCash}}}`, "", 6, 0, 1 + 2},
-		// Fields of one key are one field, also through fragments. Fields under a condition count if it may be met.
+		// Fields with one response key are one field, also through fragments. Fields under a condition count if it may
+		// be met.
 		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":true}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":false}`, 1, 0, 0},
@@ -121,9 +122,9 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`{token(tokenId:"1"){price@include(if:false){price} spread@skip(if:true){id} id@include(if:true)}}`, "", 2, 0, 0},
-		// A field under a condition pays for others only when it is there.
+		// A field under a condition pays for others only if it is selected.
 		{`query($a:Boolean!){token(tokenId:"1"){o:orderbook@include(if:$a){midpoint} orderbook{midpoint}}}`, `{"a":false}`, 3, 0, 1},
-		// A subscription costs what its first events do.
+		// A subscription costs its first events.
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 50, 0},
 		{`subscription{priceChanged(tokenIds:` + list(3) + `){token{history{from}}}}`, "", 3 * 4, 3, 3},
 		{`subscription{orderbookChanged(tokenId:"1",depth:10){bids{price} book{asks{price}} token{orderbook{hash}}}}`, "", 1 + 20 + 1 + 20 + 3, 0, 1},
@@ -138,7 +139,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfUse: what frontends ask passes, most of it with room for twice as much.
+// TestCostOfUse: the requests of frontends pass, most with room for twice as much.
 func TestCostOfUse(t *testing.T) {
 	g := guarding(t)
 	documents := documentsOfUse(t)
@@ -165,7 +166,7 @@ func TestCostOfUse(t *testing.T) {
 	}
 }
 
-// TestCostIsRefused checks the text that clients get, and that the sum does not overflow.
+// TestCostIsRefused checks the text for clients, and that the sum does not overflow.
 func TestCostIsRefused(t *testing.T) {
 	g := guarding(t)
 	for _, test := range []struct{ text, says string }{
@@ -196,7 +197,7 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// TestCostAtTheLimit is off by one in neither direction.
+// TestCostAtTheLimit checks the limit and one point more.
 func TestCostAtTheLimit(t *testing.T) {
 	for limit, rule := range map[int64]string{42: "", 41: RuleCost} {
 		_, err := priceOf(t, guarding(t, func(l *Limits) { l.Cost = limit }), `query($i:[String!]!){tokens(tokenIds:$i){id}}`, `{"i":`+list(21)+`}`)
@@ -233,7 +234,7 @@ func TestVariablesOfAllForms(t *testing.T) {
 	}
 }
 
-// TestPlansAreShared is for the race detector; and what one evaluation leaves behind must not show in the next.
+// TestPlansAreShared evaluates a plan concurrently for the race detector. No evaluation may change the next.
 func TestPlansAreShared(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)
@@ -255,7 +256,7 @@ func TestPlansAreShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCostDoesNotAllocate, whatever the variables.
+// TestCostDoesNotAllocate checks that Cost allocates nothing.
 func TestCostDoesNotAllocate(t *testing.T) {
 	g := guarding(t)
 	for name, text := range documentsOfUse(t) {
@@ -268,7 +269,7 @@ func TestCostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesAField names the one field that matters, whatever the root itself costs.
+// TestRefusalNamesAField: the error names the field that costs most, whatever the root costs.
 func TestRefusalNamesAField(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.Cost = 3 })
 	for text, says := range map[string]string{
@@ -281,7 +282,7 @@ func TestRefusalNamesAField(t *testing.T) {
 	}
 }
 
-// TestSaturation has numbers that are too large for their sums and products.
+// TestSaturation checks sums and products that overflow.
 func TestSaturation(t *testing.T) {
 	const most = math.MaxInt64
 	for _, test := range []struct{ got, want int64 }{
@@ -294,7 +295,7 @@ func TestSaturation(t *testing.T) {
 	}
 }
 
-// TestManySteps has a plan that is larger than what fits on the stack.
+// TestManySteps has a plan that is too large for the scratch array.
 func TestManySteps(t *testing.T) {
 	g := guarding(t)
 	points, err := priceOf(t, g, "{"+repeat(70, func(i int) string { return fmt.Sprintf(`t%d:token(tokenId:"%d"){price{price} spread{id}}`, i, i) })+"}", "")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestDocumentation holds the table of docs/limits.md against the rules and their defaults.
+// TestDocumentation compares the table of docs/limits.md with the rules and their defaults.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/limits.md")
 	if err != nil {

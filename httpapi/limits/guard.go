@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// remembered is the number of refused documents that are remembered, at about 500 bytes each.
-	remembered = 1000
+	// maxRefused is the number of refused documents that are remembered, at about 500 bytes each.
+	maxRefused = 1000
 	// maxSyntaxError bounds the text of a syntax error, which would repeat a string of the client in full.
 	maxSyntaxError = 300
 )
 
-// Guard refuses what is expensive. It is safe for concurrent use.
+// Guard refuses expensive requests. It is safe for concurrent use.
 type Guard struct {
 	limits  Limits
 	refused *lru.Cache[[sha256.Size]byte, error]
 }
 
-// New returns a guard for operations on a schema. It is an error when a limit is less than 1, or when the table of weights does
-// not fit the schema.
+// New returns a guard for operations on a schema. It returns an error if a limit is less than 1, or if the table of
+// weights does not fit the schema.
 func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err := limits.check(); err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("limits: %w", err)
 	}
 	if err := fits(schema); err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("limits: %w", err)
 	}
-	refused, err := lru.New[[sha256.Size]byte, error](remembered)
+	refused, err := lru.New[[sha256.Size]byte, error](maxRefused)
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("limits: %w", err)
 	}
 	return &Guard{limits: limits, refused: refused}, nil
 }
 
-// Document parses a document and measures it. What it returns has at least one operation and no fragment cycle, and can be
-// validated in a time that the limits bound; it is the caller's, and not validated. A refusal is remembered by the text's
-// SHA-256, so asking again costs no parsing. Accepted documents are not remembered: callers that cache them need not ask.
+// Document parses a document and measures it. The returned document has at least one operation and no fragment cycle,
+// and validating it takes a bounded time; it is not validated yet, and belongs to the caller. A refusal is remembered by
+// the text's SHA-256, so asking again costs no parsing. Accepted documents are not remembered.
 //
 // A syntax error is a gqlerror.Error with a location around a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
@@ -68,7 +68,7 @@ func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	return doc, nil
 }
 
-// parse parses a text. The parser recurses, so its token limit bounds its stack too.
+// parse parses a text. The parser recurses, so its token limit also bounds its stack.
 func (g *Guard) parse(text string) (*ast.QueryDocument, error) {
 	if !utf8.ValidString(text) {
 		return nil, syntaxError("the document is not valid UTF-8", nil)

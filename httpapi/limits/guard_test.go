@@ -40,7 +40,7 @@ func guarding(t testing.TB, set ...func(*Limits)) *Guard {
 	return g
 }
 
-// accepted returns a document that is accepted and validates.
+// accepted returns a document that is accepted and valid.
 func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := g.Document(text)
@@ -53,7 +53,7 @@ func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
 	return doc
 }
 
-// repeat joins what f gives for 0 to n-1.
+// repeat joins f(0) to f(n-1).
 func repeat(n int, f func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -66,11 +66,11 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// TestLimits takes every limit to its value and one past it.
+// TestLimits tests every limit at its value and one past it.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		rule string
-		// limit is set to 7, and text(7) is at it.
+		// limit is set to 7; text(7) is at the limit.
 		limit func(*Limits) *int
 		text  func(n int) string
 		says  string
@@ -85,12 +85,12 @@ func TestLimits(t *testing.T) {
 			return "{" + repeat(n, numbered("...f%d ")) + "}" + repeat(n, numbered("fragment f%d on Q{a}"))
 		}, "defines 8 fragments; at most 7"},
 		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { return "{" + repeat(n, numbered("a%d ")) + "}" }, "selects 8 fields and fragments"},
-		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { // n-6 and in each of 2 operations: 1 spread, 2 fields
+		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { // two operations with 1 spread and 2 fields each, and n-6 more
 			return "{...f}query a{...f}query b{" + repeat(n-6, numbered("a%d ")) + "}fragment f on Q{a b}"
 		}, "selects 8 fields and fragments"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{a", n) + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{...", n-1) + "{a" + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
-		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { // 3 in the operation, 2 by the first fragment, the rest by the second
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { // 3 levels in the operation, 2 in the first fragment, the rest in the second
 			return "{a{b{c ...f}}}fragment f on Q{d{e{...g}}}fragment g on Q" + strings.Repeat("{g", n-4) + strings.Repeat("}", n-4)
 		}, "nested 8 deep; at most 7"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
@@ -112,10 +112,10 @@ func TestLimits(t *testing.T) {
 			return "{" + repeat(n-1, numbered("a%d:b ")) + " b b:b ...f}fragment f on Q{x:y}"
 		}, "more than 7 aliases"},
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { return "{" + strings.Repeat("a ", n) + "}" }, "a is selected 8 times of the same object; at most 7"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // of three objects that are one when merged
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // on three objects that are merged
 			return "{o{a ...f} o{...on X{a} ...f} ...{o{" + strings.Repeat("a ", n-4) + "}}}fragment f on Q{a}"
 		}, "a is selected 8 times"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in a fragment that nobody spreads
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in a fragment that is not spread
 			return "{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in the second fragment of a name
@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNames has a name that is too long in every place.
+// TestNames has a long name in every place.
 func TestNames(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.NameBytes = 12 })
 	for _, place := range []string{
@@ -161,7 +161,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFragmentCycles: validation does not return from the last of these, ever.
+// TestFragmentCycles: validation would not return from the last of these.
 func TestFragmentCycles(t *testing.T) {
 	g := guarding(t)
 	for _, text := range []string{
@@ -180,7 +180,7 @@ func TestFragmentCycles(t *testing.T) {
 	for _, text := range []string{
 		"{...A ...B}fragment A on Query{...B}fragment B on Query{__typename}",
 		"{...A ...A}fragment A on Query{...C ...B}fragment B on Query{...C}fragment C on Query{__typename}",
-		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // two of a name: validation refuses it
+		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // validation refuses the second fragment of a name
 		"{...unknown}",
 	} {
 		if _, err := g.Document(text); err != nil {
@@ -189,7 +189,7 @@ func TestFragmentCycles(t *testing.T) {
 	}
 }
 
-// hostile are documents that must be refused at once, with the rule that does.
+// hostile are documents that must be refused at once, with the rule that refuses them.
 func hostile() map[string]struct{ text, rule string } {
 	const deep = 10_000
 	doubling := func(n int, between string) string {
@@ -249,7 +249,7 @@ func hostile() map[string]struct{ text, rule string } {
 	}
 }
 
-// repeatedTree is a tree of fields in which every field is there twice, which validation compares in pairs at every level.
+// repeatedTree is a tree of fields with every field twice, which validation compares in pairs at every level.
 func repeatedTree(depth int) string {
 	if depth == 0 {
 		return "{a}"
@@ -277,7 +277,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// allocated returns what f allocates.
+// allocated returns the bytes and allocations of f.
 func allocated(f func()) (bytes, mallocs uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -286,7 +286,7 @@ func allocated(f func()) (bytes, mallocs uint64) {
 	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
 }
 
-// TestDepthAlone switches all other limits off: 10,000 levels fit on the stack.
+// TestDepthAlone raises all other limits: 10,000 levels fit on the stack.
 func TestDepthAlone(t *testing.T) {
 	const huge = 1 << 30
 	g := guarding(t, func(l *Limits) { l.Tokens, l.DocumentBytes, l.Selections, l.Fragments = huge, huge, huge, huge })
@@ -303,7 +303,7 @@ func TestDepthAlone(t *testing.T) {
 	}
 }
 
-// TestSyntaxErrors have a place, and are no longer than a client can read.
+// TestSyntaxErrors checks that syntax errors have a location and a bounded length.
 func TestSyntaxErrors(t *testing.T) {
 	g := guarding(t)
 	_, err := g.Document("{\n  a(b: )\n}")
@@ -321,7 +321,7 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered asks again: the same error, for a hash.
+// TestRefusalsAreRemembered asks again and gets the same error for the price of a hash.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"
@@ -333,11 +333,11 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = g.Document(text) }); n > 1 {
 		t.Errorf("%v allocations for what is known", n)
 	}
-	for i := range 3 * remembered {
+	for i := range 3 * maxRefused {
 		_, _ = g.Document(fmt.Sprint("}", i))
 	}
-	if n := g.refused.Len(); n != remembered {
-		t.Errorf("%d refusals are remembered", n)
+	if n := g.refused.Len(); n != maxRefused {
+		t.Errorf("%d refusals are maxRefused", n)
 	}
 	if _, again := g.Document(text); again == first || Rule(again) != RuleRepeats {
 		t.Errorf("%v", again)
@@ -346,7 +346,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	accepted(t, g, "{__typename}")
 	_, _ = g.Document(strings.Repeat(" ", Default().DocumentBytes+1))
 	if n := g.refused.Len(); n != 0 {
-		t.Errorf("%d refusals are remembered of an accepted document and one too large to hash", n)
+		t.Errorf("%d refusals are maxRefused of an accepted document and one too large to hash", n)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestConcurrentDocuments(t *testing.T) {
 	wg.Wait()
 }
 
-// TestDocumentsOfUse: what tools and the examples send passes.
+// TestDocumentsOfUse: the documents of tools and of the examples pass.
 func TestDocumentsOfUse(t *testing.T) {
 	g := guarding(t)
 	for name, text := range documentsOfUse(t) {

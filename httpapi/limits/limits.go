@@ -11,35 +11,36 @@ type Limits struct {
 	DocumentBytes int
 	// Tokens bounds the words, values and signs of a document, comments included. Default 1,500.
 	Tokens int
-	// NameBytes bounds each name in a document: of a field, alias, argument, variable, type, operation. Default 128.
+	// NameBytes bounds each name in a document: of a field, alias, argument, variable, type or operation. Default 128.
 	NameBytes int
-	// Operations bounds the operations that a document defines, of which one is executed. Default 10.
+	// Operations bounds the operations that a document defines. Default 10.
 	Operations int
 	// Fragments bounds the named fragments that a document defines. Default 50.
 	Fragments int
-	// Selections bounds the fields and fragments of all operations together, each fragment's content counted wherever the
+	// Selections bounds the fields and fragments of all operations together. A fragment's content counts wherever the
 	// fragment is spread. Default 1,000.
 	Selections int
-	// Depth bounds how deep fields and inline fragments are nested, fragments taken in, and how deep lists and objects in
-	// arguments, variables and types are. Default 20.
+	// Depth bounds the nesting of fields and inline fragments, with spread fragments taken in. It also bounds the
+	// nesting of lists and objects in arguments, variables and types. Default 20.
 	Depth int
-	// RootFields bounds the fields at the root of an operation, repeats of one response key counted once. Default 100.
+	// RootFields bounds the fields at the root of an operation. Repeats of one response key count once. Default 100.
 	RootFields int
-	// Aliases bounds the fields of a document that are given another name. Default 200.
+	// Aliases bounds the fields of a document with an alias. Default 200.
 	Aliases int
-	// Repeats bounds how often one response key is selected of the same object, fragments taken in. Default 30.
+	// Repeats bounds how often one response key is selected on one object, with fragments taken in. Default 30.
 	Repeats int
 	// Directives bounds the directives of a document. Default 50.
 	Directives int
-	// ListItems bounds the items of each list and the members of each object, in a document or in variables. Default 1,000.
+	// ListItems bounds the items of each list and the members of each object, in a document or in variables. Default
+	// 1,000.
 	ListItems int
 	// VariableBytes bounds the JSON text of the variables. Default 131,072.
 	VariableBytes int
-	// Cost bounds the points of an operation, see Cost. Default 100,000.
+	// Cost bounds the points of an operation, see Plan.Cost. Default 100,000.
 	Cost int64
 }
 
-// Default returns the limits that the service is shipped with.
+// Default returns the default limits.
 func Default() Limits {
 	return Limits{
 		DocumentBytes: 64 << 10,

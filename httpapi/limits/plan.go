@@ -3,19 +3,19 @@ package limits
 // Plan calculates the cost of an operation for any variables. It is immutable and safe for concurrent use.
 type Plan struct {
 	limit int64
-	// amounts are the numbers that variables decide.
-	amounts []amount
-	// steps are the fields that give objects or cost more than their value. A parent comes before its fields; the first step is
-	// the operation.
-	steps []step
+	// counts are the numbers that variables decide.
+	counts []count
+	// fields are the fields that give objects or cost more than a value. A parent comes before its fields; the first one
+	// is the operation.
+	fields []planField
 }
 
-// step is a field of an operation.
-type step struct {
+// planField is a field of an operation.
+type planField struct {
 	parent int32
 	// items is the number of objects that the field gives for each object of the parent.
 	items number
-	// own is the price of the field for each object of the parent, points that of each object it gives.
+	// own is the price of the field for each object of the parent, points the price of each object that the field gives.
 	own, points int64
 	when        []condition
 	// key is the response key.
@@ -24,49 +24,49 @@ type step struct {
 
 const none = -1
 
-// number is one of the plan's amounts, or a constant.
+// number is one of the plan's counts, or a constant.
 type number struct {
-	amount   int32
+	count    int32
 	constant int64
 }
 
 func constant(n int64) number { return number{none, n} }
 
-// condition is a @skip or an @include by a variable.
+// condition is a @skip or an @include with a variable.
 type condition struct {
 	variable string
 	include  bool
 }
 
-// Cost returns the points of the operation for variables as validation returns them: checked, with defaults filled in. If they
-// are past the limit it returns an error, too.
+// Cost returns the points of the operation. The variables are those that validation returned: checked, with defaults
+// filled in. If the points are past the limit, it also returns an error.
 func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
-	var few [128]int64
-	scratch := few[:]
-	if n := len(p.amounts) + len(p.steps); n > len(few) {
+	var small [128]int64
+	scratch := small[:]
+	if n := len(p.counts) + len(p.fields); n > len(small) {
 		scratch = make([]int64, n)
 	}
-	amounts, objects := scratch[:len(p.amounts)], scratch[len(p.amounts):]
-	for i := range p.amounts {
-		amounts[i] = p.amounts[i].of(variables[p.amounts[i].variable])
+	counts, objects := scratch[:len(p.counts)], scratch[len(p.counts):]
+	for i := range p.counts {
+		counts[i] = p.counts[i].of(variables[p.counts[i].variable])
 	}
 	var largest int32
 	var most int64
-	for i := range p.steps {
-		s := &p.steps[i]
+	for i := range p.fields {
+		f := &p.fields[i]
 		own, items := int64(0), int64(0)
 		switch {
-		case s.parent == none:
+		case f.parent == none:
 			items = 1
-		case met(s.when, variables):
-			n := s.items.constant
-			if s.items.amount != none {
-				n = amounts[s.items.amount]
+		case met(f.when, variables):
+			n := f.items.constant
+			if f.items.count != none {
+				n = counts[f.items.count]
 			}
-			own, items = mulSat(objects[s.parent], s.own), mulSat(objects[s.parent], n)
+			own, items = mulSat(objects[f.parent], f.own), mulSat(objects[f.parent], n)
 		}
 		objects[i] = items
-		cost := addSat(own, mulSat(items, s.points))
+		cost := addSat(own, mulSat(items, f.points))
 		if points = addSat(points, cost); i > 0 && cost > most {
 			largest, most = int32(i), cost
 		}
@@ -78,7 +78,7 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	return points, nil
 }
 
-// met reports whether conditions may be met.
+// met reports whether all conditions may be met.
 func met(when []condition, variables map[string]any) bool {
 	for _, c := range when {
 		if is, ok := variables[c.variable].(bool); ok && is != c.include {
@@ -88,15 +88,15 @@ func met(when []condition, variables map[string]any) bool {
 	return true
 }
 
-// path returns the place of a step's field in the response: the end of the path, if it is long.
+// path returns the place of a field in the response, or the end of a long path.
 func (p *Plan) path(at int32) string {
 	const enough = 60
-	path := p.steps[at].key
-	for at = p.steps[at].parent; at > 0; at = p.steps[at].parent {
+	path := p.fields[at].key
+	for at = p.fields[at].parent; at > 0; at = p.fields[at].parent {
 		if len(path) > enough {
 			return "…" + path[len(path)-enough:]
 		}
-		path = p.steps[at].key + "." + path
+		path = p.fields[at].key + "." + path
 	}
 	return path
 }

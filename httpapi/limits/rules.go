@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The names of what a refusal is about, as Rule returns them.
+// Names of the rules, as Rule returns them.
 const (
 	RuleDocumentBytes = "document_bytes"
 	RuleSyntax        = "syntax"
@@ -24,12 +24,11 @@ const (
 	RuleListItems     = "list_items"
 	RuleVariableBytes = "variable_bytes"
 	RuleCost          = "cost"
-	// RuleCalls is about the upstream calls of an operation, which the loaders count while it is executed.
+	// RuleCalls is about the upstream calls of an operation, which the loaders count during execution.
 	RuleCalls = "calls"
 )
 
-// Rule returns which rule an error of this package is about, one of the constants, for use as a label of metrics. It is empty
-// for any other error.
+// Rule returns the rule that an error of this package is about, as a label for metrics. It is empty for other errors.
 func Rule(err error) string {
 	var r rule
 	errors.As(err, &r)
@@ -47,7 +46,7 @@ func refuse(by rule, format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...).Because(by)
 }
 
-// short returns a name as it is shown in errors: in full unless it is long.
+// short returns a name for an error text: in full unless it is long.
 func short(name string) string {
 	const enough = 60
 	if len(name) <= enough {

@@ -2,7 +2,7 @@ package limits
 
 import "math"
 
-// addSat returns a + b of numbers that are not negative, or the greatest number where that is too large.
+// addSat returns a + b, or math.MaxInt64 on overflow. a and b must not be negative.
 func addSat(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -10,7 +10,7 @@ func addSat(a, b int64) int64 {
 	return a + b
 }
 
-// mulSat returns a × b of numbers that are not negative, or the greatest number where that is too large.
+// mulSat returns a × b, or math.MaxInt64 on overflow. a and b must not be negative.
 func mulSat(a, b int64) int64 {
 	if b != 0 && a > math.MaxInt64/b {
 		return math.MaxInt64

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// timed tells that processor times can be compared.
+// timed is true if processor times can be compared.
 const timed = true
 
-// processorTime returns the processor time that the process has taken.
+// processorTime returns the processor time that the process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

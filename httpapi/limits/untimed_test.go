@@ -4,7 +4,7 @@ package limits
 
 import "time"
 
-// timed is false where processor time can't be read, or the race detector makes some code ten times slower than other.
+// timed is false if processor time cannot be read, or if the race detector distorts it.
 const timed = false
 
 func processorTime() time.Duration { return 0 }

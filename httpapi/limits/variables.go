@@ -2,14 +2,13 @@ package limits
 
 import "strings"
 
-// Variables refuses variables that are large, deep or have long lists, before they are decoded. raw is the JSON text of the
-// object, which may be empty. That it is JSON is not checked: what is accepted, a decoder reads in a bounded time and to a
-// bounded size, or refuses.
+// Variables refuses variables that are large, deep or have long lists, before they are decoded. raw is the JSON text of
+// the object and may be empty. It is not checked to be JSON; decoding accepted text takes bounded time and memory.
 func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: ask in several requests", n, g.limits.VariableBytes)
 	}
-	// members[i] is the number of members of the list or object at level i that have ended so far.
+	// members[i] counts the commas seen so far in the list or object at level i.
 	var few [32]int
 	members := few[:0]
 	for i := 0; i < len(raw); i++ {
@@ -36,7 +35,7 @@ func (g *Guard) Variables(raw string) error {
 	return nil
 }
 
-// endOfString returns the index of the quote that ends the string whose first quote is at start, or of the end of the text.
+// endOfString returns the index of the quote that ends the string starting at start, or the length of the text.
 func endOfString(raw string, start int) int {
 	rest := raw[start+1:]
 	if quote := strings.IndexByte(rest, '"'); quote >= 0 && strings.IndexByte(rest[:quote], '\\') < 0 {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestVariables takes every limit to its value and one past it.
+// TestVariables tests every limit at its value and one past it.
 func TestVariables(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
 	for _, test := range []struct{ raw, rule, says string }{
@@ -29,13 +29,13 @@ func TestVariables(t *testing.T) {
 		{`{"a":[[1,2,3],[1,2,3],3,4,5,[]]}`, RuleListItems, "more than 5 items"},
 		{`{"a":1,"b":2,"c":3,"d":4,"e":5}`, "", ""},
 		{`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}`, RuleListItems, "more than 5 items"},
-		// What stands in strings does not count, wherever they seem to end.
+		// Commas and brackets in strings do not count.
 		{`{"a":"[[[[[[[,,,,,,,,{{{{{{"}`, "", ""},
 		{`{"a":"\"[[[[[[[,,,,,,,,{{{{{{"}`, "", ""},
 		{`{"a":"\\","b":[[[[]]]]}`, RuleDepth, ""},
 		{`{"a":"\\\"[[[[[[","b":1}`, "", ""},
 		{`{"\",,,,,,,":1}`, "", ""},
-		// What is not JSON is left to who decodes it.
+		// Text that is not JSON is left to the decoder.
 		{`}}}}]]]],,,,,,,,{}`, "", ""},
 		{`"`, "", ""},
 		{`{"a":"\`, "", ""},
@@ -48,7 +48,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestHostileVariables are refused before they take memory.
+// TestHostileVariables: hostile variables are refused before they take memory.
 func TestHostileVariables(t *testing.T) {
 	g := guarding(t)
 	for name, test := range map[string]struct{ raw, rule string }{
@@ -70,7 +70,7 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured counts what a decoded value holds, beside what Variables said of its text.
+// measured measures a decoded value, to compare it with what Variables did with the text.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }
@@ -97,7 +97,7 @@ func nested(v any) int {
 	}
 }
 
-// FuzzVariables: what is accepted and is JSON is within the limits, and what is refused is past one.
+// FuzzVariables: accepted JSON is within the limits, and refused JSON is past one.
 func FuzzVariables(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":[1,2,3,4]}`, `{"a":[[[[1]]]],"b":"\"[["}`, `{"a":"\\","b":{"c":[{}]}}`, `[1,,2`, `"\`, `{"a":"\u0022[,"}`, "\xff\"["} {
 		f.Add([]byte(seed))
@@ -115,7 +115,7 @@ func FuzzVariables(f *testing.F) {
 		if err == nil && !within {
 			t.Errorf("%q was accepted with a depth of %d and %d items", raw, deepest, longest)
 		}
-		if err != nil && within && !strings.Contains(string(raw), "{") { // members of one name are one when decoded
+		if err != nil && within && !strings.Contains(string(raw), "{") { // members with one name are decoded as one
 			t.Errorf("%q: %v", raw, err)
 		}
 	})

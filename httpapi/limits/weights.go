@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// callPoints is the price of a read that is an upstream call of its own. A field that shows a value costs 1 point.
+	// callPoints is the price of a read with an upstream call of its own. A field that shows a value costs 1 point.
 	callPoints = 1000
-	// keyPoints is the price of a key that shares a call: 25 of the longest ids, with 78 bytes each, fit into a URL of 2 KiB.
+	// keyPoints is the price of a key that shares a call: 25 of the longest ids, 78 bytes each, fit into a URL of 2 KiB.
 	keyPoints = callPoints / 25
-	// accountRows is the number of rows that an account is taken to have if the operation does not say it.
+	// accountRows is the assumed number of rows of an account, if the operation does not limit it.
 	accountRows = 50
-	// outcomes is the number of tokens that a market is taken to have.
+	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
-	// descriptionPoints is the price of a market's description, which is as long as so many other values.
+	// descriptionPoints is the price of a market's description, which is as long as this many other values.
 	descriptionPoints = 20
-	// maxIDs is the greatest number of ids that an argument takes.
+	// maxIDs is the greatest number of ids in an argument.
 	maxIDs = 500
-	// samples is the number of points of a price history, and of candles, that a range of days is taken to have.
+	// samples is the assumed number of points of a price history, and of candles.
 	samples = 100
 )
 
-// reads is a set of what can be read of the venue.
+// reads is a set of kinds of reads from the venue.
 type reads uint16
 
-// Keys of the first three share calls. Each of the others is a call of its own.
+// Keys of the first three kinds share calls. Each of the others is a call of its own.
 const (
 	price reads = 1 << iota
 	spread
@@ -62,15 +62,15 @@ type weight struct {
 	needs reads
 	// each are the reads of every object that the field gives.
 	each reads
-	// items is the number of objects that the field gives; the zero value is one.
+	// items is the number of objects that the field gives; the zero value means one.
 	items quantity
-	// page is the number of items in the lists that the field's object holds.
+	// page is the number of items in the lists of the field's object.
 	page quantity
-	// knows are the reads that the field's objects have behind them.
+	// knows are the reads that the field's objects come with.
 	knows reads
 }
 
-// quantity is the number of items in a list. The zero value says nothing.
+// quantity is a number of items in a list. The zero value is unset.
 type quantity struct {
 	// argument names the argument that decides: by its number, or by its length if list is set, up to limit.
 	argument string
@@ -78,7 +78,7 @@ type quantity struct {
 	limit    int64
 	// fixed is the number if no argument decides.
 	fixed int64
-	// ofPage takes the number from the page of the object that the field belongs to.
+	// ofPage takes the number from the page of the object that has the field.
 	ofPage bool
 }
 
@@ -89,7 +89,7 @@ func about(n int64) quantity       { return quantity{fixed: n} }
 
 var ofPage = quantity{ofPage: true}
 
-// table holds the weights of fields. A field without one costs 1 point, makes no call and gives no list of objects.
+// table holds the weights of fields. A field without a weight costs 1 point, makes no call and gives no list of objects.
 var table = map[string]weight{
 	"Query.node":          {needs: details},
 	"Query.nodes":         {each: details, items: ids("ids")},
@@ -156,7 +156,7 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// A subscription costs what its first events do, one for each id that it follows.
+	// A subscription costs its first events, one for each id that it follows.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
 	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
 	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
@@ -187,11 +187,11 @@ var table = map[string]weight{
 	"__Directive.args":     {items: about(1)},
 }
 
-// MayCall reports whether the weight of a field, such as Query.market, has a price for upstream calls.
+// MayCall reports whether the weight of a field, such as Query.market, includes upstream calls.
 func MayCall(field string) bool { return table[field].needs|table[field].each != 0 }
 
-// fits returns an error if the table names a field or an argument that the schema does not have, or if a field that gives a list
-// of objects has no weight.
+// fits returns an error if the table names a field or an argument that the schema does not have, or if a field with a
+// list of objects has no weight.
 func fits(schema *ast.Schema) error {
 	var wrong []string
 	known := map[string]bool{}

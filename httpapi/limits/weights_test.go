@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWeightsAreHeldAgainstTheSchema changes the schema.
-func TestWeightsAreHeldAgainstTheSchema(t *testing.T) {
+// TestWeightsFitTheSchema changes the schema in ways that the weights do not fit.
+func TestWeightsFitTheSchema(t *testing.T) {
 	text := schema().Types["Query"].Position.Src.Input
 	for _, test := range []struct{ old, changed, says string }{
 		{"type Freshness {", "type Freshness {\n  all: [Market!]\n", "Freshness.all gives a list and has no weight"},

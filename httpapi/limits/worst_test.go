@@ -18,9 +18,9 @@ type family struct {
 	text func(n int) string
 }
 
-// families are what a search by mutation, and reading the rules of the library, found to be expensive.
+// families were found by mutation and by reading the rules of the library.
 func families(l Limits) []family {
-	// spreading n distinct fragments of size fields each, by those before them or by the operation.
+	// fragments spreads distinct fragments of size fields each, from each other or from the operation.
 	fragments := func(size int, chained bool) func(n int) string {
 		return func(n int) string {
 			f := l.Fragments
@@ -38,11 +38,11 @@ func families(l Limits) []family {
 			})
 		}
 	}
-	// many operations that share one fragment, which is validated for each.
+	// shared has many operations that share a fragment, which is validated for each.
 	shared := func(on, content string) string {
 		return repeat(l.Operations, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + "fragment F on " + on + "{" + content + "}"
 	}
-	// a name that is like a field's, so that it is compared with all of them.
+	// unknown is like a field's name, so validation compares it with all of them.
 	unknown := func(i int) string { return fmt.Sprintf("volume%0*d ", l.NameBytes-6, i) }
 	objects := func(times, fields int) func(n int) string {
 		return func(n int) string {
@@ -117,7 +117,7 @@ func (f family) largest(g *Guard) (text string) {
 	return f.text(low)
 }
 
-// validation returns the processor time and the allocations that validating a document takes, over several runs where time counts.
+// validation returns the processor time and the allocations of validating a document, over several runs if time counts.
 func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
 	t.Helper()
 	if !timed {
@@ -141,8 +141,8 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 // maxSteps bounds the allocations, which stand for steps, of measuring and of validating any document.
 const maxSteps = 2_000_000
 
-// most bounds the time of validating any document, in multiples of what the portfolio of the examples takes, which is less
-// than 0.05 ms on a slow machine.
+// most bounds the time of validating any document, in multiples of validating the portfolio of the examples. That takes
+// less than 0.05 ms on a slow machine.
 const most = 5000
 
 func portfolio(t testing.TB) time.Duration {
@@ -168,7 +168,7 @@ func TestWorstDocuments(t *testing.T) {
 	}
 }
 
-// TestWithoutLimitsItIsWorse shows that the yardsticks see what the limits are for.
+// TestWithoutLimitsItIsWorse shows that the measures see what the limits prevent.
 func TestWithoutLimitsItIsWorse(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	operations := Default()
@@ -176,7 +176,7 @@ func TestWithoutLimitsItIsWorse(t *testing.T) {
 	shared := families(operations)
 	for name, test := range map[string]struct {
 		text, rule string
-		// slow is what does not allocate, but takes its time.
+		// slow is true for documents that take time but allocate little.
 		slow bool
 	}{
 		"repeats":            {"{" + strings.Repeat("__typename ", 1450) + "}", RuleSelections, false},

@@ -1,5 +1,5 @@
-// Package writev sends what net/http writes of a response in two parts with one call of the system: its buffer, which is full
-// when the body has begun, and the rest of the body.
+// Package writev writes a response's header and body with one system call. net/http writes its full buffer when the body
+// begins, and the rest of the body after it.
 package writev
 
 import (
@@ -10,17 +10,18 @@ import (
 	"sync"
 )
 
-// buffered is the size in bytes of net/http's buffer. A body of that size fills it, since the header is in it before.
+// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, since the header precedes
+// it.
 const buffered = 4 << 10
 
 type connKey struct{}
 
-// Server has the connections of a server gather what Write writes. It must serve what Listener returns.
+// Server lets Write find the connections of a server. The server must serve what Listener returns.
 func Server(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 }
 
-// Listener returns l, of whose connections those by TCP can gather.
+// Listener returns l with TCP connections on which Write can join writes.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -41,34 +42,34 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Write writes the whole body of the response to the request of ctx, and nothing may have been written of it before but its
-// header. It is w.Write where the connection can't gather.
+// Write writes the whole body of the response to the request of ctx. Only the header may have been written before. On
+// connections that Listener did not accept, Write is w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	if len(body) < buffered {
 		return w.Write(body)
 	}
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.body = len(body)
-		defer func() { c.body = 0 }() // where nothing was written, as of a response to HEAD
+		defer func() { c.body = 0 }() // HEAD responses write no body
 	}
 	return w.Write(body)
 }
 
-// conn is a connection. Its methods are those of a TCP connection; body and held belong to the goroutine that writes.
+// conn is a connection that can join two writes. body and held belong to the goroutine that writes.
 type conn struct {
 	*net.TCPConn
-	// accepted is the connection as the listener below accepted it, which may wrap TCPConn: closing goes through it.
+	// accepted is the connection as the listener below returned it. Close closes accepted.
 	accepted net.Conn
-	// body is the length of a body that is about to be written, behind a header: anything else than that is not the end of it.
+	// body is the length of a body about to be written. The write with that length is the end of the body.
 	body int
-	// held is what was not the end, and waits for what follows it.
+	// held is the write before the end of the body, waiting to be joined with it.
 	held *[]byte
 
-	parts [2][]byte
-	both  net.Buffers
+	parts  [2][]byte
+	joined net.Buffers
 }
 
-// NetConn returns the connection itself, as tls.Conn does.
+// NetConn returns the TCP connection, as tls.Conn does.
 func (c *conn) NetConn() net.Conn { return c.TCPConn }
 
 // Close implements net.Conn.
@@ -91,8 +92,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	c.held = nil
 	defer buffers.Put(first)
 	c.parts = [2][]byte{*first, p}
-	c.both = c.parts[:]
-	n, err := c.both.WriteTo(c.TCPConn)
+	c.joined = c.parts[:]
+	n, err := c.joined.WriteTo(c.TCPConn)
 	c.parts = [2][]byte{}
 	return max(int(n)-len(*first), 0), err
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve serves h on connections that gather and returns the address.
+// serve serves h on connections that join writes and returns the address.
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,10 +48,10 @@ var numbers = func() []byte {
 	return b.Bytes()
 }()
 
-// text returns n bytes of which no two parts are alike.
+// text returns n bytes in which no two parts are equal.
 func text(n int) []byte { return numbers[:n] }
 
-// TestResponsesArriveWhole asks one connection for bodies of every size around that of the buffer, in every form.
+// TestResponsesArriveWhole requests bodies of every size around the buffer's, in every form, on one connection.
 func TestResponsesArriveWhole(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -104,7 +104,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 	}
 }
 
-// TestAPanicLosesNothing has a handler fail when all is written.
+// TestAPanicLosesNothing has a handler panic after the body is written.
 func TestAPanicLosesNothing(t *testing.T) {
 	for _, size := range []int{5000, 20_000} {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -124,8 +124,8 @@ func TestAPanicLosesNothing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestOthersWriteAsEver writes to what is no connection that gathers.
-func TestOthersWriteAsEver(t *testing.T) {
+// TestOtherWriters uses Write with a writer that is no connection of Listener.
+func TestOtherWriters(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {
 		t.Errorf("%d, %v, %d bytes", n, err, b.Len())

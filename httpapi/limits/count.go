@@ -9,28 +9,28 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// amount is a number of items that a variable decides.
-type amount struct {
+// count is a number of items that a variable decides.
+type count struct {
 	variable string
 	quantity
-	// otherwise is the number if the variable is null or not given.
+	// otherwise is the number if the variable is null or missing.
 	otherwise int64
 }
 
-// of returns the amount that a variable's value says.
-func (a *amount) of(v any) int64 {
-	n := a.otherwise
+// of returns the number that a variable's value means.
+func (c *count) of(v any) int64 {
+	n := c.otherwise
 	switch {
 	case v == nil:
-	case a.list:
+	case c.list:
 		n = length(v)
 	default:
 		n = integer(v)
 	}
-	return min(max(n, 0), a.limit)
+	return min(max(n, 0), c.limit)
 }
 
-// literal returns the number of items that a value in a document says.
+// literal returns the number of items that a value in a document means.
 func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
 	switch {
 	case v.Kind == ast.NullValue:
@@ -57,7 +57,7 @@ func length(v any) int64 {
 	return 1
 }
 
-// integer returns the value of an integer variable, in any of the forms that the library accepts.
+// integer returns the value of an integer variable in any form that the library accepts.
 func integer(v any) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -75,7 +75,7 @@ func integer(v any) int64 {
 	}
 }
 
-// tooMany is a number past all limits.
+// tooMany is a number above all limits.
 const tooMany = 1 << 40
 
 func parse(digits string) int64 {
