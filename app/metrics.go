@@ -12,6 +12,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
@@ -218,7 +219,7 @@ var budgetFamilies = []telemetry.Family[budgetState]{
 	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for their turn, by priority.", Labels: []string{"priority"},
 		Read: func(s budgetState, sample func(float64, ...string)) {
 			for p, n := range s.Waiting {
-				sample(float64(n), market.Priority(p).String())
+				sample(float64(n), reqctx.Priority(p).String())
 			}
 		}},
 	counted("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s budgetState) uint64 { return s.Admitted }),

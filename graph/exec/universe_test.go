@@ -15,6 +15,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -257,7 +258,7 @@ func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 		}
 		if fails {
 			out[i].Err = pick(r, []error{
-				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), market.RateLimited(time.Second), fmt.Errorf("secret %v", key),
+				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), reqctx.RateLimited(time.Second), fmt.Errorf("secret %v", key),
 			})
 			continue
 		}

@@ -43,7 +43,7 @@ func by(t testing.TB, caller string, d time.Duration) context.Context {
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
-		k := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: fmt.Sprint(i)})
+		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
 		if k.Err() != nil || k.AdmitCall(t.Context()) != nil {
 			t.Fatal("not admitted")
 		}
@@ -79,7 +79,7 @@ func TestWhoIsTooLateLeavesAlone(t *testing.T) {
 			}
 		}
 		pending(t, patient)
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 1 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 1 {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(window)
@@ -186,13 +186,13 @@ func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 		spend(t, b, 0)
 		ctx, cancel := context.WithCancel(by(t, "a", 2*time.Minute))
 		gone := fetch(ctx, c, ids("t", 0, 200)...)
-		next := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "b"})
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 6 {
+		next := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"})
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 6 {
 			t.Fatalf("%+v", s)
 		}
 		cancel()
 		done(t, gone)
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 1 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 1 {
 			t.Errorf("%+v", s)
 		}
 		next.Release(false)
@@ -236,7 +236,7 @@ func TestRefreshGivesWay(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		synctest.Wait()
-		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[market.PriorityRefresh] != 1 {
+		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[reqctx.PriorityRefresh] != 1 {
 			t.Fatalf("%d calls, %+v", len(v.calls()), s)
 		}
 		// Misses are served from what refreshes have left, and take along what waits for a refresh.
@@ -247,7 +247,7 @@ func TestRefreshGivesWay(t *testing.T) {
 		if r := must(t, c.Prices(), "k"); r.Stale {
 			t.Error("stale after its refresh")
 		}
-		if s := b.Status(); s.Waiting != [market.Priorities]int{} {
+		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
 			t.Errorf("%+v", s)
 		}
 		// A refresh that has its turn within the minute is made.
@@ -274,7 +274,7 @@ func TestStaleTimeStretches(t *testing.T) {
 		}
 		received := time.Now()
 		throttle := func(d time.Duration) {
-			k := b.Enter(market.Want{Priority: market.PriorityPrices})
+			k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
 			k.Throttled(time.Now().Add(d))
 			k.Release(false)
 		}
@@ -324,7 +324,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
-			k := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
+			k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
 			if k.AdmitCall(t.Context()) != nil {
 				break
 			}
@@ -497,7 +497,7 @@ func TestStreamAnswersMisses(t *testing.T) {
 		if got := s.wanted(); !slices.Equal(got, []string{"yes", "yes", "yes"}) {
 			t.Fatalf("wanted %v", got)
 		}
-		if n := b.Status().Waiting; n[market.PriorityBooks] != 3 || n[market.PriorityPrices] != 1 {
+		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 3 || n[reqctx.PriorityPrices] != 1 {
 			t.Fatalf("%v wait", n)
 		}
 
@@ -513,7 +513,7 @@ func TestStreamAnswersMisses(t *testing.T) {
 		}
 		c.StreamPrice(session, &market.Price{TokenID: "no"}, now)
 		pending(t, waiting) // for the other
-		if n := b.Status().Waiting; n[market.PriorityBooks] != 0 || n[market.PriorityPrices] != 1 {
+		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 0 || n[reqctx.PriorityPrices] != 1 {
 			t.Errorf("%v wait", n)
 		}
 		time.Sleep(window)
@@ -589,8 +589,8 @@ func newMeter(limit int) *meter {
 		if len(m.times) >= m.limit {
 			m.refused.Add(1)
 			until := m.times[0].Add(time.Minute)
-			market.ReportThrottled(a.ctx, until)
-			return market.RateLimited(until.Sub(now))
+			reqctx.ReportThrottled(a.ctx, until)
+			return reqctx.RateLimited(until.Sub(now))
 		}
 		m.times = append(m.times, now)
 		return nil
@@ -699,7 +699,7 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 			t.Errorf("only %d calls were made", n)
 		}
 
-		k := b.Enter(market.Want{Priority: market.PriorityPrices})
+		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
 		k.Throttled(time.Now().Add(5 * time.Minute))
 		o = run(3*time.Minute, 10)
 		k.Throttled(time.Now().Add(5 * time.Minute))
@@ -728,12 +728,12 @@ func TestNobodyRidesOnARefresh(t *testing.T) {
 		good(t, done(t, fetch(t.Context(), c, "k")), "k") // stale
 		full := ids("a", 0, 40)
 		good(t, readAll(by(t, "a", time.Second), c.Prices(), full...), full...)
-		if s := b.Status(); s.Waiting[market.PriorityRefresh] != 1 || len(v.calls()) != 2 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 1 || len(v.calls()) != 2 {
 			t.Errorf("%d calls, %+v", len(v.calls()), s)
 		}
 		roomy := ids("b", 0, 39)
 		good(t, readAll(by(t, "a", time.Second), c.Prices(), roomy...), roomy...)
-		if s := b.Status(); s.Waiting[market.PriorityRefresh] != 0 || len(v.calls()) != 3 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || len(v.calls()) != 3 {
 			t.Errorf("%d calls, %+v", len(v.calls()), s)
 		}
 		atRest(t, c.prices.lanes[0])

@@ -216,12 +216,12 @@ var decided = func() chan struct{} {
 	return c
 }()
 
-func (admitAll) Enter(market.Want) market.Ticket { return admitAll{} }
+func (admitAll) Enter(reqctx.Want) reqctx.Ticket { return admitAll{} }
 func (admitAll) Left() float64                   { return 1 }
 func (admitAll) Decided() <-chan struct{}        { return decided }
 func (admitAll) Err() error                      { return nil }
 func (admitAll) Turn() time.Time                 { return time.Time{} }
-func (admitAll) Raise(market.Want)               {}
+func (admitAll) Raise(reqctx.Want)               {}
 func (admitAll) Release(bool)                    {}
 func (admitAll) AdmitCall(context.Context) error { return nil }
 func (admitAll) Observe(int, int, time.Time)     {}

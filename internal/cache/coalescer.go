@@ -18,7 +18,7 @@ import (
 type Admission interface {
 	// Enter asks for one read of the venue, before it is known which keys it will carry: they gather while the ticket
 	// waits. It never waits itself.
-	Enter(want market.Want) market.Ticket
+	Enter(want reqctx.Want) reqctx.Ticket
 	// Left returns how much of the budget of public calls is left, from 0 to 1; 0 while the venue wants no calls.
 	Left() float64
 }
@@ -43,7 +43,7 @@ type coalescer[K comparable, T any] struct {
 	clock     market.Clock
 	kind      reqctx.Kind
 	batch     int
-	priority  market.Priority
+	priority  reqctx.Priority
 	// observer is told of batches that have ended; nil where nobody wants to know.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
@@ -82,12 +82,12 @@ type flight[K comparable, T any] struct {
 type batch[K comparable, T any] struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
-	ticket  market.Ticket
+	ticket  reqctx.Ticket
 	flights []*flight[K, T]
 	// bytes is what the ids of its keys take in a URL.
 	bytes int
 	// want is what those who have joined want: the greatest priority, the latest deadline.
-	want        market.Want
+	want        reqctx.Want
 	credentials *market.Credentials
 	left        bool
 	// change is the last one that was announced when the batch left, at the time at.
@@ -120,9 +120,9 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		return out
 	}
 	joined := make([]*flight[K, T], len(keys))
-	want := market.Want{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
+	want := reqctx.Want{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
-		want.Priority = market.PriorityRefresh
+		want.Priority = reqctx.PriorityRefresh
 	}
 	want.Deadline, _ = ctx.Deadline()
 	journal := reqctx.LogFrom(ctx)
@@ -251,7 +251,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
 // caller holds the lock.
-func (c *coalescer[K, T]) enter(key K, share int, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) enter(key K, share int, want reqctx.Want, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
 		if c.holds(b, key) && b.takes(want) && b.ticket.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
@@ -283,8 +283,8 @@ func (c *coalescer[K, T]) enter(key K, share int, want market.Want, credentials 
 
 // takes reports whether a batch that has not left takes another key in. What somebody waits for does not join refreshes: it
 // would take them out of their pace, and whoever asks for junk could have all of them spend the budget like this.
-func (b *batch[K, T]) takes(want market.Want) bool {
-	return b.want.Scope == want.Scope && (b.want.Priority > market.PriorityRefresh || want.Priority == market.PriorityRefresh)
+func (b *batch[K, T]) takes(want reqctx.Want) bool {
+	return b.want.Scope == want.Scope && (b.want.Priority > reqctx.PriorityRefresh || want.Priority == reqctx.PriorityRefresh)
 }
 
 // holds reports whether a batch may carry one key more: what was admitted is one call.
@@ -294,7 +294,7 @@ func (c *coalescer[K, T]) holds(b *batch[K, T], key K) bool {
 }
 
 // join adds a waiter. The caller holds the coalescer's lock.
-func (f *flight[K, T]) join(want market.Want, round uint64) {
+func (f *flight[K, T]) join(want reqctx.Want, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.left {
 		b.wanted++
@@ -306,7 +306,7 @@ func (f *flight[K, T]) join(want market.Want, round uint64) {
 }
 
 // raise takes in what one more waiter wants.
-func (b *batch[K, T]) raise(want market.Want) {
+func (b *batch[K, T]) raise(want reqctx.Want) {
 	b.want.Priority = max(b.want.Priority, want.Priority)
 	if want.Deadline.IsZero() || !b.want.Deadline.IsZero() && want.Deadline.After(b.want.Deadline) {
 		b.want.Deadline = want.Deadline
@@ -316,7 +316,7 @@ func (b *batch[K, T]) raise(want market.Want) {
 
 // dismiss refuses, of the flights that a caller has joined, those whose turn will come too late for its deadline. Others may
 // wait on for them. The caller holds the lock.
-func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want market.Want, out []market.Result[market.Read[*T]]) {
+func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want reqctx.Want, out []market.Result[market.Read[*T]]) {
 	if want.Deadline.IsZero() || len(c.queue) == 0 {
 		return
 	}
@@ -330,7 +330,7 @@ func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want market.Want, out 
 			asked, turn = f.batch, f.batch.ticket.Turn()
 		}
 		if !turn.IsZero() && !turn.Add(want.Takes).Before(want.Deadline) {
-			out[i].Err = market.RateLimited(turn.Sub(c.clock.Now()))
+			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
 			c.leave(f)
 			joined[i] = nil
 		}
@@ -364,9 +364,9 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
 		case late && !turn.IsZero():
-			out[i].Err = market.RateLimited(turn.Sub(c.clock.Now()))
+			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
 		case late && f.batch.left && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
-			out[i].Err = market.RateLimited(f.batch.admitted.Add(c.pace.most()).Sub(now))
+			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.most()).Sub(now))
 		default:
 			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
 			out[i].Err = err
@@ -602,7 +602,7 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	ctx := market.WithPermit(b.ctx, b.ticket)
+	ctx := reqctx.WithPermit(b.ctx, b.ticket)
 	ctx = reqctx.WithCall(ctx, &departed[K, T]{c: c, b: b})
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
@@ -665,7 +665,7 @@ type departed[K comparable, T any] struct {
 }
 
 // Priority returns the greatest priority of the batch's waiters.
-func (d *departed[K, T]) Priority() market.Priority {
+func (d *departed[K, T]) Priority() reqctx.Priority {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.want.Priority

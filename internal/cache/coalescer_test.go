@@ -252,7 +252,7 @@ func newAdmission() *admission { return &admission{verdict: make(chan error)} }
 type ticket struct {
 	admitAll
 	of      *admission
-	want    market.Want
+	want    reqctx.Want
 	turn    time.Time
 	decided chan struct{}
 	gone    chan struct{}
@@ -266,7 +266,7 @@ func (a *admission) Left() float64 {
 	return 1 - a.spent
 }
 
-func (a *admission) Enter(want market.Want) market.Ticket {
+func (a *admission) Enter(want reqctx.Want) reqctx.Ticket {
 	t := &ticket{of: a, want: want, decided: make(chan struct{}), gone: make(chan struct{})}
 	a.mu.Lock()
 	a.entered = append(a.entered, t)
@@ -303,7 +303,7 @@ func (t *ticket) Turn() time.Time {
 	return t.turn
 }
 
-func (t *ticket) Raise(want market.Want) {
+func (t *ticket) Raise(want reqctx.Want) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	t.want.Priority = max(t.want.Priority, want.Priority)
@@ -331,7 +331,7 @@ func (t *ticket) Release(bool) {
 }
 
 // wants returns what the n-th read that entered wants by now.
-func (a *admission) wants(n int) market.Want {
+func (a *admission) wants(n int) reqctx.Want {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -480,7 +480,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 		queued := func(n int, want time.Duration) {
 			t.Helper()
 			w := a.wants(n)
-			if w.Priority != market.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
+			if w.Priority != reqctx.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
 				t.Errorf("priority %s, deadline %s; want %s", w.Priority, w.Deadline.Sub(start), want)
 			}
 		}
@@ -488,7 +488,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 			t.Helper()
 			queued(0, want)
 			at, ok := call.Deadline()
-			if call.Priority() != market.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
+			if call.Priority() != reqctx.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
 				t.Errorf("priority %d, deadline %s, %v; want %s", call.Priority(), at.Sub(start), ok, want)
 			}
 		}
@@ -969,7 +969,7 @@ func (w *wild) mood() *rand.Rand { return rand.New(rand.NewPCG(w.seed, w.n.Add(1
 
 func (w *wild) Left() float64 { return 1 }
 
-func (w *wild) Enter(want market.Want) market.Ticket {
+func (w *wild) Enter(want reqctx.Want) reqctx.Ticket {
 	r := w.mood()
 	t := &wildTicket{of: w, decided: make(chan struct{}), gone: make(chan struct{})}
 	if r.IntN(10) == 0 {

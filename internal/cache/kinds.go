@@ -21,7 +21,7 @@ type builder struct {
 // lane is one way to fetch keys of a store.
 type lane[K comparable, T any] struct {
 	endpoint reqctx.Endpoint
-	priority market.Priority
+	priority reqctx.Priority
 	batch    int
 	width    int
 	fetch    func(ctx context.Context, keys []K) ([]market.Result[*T], error)
@@ -88,11 +88,11 @@ func (c *Cache) build(b *builder) {
 	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
 
 	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
-		lane[string, market.Price]{reqctx.EndpointPrices, market.PriorityPrices, cfg.Batch, list, v.Prices})
+		lane[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, cfg.Batch, list, v.Prices})
 	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
-		lane[string, market.Spread]{reqctx.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
+		lane[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, cfg.Batch, list, v.Spreads})
 	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
-		lane[market.BookQuery, market.Book]{reqctx.EndpointBook, market.PriorityBooks, 1, single,
+		lane[market.BookQuery, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
 			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
 			})})
@@ -109,7 +109,7 @@ func (c *Cache) build(b *builder) {
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
 	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
-		lane[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, market.PriorityHistory, 1, single,
+		lane[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 			})})
@@ -137,15 +137,15 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
 	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, market.PriorityMarkets, cfg.Batch, list,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, market.PriorityMarkets, 1, single,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets, 1, single,
 			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, market.PriorityMarkets, cfg.Batch, list,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByToken(ctx, values(keys))
 			}})
@@ -164,13 +164,13 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		lane[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, market.PrioritySearch, 1, single,
+		lane[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
 			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
-		lane[market.EventRef, market.Event]{reqctx.EndpointSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
+		lane[market.EventRef, market.Event]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
@@ -197,25 +197,25 @@ func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
 	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
-		lane[userKey, market.Balance]{reqctx.EndpointBalance, market.PriorityUser, 1, width,
+		lane[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
 	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Position]{reqctx.EndpointPositions, market.PriorityUser, 1, width,
+		lane[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return whole(v.Positions(ctx, key.address))
 			})})
 	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Order]{reqctx.EndpointOrders, market.PriorityUser, 1, width,
+		lane[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
 	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
-		lane[tradesKey, market.TradePage]{reqctx.EndpointTrades, market.PriorityUser, 1, width,
+		lane[tradesKey, market.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
 	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
-		lane[historyKey, market.HistoryPage]{reqctx.EndpointHistory, market.PriorityUser, 1, width,
+		lane[historyKey, market.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})

@@ -52,7 +52,7 @@ type ask struct {
 }
 
 func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
-	if err := market.AdmitCall(ctx); err != nil {
+	if err := reqctx.AdmitCall(ctx); err != nil {
 		return err
 	}
 	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}

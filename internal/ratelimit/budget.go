@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // The defaults of Config.
@@ -100,7 +101,7 @@ var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service
 
 // Enter asks for one call. It never waits: the ticket that it returns is admitted, refused, or waits for its turn. The
 // holder releases it.
-func (b *Budget) Enter(want market.Want) market.Ticket {
+func (b *Budget) Enter(want reqctx.Want) reqctx.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero(), takes: want.Takes}
@@ -154,7 +155,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 func (b *Budget) holds(scope string, now time.Time) error {
 	until, known := b.held[scope]
 	if wait := until.Sub(now); known && wait > 0 {
-		return market.RateLimited(wait)
+		return reqctx.RateLimited(wait)
 	}
 	delete(b.held, scope)
 	return nil
@@ -199,8 +200,8 @@ type Status struct {
 	ThrottledUntil time.Time
 	// Throttled is for how long the venue has wanted no public calls since the start, by its own word.
 	Throttled time.Duration
-	// Waiting counts the calls that wait, by market.Priority and in all windows.
-	Waiting [market.Priorities]int
+	// Waiting counts the calls that wait, by reqctx.Priority and in all windows.
+	Waiting [reqctx.Priorities]int
 	// Scopes is the number of credentials with a window of their own.
 	Scopes int
 	// Admitted counts the calls that were made since the start, Refused those that were not admitted in time.

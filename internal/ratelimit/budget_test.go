@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,18 +31,18 @@ func open(t *testing.T, cfg Config) *Budget {
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // prices is what a client wants who has so much time.
-func prices(caller string, d time.Duration) market.Want {
-	return market.Want{Priority: market.PriorityPrices, Caller: caller, Deadline: within(d)}
+func prices(caller string, d time.Duration) reqctx.Want {
+	return reqctx.Want{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
 }
 
 // call makes a call that takes no time. It reports whether it was admitted at once.
-func call(b *Budget, want market.Want) bool {
+func call(b *Budget, want reqctx.Want) bool {
 	t := b.Enter(want)
 	defer t.Release(true)
 	return admitted(t) && t.AdmitCall(context.Background()) == nil
 }
 
-func admitted(t market.Ticket) bool {
+func admitted(t reqctx.Ticket) bool {
 	select {
 	case <-t.Decided():
 		return t.Err() == nil
@@ -61,7 +62,7 @@ func spend(t *testing.T, b *Budget, caller string, n int) {
 }
 
 // retryAfter returns what a refused ticket was told.
-func retryAfter(t *testing.T, k market.Ticket) time.Duration {
+func retryAfter(t *testing.T, k reqctx.Ticket) time.Duration {
 	t.Helper()
 	var e *market.Error
 	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
@@ -71,7 +72,7 @@ func retryAfter(t *testing.T, k market.Ticket) time.Duration {
 }
 
 // waits checks that a ticket is in the queue.
-func waits(t *testing.T, k market.Ticket) {
+func waits(t *testing.T, k reqctx.Ticket) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
 		t.Fatalf("waits no more: %v", k.Err())
@@ -114,8 +115,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				wg.Go(func() {
 					for time.Since(start) < 5*time.Minute {
 						time.Sleep(time.Duration(r.ExpFloat64() * float64(3*time.Second)))
-						want := market.Want{
-							Priority: market.Priority(r.IntN(market.Priorities)), Caller: fmt.Sprint(c), Deadline: within(time.Duration(r.IntN(20)) * time.Second),
+						want := reqctx.Want{
+							Priority: reqctx.Priority(r.IntN(reqctx.Priorities)), Caller: fmt.Sprint(c), Deadline: within(time.Duration(r.IntN(20)) * time.Second),
 						}
 						ctx, cancel := context.WithDeadline(t.Context(), want.Deadline)
 						k := b.Enter(want)
@@ -153,11 +154,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Errorf("seed %d: only %d calls in five minutes", seed, len(arrivals))
 			}
 			time.Sleep(2 * time.Minute)
-			if s := b.Status(); s.Left != s.Limit || s.Waiting != [market.Priorities]int{} {
+			if s := b.Status(); s.Left != s.Limit || s.Waiting != [reqctx.Priorities]int{} {
 				t.Errorf("at rest: %+v", s)
 			}
 			w := b.public
-			if w.expire(time.Now()); w.flying != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [market.Priorities]int{} || w.recent.Len() != 0 {
+			if w.expire(time.Now()); w.flying != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
 				t.Errorf("at rest: %d flying, %d callers, %d reserved, %v", w.flying, len(w.callers), w.reserved, w.byPriority)
 			}
 		})
@@ -173,7 +174,7 @@ func TestRefusalTellsTheTime(t *testing.T) {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
 		}
-		var waiting []market.Ticket
+		var waiting []reqctx.Ticket
 		for range 3 {
 			waiting = append(waiting, b.Enter(prices("", time.Minute)))
 		}
@@ -182,7 +183,7 @@ func TestRefusalTellsTheTime(t *testing.T) {
 		if want := 54*time.Second + time.Millisecond; wait != want {
 			t.Errorf("told to come back in %s, the fourth place is free in %s", wait, want)
 		}
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 3 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 3 {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(wait - 1)
@@ -209,13 +210,13 @@ func TestRefusalIsTrueWhateverWaits(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			b := open(t, Config{Public: 20 + r.IntN(60)})
 			for range r.IntN(150) {
-				call(b, market.Want{Priority: market.Priority(1 + r.IntN(market.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(1)})
+				call(b, reqctx.Want{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(1)})
 				time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
 			}
-			var all []market.Ticket
+			var all []reqctx.Ticket
 			for range 40 {
-				all = append(all, b.Enter(market.Want{
-					Priority: market.Priority(1 + r.IntN(market.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(time.Minute),
+				all = append(all, b.Enter(reqctx.Want{
+					Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(time.Minute),
 				}))
 				if r.IntN(4) == 0 {
 					all[r.IntN(len(all))].Release(false)
@@ -231,7 +232,7 @@ func TestRefusalIsTrueWhateverWaits(t *testing.T) {
 			}
 			synctest.Wait()
 			const patience = 5 * time.Second
-			want := market.Want{Priority: market.Priority(1 + r.IntN(market.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(patience)}
+			want := reqctx.Want{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(patience)}
 			k := b.Enter(want)
 			if k.Err() == nil {
 				turn := k.Turn()
@@ -264,7 +265,7 @@ func exhaust(t *testing.T, b *Budget) {
 }
 
 // order lets those who wait go, one by one, and returns the order in which they went.
-func order(t *testing.T, tickets map[string]market.Ticket) (names []string) {
+func order(t *testing.T, tickets map[string]reqctx.Ticket) (names []string) {
 	t.Helper()
 	for range 100 * 61 {
 		synctest.Wait()
@@ -286,10 +287,10 @@ func order(t *testing.T, tickets map[string]market.Ticket) (names []string) {
 }
 
 // spread spends all of a budget, a call every 100 ms, so that places come back one by one.
-func spread(t *testing.T, b *Budget, priority func(i int) market.Priority) {
+func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
-		if !call(b, market.Want{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
+		if !call(b, reqctx.Want{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
 			t.Fatal("not admitted")
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -297,16 +298,16 @@ func spread(t *testing.T, b *Budget, priority func(i int) market.Priority) {
 }
 
 // mixed has every priority beyond what it is assured of.
-func mixed(i int) market.Priority { return market.Priority(1 + i%(market.Priorities-1)) }
+func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }
 
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixed)
-		tickets := map[string]market.Ticket{}
-		for _, p := range []market.Priority{market.PriorityHistory, market.PrioritySearch, market.PriorityMarkets, market.PriorityBooks, market.PriorityPrices, market.PriorityUser} {
+		tickets := map[string]reqctx.Ticket{}
+		for _, p := range []reqctx.Priority{reqctx.PriorityHistory, reqctx.PrioritySearch, reqctx.PriorityMarkets, reqctx.PriorityBooks, reqctx.PriorityPrices, reqctx.PriorityUser} {
 			for i := range 2 {
-				tickets[fmt.Sprintf("%s%d", p, i)] = b.Enter(market.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
+				tickets[fmt.Sprintf("%s%d", p, i)] = b.Enter(reqctx.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
 			}
 		}
 		got := order(t, tickets)
@@ -324,17 +325,17 @@ func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixed)
-		enter := func(p market.Priority, caller string) market.Ticket {
-			return b.Enter(market.Want{Priority: p, Caller: caller})
+		enter := func(p reqctx.Priority, caller string) reqctx.Ticket {
+			return b.Enter(reqctx.Want{Priority: p, Caller: caller})
 		}
-		history, books, first := enter(market.PriorityHistory, "h"), enter(market.PriorityBooks, "b"), enter(market.PriorityPrices, "p")
+		history, books, first := enter(reqctx.PriorityHistory, "h"), enter(reqctx.PriorityBooks, "b"), enter(reqctx.PriorityPrices, "p")
 		before, told := history.Turn(), first.Turn()
-		history.Raise(market.Want{Priority: market.PriorityPrices, Caller: "h"})
+		history.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "h"})
 		if turn := history.Turn(); !turn.Before(before) || !turn.Before(books.Turn()) || !first.Turn().Equal(told) {
 			t.Errorf("its turn was at %s and is at %s; the first's was at %s and is at %s", before, turn, told, first.Turn())
 		}
-		history.Raise(market.Want{Priority: market.PrioritySearch, Caller: "h"}) // never falls
-		if got := order(t, map[string]market.Ticket{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
+		history.Raise(reqctx.Want{Priority: reqctx.PrioritySearch, Caller: "h"}) // never falls
+		if got := order(t, map[string]reqctx.Ticket{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -346,15 +347,15 @@ func TestWhoIsPushedBackIsTold(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spread(t, b, mixed)
 		turn := 59 * time.Second
-		enter := func(p market.Priority, d time.Duration) market.Ticket {
-			return b.Enter(market.Want{Priority: p, Caller: p.String(), Deadline: within(d)})
+		enter := func(p reqctx.Priority, d time.Duration) reqctx.Ticket {
+			return b.Enter(reqctx.Want{Priority: p, Caller: p.String(), Deadline: within(d)})
 		}
-		late, patient := enter(market.PriorityHistory, turn+200*time.Millisecond), enter(market.PriorityHistory, turn+350*time.Millisecond)
+		late, patient := enter(reqctx.PriorityHistory, turn+200*time.Millisecond), enter(reqctx.PriorityHistory, turn+350*time.Millisecond)
 		waits(t, late)
 		waits(t, patient)
-		patient.Raise(market.Want{Priority: market.PriorityHistory, Deadline: within(2 * time.Minute)})
+		patient.Raise(reqctx.Want{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
 		for i := range 3 {
-			waits(t, b.Enter(market.Want{Priority: market.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
+			waits(t, b.Enter(reqctx.Want{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
 		}
 		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
 			t.Errorf("told to come back in %s", wait)
@@ -369,7 +370,7 @@ func TestWhoseAnswerWouldBeTooLateIsToldNow(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "a", 9)
 		turn := time.Until(b.Status().ThrottledUntil)
-		enter := func(d time.Duration) market.Ticket {
+		enter := func(d time.Duration) reqctx.Ticket {
 			want := prices("b", d)
 			want.Takes = 300 * time.Millisecond
 			return b.Enter(want)
@@ -386,17 +387,17 @@ func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		start := time.Now()
-		var got [market.Priorities]int
+		var got [reqctx.Priorities]int
 		var wg sync.WaitGroup
-		for p := market.PriorityHistory; p <= market.PriorityPrices; p++ {
+		for p := reqctx.PriorityHistory; p <= reqctx.PriorityPrices; p++ {
 			clients := 40
-			if p == market.PriorityPrices {
+			if p == reqctx.PriorityPrices {
 				clients = 200
 			}
 			for i := range clients {
 				wg.Go(func() {
 					for time.Since(start) < 3*time.Minute {
-						k := b.Enter(market.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
+						k := b.Enter(reqctx.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
 						select {
 						case <-k.Decided():
 						case <-time.After(10 * time.Second):
@@ -414,12 +415,12 @@ func TestNoPriorityStarves(t *testing.T) {
 		}
 		wg.Wait()
 		t.Log(got)
-		for p := market.PriorityHistory; p < market.PriorityPrices; p++ {
-			if got[p] < 3*4 || got[p] > got[market.PriorityPrices] {
+		for p := reqctx.PriorityHistory; p < reqctx.PriorityPrices; p++ {
+			if got[p] < 3*4 || got[p] > got[reqctx.PriorityPrices] {
 				t.Errorf("%s: %d calls of %v", p, got[p], got)
 			}
 		}
-		if got[market.PriorityPrices] < 3*60 {
+		if got[reqctx.PriorityPrices] < 3*60 {
 			t.Errorf("%v", got)
 		}
 	})
@@ -469,14 +470,14 @@ func TestFairShareOfTheQueue(t *testing.T) {
 			spend(t, b, caller, 1)
 			time.Sleep(100 * time.Millisecond)
 		}
-		tickets := map[string]market.Ticket{}
+		tickets := map[string]reqctx.Ticket{}
 		for i := range 2 {
-			tickets[fmt.Sprint("greedy", i)] = b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "greedy"})
+			tickets[fmt.Sprint("greedy", i)] = b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		}
-		shared := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "greedy"})
+		shared := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		tickets["shared"] = shared
-		tickets["honest"] = b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "honest"})
-		shared.Raise(market.Want{Priority: market.PriorityPrices, Caller: "other"}) // keeps its time of arrival
+		tickets["honest"] = b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "honest"})
+		shared.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "other"}) // keeps its time of arrival
 		got := order(t, tickets)
 		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
 			t.Errorf("%v", got)
@@ -490,7 +491,7 @@ func TestQueueIsBounded(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
 		exhaust(t, b)
 		enter := func(caller string) bool {
-			return b.Enter(market.Want{Priority: market.PriorityPrices, Caller: caller}).Err() == nil
+			return b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
 		}
 		n := 0
 		for enter("greedy") {
@@ -504,10 +505,10 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Errorf("%d finds no place", i)
 			}
 		}
-		if k := b.Enter(market.Want{Priority: market.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
+		if k := b.Enter(reqctx.Want{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
 			t.Error(k.Err())
 		}
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 20 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -522,7 +523,7 @@ func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
 		if !admitted(unused) {
 			t.Fatal("not admitted")
 		}
-		first, second := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "b"}), b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "c"})
+		first, second := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c"})
 		waits(t, first)
 		waits(t, second)
 		before := second.Turn()
@@ -559,7 +560,7 @@ func TestFurtherCalls(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		other := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: "a"})
+		other := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "a"})
 		further := make(chan error, 1)
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(57 * time.Second)
@@ -584,13 +585,13 @@ func TestFurtherCalls(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		// Until somebody joins who has more time.
-		k.Raise(market.Want{Priority: market.PriorityPrices, Caller: "b"})
+		k.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := k.AdmitCall(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
-		if s := b.Status(); s.Waiting != [market.Priorities]int{} {
+		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
 			t.Errorf("who has left waits: %+v", s)
 		}
 		go func() { further <- k.AdmitCall(t.Context()) }()
@@ -715,8 +716,8 @@ func TestObserve(t *testing.T) {
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38
-		user := func(scope string) market.Want {
-			return market.Want{Scope: scope, Priority: market.PriorityUser, Caller: "u", Deadline: within(time.Second)}
+		user := func(scope string) reqctx.Want {
+			return reqctx.Want{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
 		junk := 0
 		for i := range 100 {
@@ -758,11 +759,11 @@ func TestScopes(t *testing.T) {
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
-		refresh := func() market.Ticket {
-			return b.Enter(market.Want{Priority: market.PriorityRefresh, Deadline: within(time.Minute)})
+		refresh := func() reqctx.Ticket {
+			return b.Enter(reqctx.Want{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
 		}
 		n := 0
-		for call(b, market.Want{Priority: market.PriorityRefresh}) {
+		for call(b, reqctx.Want{Priority: reqctx.PriorityRefresh}) {
 			n++
 		}
 		if n != 48 { // 47 are left, which is less than half
@@ -790,11 +791,11 @@ func TestRefreshesAreLast(t *testing.T) {
 		retryAfter(t, refresh())
 		// 20 places are left in the queue, and those of refreshes.
 		for i := range 40 {
-			if k := b.Enter(market.Want{Priority: market.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
+			if k := b.Enter(reqctx.Want{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
 				t.Fatalf("%d: %v", i, k.Err())
 			}
 		}
-		if s := b.Status(); s.Waiting[market.PriorityRefresh] != 0 || s.Waiting[market.PriorityHistory] != 40 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || s.Waiting[reqctx.PriorityHistory] != 40 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -805,7 +806,7 @@ func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})
 		spend(t, b, "", 15)
-		k := b.Enter(market.Want{Priority: market.PriorityRefresh, Deadline: within(time.Minute)})
+		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
 		waits(t, k)
 		k.Raise(prices("a", time.Second))
 		if !admitted(k) {
@@ -825,7 +826,7 @@ func TestClose(t *testing.T) {
 		waits(t, waiting)
 		b.Close()
 		b.Close()
-		for _, k := range []market.Ticket{waiting, b.Enter(prices("", time.Second))} {
+		for _, k := range []reqctx.Ticket{waiting, b.Enter(prices("", time.Second))} {
 			<-k.Decided()
 			if market.CodeOf(k.Err()) != market.CodeUpstreamUnavailable || k.AdmitCall(t.Context()) == nil {
 				t.Errorf("%v", k.Err())
@@ -840,7 +841,7 @@ func TestClose(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	b := New(Config{Public: 1 << 20})
 	defer b.Close()
-	want := market.Want{Priority: market.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
 		call(b, want) // the log has grown
@@ -860,7 +861,7 @@ func TestAllocations(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	budget := New(Config{Public: 1 << 40})
 	defer budget.Close()
-	want := market.Want{Priority: market.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	b.ReportAllocs()
 	for b.Loop() {
 		k := budget.Enter(want)
@@ -876,14 +877,14 @@ func BenchmarkRefusal(b *testing.B) {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
 			budget := New(Config{})
 			defer budget.Close()
-			for call(budget, market.Want{Priority: market.PriorityPrices, Deadline: within(1)}) {
+			for call(budget, reqctx.Want{Priority: reqctx.PriorityPrices, Deadline: within(1)}) {
 			}
 			for i := range waiting {
-				budget.Enter(market.Want{Priority: market.PriorityPrices, Caller: fmt.Sprint(i)})
+				budget.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				k := budget.Enter(market.Want{Priority: market.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
+				k := budget.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
 				if k.Err() == nil {
 					b.Fatal("admitted")
 				}
@@ -897,14 +898,14 @@ func BenchmarkRefusal(b *testing.B) {
 func TestCallsBeforeAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 100, Key: 20})
-		want := market.Want{Scope: "key", Priority: market.PriorityUser, Deadline: time.Now().Add(time.Second)}
+		want := reqctx.Want{Scope: "key", Priority: reqctx.PriorityUser, Deadline: time.Now().Add(time.Second)}
 		made := 0
-		call := func(k market.Ticket) {
+		call := func(k reqctx.Ticket) {
 			if k.AdmitCall(t.Context()) == nil {
 				made++
 			}
 		}
-		first := []market.Ticket{b.Enter(want), b.Enter(want), b.Enter(want)}
+		first := []reqctx.Ticket{b.Enter(want), b.Enter(want), b.Enter(want)}
 		for _, k := range first {
 			call(k)
 		}
@@ -928,8 +929,8 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		key := func(scope string) market.Want {
-			return market.Want{Scope: scope, Priority: market.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
+		key := func(scope string) reqctx.Want {
+			return reqctx.Want{Scope: scope, Priority: reqctx.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
 		}
 		before := b.Status()
 
@@ -999,7 +1000,7 @@ func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Enter(market.Want{Scope: "key"}).(*ticket)
+		k := b.Enter(reqctx.Want{Scope: "key"}).(*ticket)
 		defer k.Release(false)
 		for i := range 2 * maxHeld {
 			k.scope = fmt.Sprint(i)
@@ -1092,7 +1093,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		k.Observe(11, -1, time.Time{})
 
 		time.Sleep(10 * time.Minute)
-		var all []market.Ticket
+		var all []reqctx.Ticket
 		for range 10 {
 			all = append(all, b.Enter(prices("x", time.Second)))
 			_ = all[len(all)-1].AdmitCall(t.Context())

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // sharedLedger is a Ledger in memory. It answers after a millisecond.
@@ -366,7 +366,7 @@ func TestSharedKeys(t *testing.T) {
 			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
 			time.Sleep(2 * time.Minute)
 			for _, b := range all {
-				want := market.Want{Scope: "key", Priority: market.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
+				want := reqctx.Want{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				call(b, want)
 				time.Sleep(10 * time.Millisecond)
 				call(b, want) // the first has shown that the venue accepts the credentials

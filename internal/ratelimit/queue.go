@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // enter admits a new ticket, refuses it or puts it into the queue.
-func (w *window) enter(t *ticket, want market.Want) {
+func (w *window) enter(t *ticket, want reqctx.Want) {
 	now := w.budget.clock.Now()
 	w.expire(now)
 	t.priority, t.caller = want.Priority, w.callerOf(want.Caller, now)
@@ -25,12 +25,12 @@ func (w *window) add(t *ticket, now time.Time) {
 		return
 	}
 	full := w.waiting >= w.budget.cfg.Queue
-	if limit := w.budget.cfg.Queue / 2; t.priority == market.PriorityRefresh {
+	if limit := w.budget.cfg.Queue / 2; t.priority == reqctx.PriorityRefresh {
 		full = full || len(w.queue[t.priority]) >= limit
 	} else {
 		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
-		if full && len(w.queue[market.PriorityRefresh]) > 0 {
-			last := w.queue[market.PriorityRefresh]
+		if full && len(w.queue[reqctx.PriorityRefresh]) > 0 {
+			last := w.queue[reqctx.PriorityRefresh]
 			w.refuse(last[len(last)-1], now, now.Add(span)) // makes room
 			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
 		}
@@ -48,7 +48,7 @@ func (w *window) add(t *ticket, now time.Time) {
 func (w *window) may(t *ticket, now time.Time) bool {
 	free := w.free()
 	switch {
-	case free <= 0, t.priority == market.PriorityRefresh && now.Before(w.refreshAt(now)):
+	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
 		return false
 	case t.caller.used < w.share():
 		return true
@@ -91,7 +91,7 @@ func (w *window) settle(now time.Time) {
 			t.admit(now)
 		}
 	}
-	if w.waiting > len(w.queue[market.PriorityRefresh]) {
+	if w.waiting > len(w.queue[reqctx.PriorityRefresh]) {
 		w.plan(now)
 		w.refuseLate(now)
 	}
@@ -104,7 +104,7 @@ func (w *window) next(now time.Time) *ticket {
 	if t := w.pick(&l); t != nil {
 		return t
 	}
-	for _, t := range w.queue[market.PriorityRefresh] {
+	for _, t := range w.queue[reqctx.PriorityRefresh] {
 		if w.may(t, now) {
 			return t
 		}
@@ -115,11 +115,11 @@ func (w *window) next(now time.Time) *ticket {
 // ledger is what pick decides by: how the window stands, or will stand at a time that is planned for.
 type ledger struct {
 	free, reserved, share, floor int
-	byPriority                   [market.Priorities]int
+	byPriority                   [reqctx.Priorities]int
 	// round is that of the plan; 0 in the present.
 	round uint64
 	// from is where those begin, by priority, who have not been planned yet.
-	from [market.Priorities]int
+	from [reqctx.Priorities]int
 }
 
 // used returns how many calls of a caller are in the window.
@@ -151,7 +151,7 @@ func (w *window) pick(l *ledger) *ticket {
 	}
 	var served *ticket // of a caller who has had its share
 	for _, below := range [2]bool{true, false} {
-		for p := market.Priorities - 1; p > int(market.PriorityRefresh); p-- {
+		for p := reqctx.Priorities - 1; p > int(reqctx.PriorityRefresh); p-- {
 			if l.byPriority[p] < l.floor != below {
 				continue
 			}
@@ -198,7 +198,7 @@ func (w *window) plan(now time.Time) {
 		}
 		return places
 	}
-	for left := w.waiting - len(w.queue[market.PriorityRefresh]); left > 0; {
+	for left := w.waiting - len(w.queue[reqctx.PriorityRefresh]); left > 0; {
 		ended = leave(ended)
 		if foreign > 0 && !w.foreignUntil.After(at) {
 			l.free, foreign = l.free+foreign, 0
@@ -260,7 +260,7 @@ func (w *window) plan(now time.Time) {
 
 // refuseLate refuses those who have been planned for a time at which nobody waits for them any more.
 func (w *window) refuseLate(now time.Time) {
-	for p := market.PriorityHistory; p < market.Priorities; p++ {
+	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
 			if t := w.queue[p][i]; t.late() {
 				w.refuse(t, now, t.turn)
@@ -275,7 +275,7 @@ func (w *window) refuseLate(now time.Time) {
 func (w *window) refuse(t *ticket, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
-	t.refuse(market.RateLimited(turn.Sub(now)))
+	t.refuse(reqctx.RateLimited(turn.Sub(now)))
 }
 
 // insert puts a ticket into the queue of its priority, by its time of arrival.
@@ -328,7 +328,7 @@ func (w *window) arm(now time.Time) {
 		if w.cut > 0 {
 			soonest(w.mend)
 		}
-		if len(w.queue[market.PriorityRefresh]) > 0 {
+		if len(w.queue[reqctx.PriorityRefresh]) > 0 {
 			soonest(w.refreshAt(now))
 		}
 		soonest(w.recent.Front().Value.(*caller).asked.Add(span))

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Standing says how much of the public calls this process may make, given what is known of other processes.
@@ -77,8 +77,8 @@ func (w *window) withhold(reserve int, until time.Time) {
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
-			w.ended = append(w.ended, place{until: s.At.Add(span), priority: market.PriorityRefresh})
-			w.byPriority[market.PriorityRefresh]++
+			w.ended = append(w.ended, place{until: s.At.Add(span), priority: reqctx.PriorityRefresh})
+			w.byPriority[reqctx.PriorityRefresh]++
 		}
 	}
 	slices.SortStableFunc(w.ended, func(a, b place) int { return a.until.Compare(b.until) })

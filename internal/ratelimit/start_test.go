@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // openCold returns a budget that an earlier process may have spent. Call it in a synctest bubble.
@@ -19,7 +19,7 @@ func openCold(t *testing.T, cfg Config) *Budget {
 
 // made returns how many calls of different callers are admitted at once, without an answer of the venue.
 func made(b *Budget, scope string) (n int) {
-	for call(b, market.Want{Scope: scope, Priority: market.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
+	for call(b, reqctx.Want{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
 		n++
 	}
 	return n
@@ -70,7 +70,7 @@ func TestColdStartEndsForThoseWhoWait(t *testing.T) {
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
-		mine := market.Want{Scope: "mine", Priority: market.PriorityUser, Deadline: within(time.Second)}
+		mine := reqctx.Want{Scope: "mine", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}
 		if !call(b, mine) || b.Status().Scopes != 1 {
 			t.Fatal("not admitted")
 		}
@@ -78,7 +78,7 @@ func TestColdStartOfCredentials(t *testing.T) {
 			t.Errorf("%d calls at the start, want 14", n)
 		}
 		time.Sleep(time.Minute)
-		if !call(b, market.Want{Scope: "later", Priority: market.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
+		if !call(b, reqctx.Want{Scope: "later", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
 			t.Fatal("not admitted")
 		}
 		if n := made(b, "later"); n != 284 {
@@ -109,7 +109,7 @@ func TestColdStartEndsByTheVenuesWord(t *testing.T) {
 func TestColdStartWithCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		var under []market.Ticket
+		var under []reqctx.Ticket
 		for i := range 5 {
 			k := b.Enter(prices(string(rune('a'+i)), time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
@@ -136,19 +136,19 @@ func TestColdStartWithAnswersThatOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		b.Inherit(Unsure, nil, within(time.Minute))
-		enter := func() market.Ticket {
+		enter := func() reqctx.Ticket {
 			k := b.Enter(prices(fmt.Sprint(b.Status().Admitted), time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return k
 		}
-		answer := func(k market.Ticket, remaining int) {
+		answer := func(k reqctx.Ticket, remaining int) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
 		answer(enter(), 60) // 39 of others
-		var under []market.Ticket
+		var under []reqctx.Ticket
 		for range 10 {
 			under = append(under, enter())
 		}
@@ -241,7 +241,7 @@ func TestInheritAlone(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		w := b.public
-		if w.expire(time.Now()); w.used() != 0 || w.byPriority != [market.Priorities]int{} || w.reserved != 0 {
+		if w.expire(time.Now()); w.used() != 0 || w.byPriority != [reqctx.Priorities]int{} || w.reserved != 0 {
 			t.Errorf("at rest: %d used, %v, %d reserved", w.used(), w.byPriority, w.reserved)
 		}
 	})
@@ -338,9 +338,9 @@ func TestRecord(t *testing.T) {
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
-		call(b, market.Want{Scope: "mine", Deadline: within(time.Second)}) // counted as a public one
+		call(b, reqctx.Want{Scope: "mine", Deadline: within(time.Second)}) // counted as a public one
 		want(96, 96)
-		call(b, market.Want{Scope: "mine", Deadline: within(time.Second)})
+		call(b, reqctx.Want{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
 	})
 }
@@ -357,7 +357,7 @@ func TestWhenAColdStartAsksAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, start := openCold(t, Config{}), time.Now()
-			var last market.Ticket
+			var last reqctx.Ticket
 			for i := range 5 {
 				last = b.Enter(prices(string(rune('a'+i)), time.Second))
 				if err := last.AdmitCall(t.Context()); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // ticket is the place of one read in a window's queue and, once admitted, its permit. The budget's lock protects it.
@@ -14,7 +14,7 @@ type ticket struct {
 	window *window
 	scope  string
 	// priority is that of the queue, counted the one that the ticket's calls were counted by.
-	priority, counted market.Priority
+	priority, counted reqctx.Priority
 	caller            *caller
 	// deadline is until when somebody waits for the read; unlimited tells that somebody does for ever.
 	deadline  time.Time
@@ -64,7 +64,7 @@ func (t *ticket) late() bool {
 
 // admit lets the ticket make a call. The caller holds the lock.
 func (t *ticket) admit(now time.Time) {
-	if t.counted = t.priority; t.priority == market.PriorityRefresh {
+	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
 	}
 	t.admitted = true
@@ -115,7 +115,7 @@ func (t *ticket) Err() error {
 func (t *ticket) Turn() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	if !t.queued || t.priority == market.PriorityRefresh {
+	if !t.queued || t.priority == reqctx.PriorityRefresh {
 		return time.Time{}
 	}
 	now := t.budget.clock.Now()
@@ -126,7 +126,7 @@ func (t *ticket) Turn() time.Time {
 }
 
 // Raise takes in one more who waits for the read.
-func (t *ticket) Raise(want market.Want) {
+func (t *ticket) Raise(want reqctx.Want) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if t.released || t.err != nil {
@@ -150,7 +150,7 @@ func (t *ticket) Raise(want market.Want) {
 
 // raise moves a ticket to a greater priority, and to a caller who has had less. It reports whether its turn may come
 // earlier.
-func (w *window) raise(t *ticket, p market.Priority, c *caller) (better bool) {
+func (w *window) raise(t *ticket, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // of the calls to come
 		return false

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Further calls of one read that waited at once end with the read, each of them.
@@ -27,7 +27,7 @@ func TestFurtherCallsAtOnceEndWithTheirRead(t *testing.T) {
 			})
 			synctest.Wait() // the first waits when the second comes
 		}
-		if s := b.Status(); s.Waiting[market.PriorityPrices] != 2 {
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
 			t.Fatalf("%+v; want two waiting", s)
 		}
 		both.Wait()
@@ -47,9 +47,9 @@ func TestPlanningEndsAtTheHorizon(t *testing.T) {
 		b := open(t, Config{Public: 2}) // 1
 		spend(t, b, "", 1)
 		now := time.Now()
-		var waiting []market.Ticket
+		var waiting []reqctx.Ticket
 		for range 8 {
-			waiting = append(waiting, b.Enter(market.Want{Priority: market.PriorityPrices})) // without a deadline
+			waiting = append(waiting, b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})) // without a deadline
 		}
 		for i, k := range waiting {
 			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.Turn().Equal(want) {
@@ -89,7 +89,7 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 func TestWaitersGetAMendedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
-		var under []market.Ticket
+		var under []reqctx.Ticket
 		for range 8 {
 			k := b.Enter(prices("", time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func TestWaitersGetAMendedLimit(t *testing.T) {
 			under = append(under, k)
 		}
 		under[0].Throttled(time.Now()) // 8 for two minutes
-		k := b.Enter(market.Want{Priority: market.PriorityPrices})
+		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)
 		time.Sleep(time.Nanosecond)

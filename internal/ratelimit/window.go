@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 type place struct {
 	until    time.Time
 	caller   *caller
-	priority market.Priority
+	priority reqctx.Priority
 	credited bool // a credit paid for it, see pool
 }
 
@@ -69,7 +69,7 @@ type window struct {
 	flying int
 	ended  []place // oldest first
 	// byPriority counts all calls in the window, flyingBy those that have not ended.
-	byPriority, flyingBy [market.Priorities]int
+	byPriority, flyingBy [reqctx.Priorities]int
 
 	// callers are those who asked within the last minute or have calls in the window, recent the same with those who
 	// asked last at the back. reserved is what they may have yet of their shares.
@@ -77,7 +77,7 @@ type window struct {
 	recent   list.List
 	reserved int
 
-	queue   [market.Priorities][]*ticket
+	queue   [reqctx.Priorities][]*ticket
 	waiting int
 	// arrivals numbers the tickets.
 	arrivals uint64

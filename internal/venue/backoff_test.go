@@ -173,7 +173,7 @@ func TestBackoffIsNotForOthersReasons(t *testing.T) {
 			},
 			"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
 			"budget": func() (context.Context, context.CancelFunc) {
-				return market.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+				return reqctx.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
 			},
 		} {
 			ctx, cancel := end()

@@ -115,7 +115,7 @@ func TestASlowVenueIsNotADeadOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v, c, p := slow(t)
-				ctx, cancel := context.WithTimeout(market.WithPermit(asUser(t), p), tt.patience)
+				ctx, cancel := context.WithTimeout(reqctx.WithPermit(asUser(t), p), tt.patience)
 				defer cancel()
 				codes, longest := at(ctx, c, tt.accounts)
 				if codes[""] != tt.answered || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.answered || longest != tt.longest {
@@ -138,7 +138,7 @@ func TestASlowVenueIsNotADeadOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v, p := &scripted{answer: hangs}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
-			codes, longest := at(market.WithPermit(asUser(t), p), c, 2*maxInFlight)
+			codes, longest := at(reqctx.WithPermit(asUser(t), p), c, 2*maxInFlight)
 			if codes[market.CodeUpstreamTimeout] < maxInFlight || codes[market.CodeUpstreamTimeout] >= 2*maxInFlight || longest > 2*timeout {
 				t.Errorf("%v in %v", codes, longest)
 			}

@@ -6,7 +6,7 @@
 //
 // A failing venue is spared. A call with a transient failure is retried while its caller has time. A key (a token, a market, a
 // search, a list of an account) that still fails is refused without a call until its backoff has ended. If many keys of
-// an endpoint fail, the circuit breaker of the endpoint refuses all its calls until a probe succeeds. The market.Permit in the
+// an endpoint fail, the circuit breaker of the endpoint refuses all its calls until a probe succeeds. The reqctx.Permit in the
 // context of a call admits each HTTP call and learns what the venue says of its rate limit. The client does not hedge, because
 // a second call would spend the same rate limit.
 //

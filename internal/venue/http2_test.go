@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // overTLS returns the client's own transport for a test server of HTTP/2.
@@ -95,7 +96,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			})
 			c.rand = func() float64 { return 0.5 }
 			p := &permit{}
-			ctx := market.WithPermit(t.Context(), p)
+			ctx := reqctx.WithPermit(t.Context(), p)
 			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
 				t.Errorf("got %v (%s), want %s", err, retryAfterOf(err), tt.want)
 			}
@@ -194,7 +195,7 @@ func TestConnectionsOfHTTP2ThatEnd(t *testing.T) {
 				c := newClient(t, s.URL, func(cfg *Config) { cfg.Transport, cfg.Retries = overTLS(t, s), 2 })
 				c.rand = func() float64 { return 0.5 }
 				p := &permit{}
-				_, err := c.Book(market.WithPermit(t.Context(), p), "101", 20)
+				_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 				want := market.CodeUpstreamUnavailable
 				if !tt.again {
 					calls = 1

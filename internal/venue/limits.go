@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -72,7 +73,7 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.clock.Now()
 	l := rateLimitOf(h, now)
 	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
-		market.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
+		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
 	}
 	var limited *market.Error
 	if !errors.As(err, &limited) || limited.Code != market.CodeRateLimited {
@@ -81,5 +82,5 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
 		limited.RetryAfter = l.reset.Sub(now)
 	}
-	market.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, minBackoff)))
+	reqctx.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, minBackoff)))
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 func TestRateLimitHeaders(t *testing.T) {
@@ -61,7 +61,7 @@ func TestThePermitIsToldOfLimits(t *testing.T) {
 		} {
 			p := &permit{}
 			c := (&scripted{answer: tt.answer}).client(t, 1)
-			_, _ = c.Book(market.WithPermit(t.Context(), p), "101", 20)
+			_, _ = c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 			if got := strings.Join(p.observed, ","); got != tt.observed || fmt.Sprint(p.throttledFor) != tt.throttled {
 				t.Errorf("%s: observed %q, throttled %v; want %q, %s", name, got, p.throttledFor, tt.observed, tt.throttled)
 			}

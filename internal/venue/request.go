@@ -120,7 +120,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if wait := state.breaker.refuse(); wait > 0 { // it may have opened while the call waited
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
-	if err := market.AdmitCall(ctx); err != nil {
+	if err := reqctx.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.endpoint)
 		}

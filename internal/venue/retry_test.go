@@ -85,7 +85,7 @@ func TestARetryMendsTheRead(t *testing.T) {
 				p := &permit{}
 				seen := &drifts{}
 				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
-				if _, err := r.call(market.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
+				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("%v after %q", err, v.asked)
 				}
 				if v.asked[0] != v.asked[1] {
@@ -149,7 +149,7 @@ func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
 // waiters is a reqctx.Call of waiters that wait until a time, or for ever.
 type waiters struct{ until time.Time }
 
-func (waiters) Priority() market.Priority { return market.PriorityBooks }
+func (waiters) Priority() reqctx.Priority { return reqctx.PriorityBooks }
 
 func (w waiters) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
 
@@ -177,11 +177,11 @@ func TestARetryThatTheBudgetRefusesIsNotMade(t *testing.T) {
 		v := &scripted{answer: says(503, "")}
 		p := &permit{refuseFrom: 2}
 		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
-		_, err := c.Book(market.WithPermit(t.Context(), p), "101", 20)
+		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
 			t.Errorf("%v after %d calls", err, v.calls())
 		}
-		if _, err := c.Book(market.WithPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
+		if _, err := c.Book(reqctx.WithPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
 			t.Errorf("a first call: %v after %d calls", err, v.calls())
 		}
 	})
@@ -208,11 +208,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return says(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0.5).Positions(market.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
 		t.Errorf("pages: %v, %v, %d admitted", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0.5).Positions(market.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
+	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
 		t.Errorf("refused in the middle: %v, %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return truth(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0.5).Spreads(market.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
+	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
 		t.Errorf("one by one: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
 	}
 }
@@ -239,7 +239,7 @@ func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	c, p := v.client(t), &permit{}
-	ctx := httptrace.WithClientTrace(market.WithPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+	ctx := httptrace.WithClientTrace(reqctx.WithPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Reused {
 			reused.Add(1)
 		}

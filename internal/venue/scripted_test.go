@@ -106,7 +106,7 @@ func truth(r *http.Request) (*http.Response, error) {
 	return says(200, body)(r)
 }
 
-// permit is a market.Permit that counts and refuses from a call on.
+// permit is a reqctx.Permit that counts and refuses from a call on.
 type permit struct {
 	mu           sync.Mutex
 	admitted     int

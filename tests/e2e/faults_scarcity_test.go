@@ -10,7 +10,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 )
 
@@ -296,7 +296,7 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 	waiting := 0
 	until(operationTimeout, func() bool {
 		s := l.budget.Status()
-		waiting = s.Waiting[market.PriorityBooks]
+		waiting = s.Waiting[reqctx.PriorityBooks]
 		return waiting > shortQueue || waiting+int(s.Refused-before) >= clients
 	})
 	if waiting == 0 || waiting > shortQueue {
@@ -315,25 +315,25 @@ var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow
 // changedAdmission is an Admission that lacks a defence: change modifies each request before it reaches the budget.
 type changedAdmission struct {
 	cache.Admission
-	change func(*market.Want)
+	change func(*reqctx.Want)
 }
 
-func (a changedAdmission) Enter(w market.Want) market.Ticket {
+func (a changedAdmission) Enter(w reqctx.Want) reqctx.Ticket {
 	a.change(&w)
 	return changedTicket{a.Admission.Enter(w), a.change}
 }
 
 type changedTicket struct {
-	market.Ticket
-	change func(*market.Want)
+	reqctx.Ticket
+	change func(*reqctx.Want)
 }
 
-func (c changedTicket) Raise(w market.Want) {
+func (c changedTicket) Raise(w reqctx.Want) {
 	c.change(&w)
 	c.Ticket.Raise(w)
 }
 
 // withAdmission puts such an Admission before the budget.
-func withAdmission(change func(*market.Want)) func(*app.Wiring) {
+func withAdmission(change func(*reqctx.Want)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // outcome is the first event of a stream and its time.
@@ -90,7 +91,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 	}{
 		"nothing":     {},
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
-		"rate":        {err: market.RateLimited(time.Minute), want: market.CodeRateLimited},
+		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
 		"silence":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
 		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},

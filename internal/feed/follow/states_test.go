@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestPricesInAnOutage: prices are polled while the stream is down, with REST as their source.
@@ -248,7 +249,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 // TestRateLimitDelaysReads: after a RATE_LIMITED error no read starts before its RetryAfter, and neither does a poll.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{err: market.RateLimited(20 * time.Second)}
+		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")

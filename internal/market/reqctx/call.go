@@ -11,7 +11,7 @@ import (
 // because more waiters can join.
 type Call interface {
 	// Priority is the greatest priority of the waiters.
-	Priority() market.Priority
+	Priority() Priority
 	// Deadline is the latest deadline of the waiters. ok is false if a waiter has no deadline.
 	Deadline() (t time.Time, ok bool)
 	// Trace returns the trace context of the next HTTP call, or zero if it is not traced.
@@ -58,7 +58,7 @@ type Batch struct {
 	// Serial is unique.
 	Serial   uint64
 	Kind     Kind
-	Priority market.Priority
+	Priority Priority
 	// Keys is the number of all keys, Own the number of keys that the operation waits for.
 	Keys, Own int
 	// Formed is when the first key came, Admitted when the budget admitted the batch, Left when the batch was sent, Ended when

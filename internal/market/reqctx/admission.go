@@ -1,8 +1,10 @@
-package market
+package reqctx
 
 import (
 	"context"
 	"time"
+
+	"oddsgraph/internal/market"
 )
 
 // Priority orders upstream calls that wait for the venue's budget. The greater value goes first.
@@ -72,9 +74,9 @@ type Ticket interface {
 }
 
 // RateLimited returns the error of a read whose turn in the venue's budget comes only after a wait.
-func RateLimited(wait time.Duration) *Error {
+func RateLimited(wait time.Duration) *market.Error {
 	wait = max(wait, time.Millisecond)
-	e := Errorf(CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
+	e := market.Errorf(market.CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
 	e.RetryAfter = wait
 	return e
 }
