@@ -44,8 +44,6 @@ var tooLong = map[string]bool{
 	"internal/ratelimit/queue.go plan":              true,
 	"internal/venue/client_test.go":                 true,
 	"internal/venue/forms_test.go":                  true,
-	"internal/venue/stream/reconnect_test.go":       true,
-	"internal/venue/stream/session_test.go":         true,
 	"resolvers/errors.go Presenter":                 true,
 }
 

@@ -18,7 +18,7 @@ import (
 
 const goldenDir = "../../../tests/testdata/venue/stream"
 
-// golden returns the frame in a golden file, compact and with the literals that it has.
+// golden returns the frame of a golden file in compact JSON, with unchanged literals.
 func golden(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name+".json"))
@@ -55,8 +55,7 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder of a socket that has said hello with epoch k3f9; an identity may be given. M1 is known to
-// have the tokens T1 and T2.
+// testDecoder returns a decoder after a hello with epoch k3f9. identity may be zero. M1 has the tokens T1 and T2.
 func testDecoder(t testing.TB, identity market.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -86,7 +85,7 @@ func instant(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// show writes all that an event says.
+// show returns all set fields of an event as text.
 func show(e event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -172,7 +171,7 @@ func showAll(events []event) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestGoldenFrames decodes every golden frame of the venue. The expectations are written by hand.
+// TestGoldenFrames decodes all golden frames of the venue. The expected events are written by hand.
 func TestGoldenFrames(t *testing.T) {
 	const at26, at27, at28 = "2026-03-14T15:09:26Z", "2026-03-14T15:09:27Z", "2026-03-14T15:09:28Z"
 	me := "user:" + address + "@s1"
@@ -255,7 +254,7 @@ func TestGoldenFrames(t *testing.T) {
 	}
 }
 
-// TestGoldenRequests compares what the client sends with the golden frames, byte for byte.
+// TestGoldenRequests compares the client's frames with the golden frames, byte for byte.
 func TestGoldenRequests(t *testing.T) {
 	topic := func(c market.Channel, ids ...string) (out []market.Topic) {
 		for _, id := range ids {
@@ -293,7 +292,7 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames shows that a frame with one bad part is not delivered in part, and that what cannot be placed is dropped.
+// TestBadFrames expects no message of a frame with a bad part, and no event of a frame without an address.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
@@ -316,7 +315,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":null}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":"x","prevSeq":1,"changes":[]}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		// A crossed book is for the reader to judge, who knows what was before.
+		// Crossed books are delivered, because only the reader knows the book before.
 		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":0.6,"size":1}],"asks":[` + level + `]}`,
 			`orderbook:T1 2 k3f9/1<0 at - in : book T1 k3f9/1 depth 200 spread - hash "" - bids 0.6×1 asks 0.5×1`},
 		// Prices.
@@ -331,7 +330,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"price_update","marketId":"M9","yesPrice":0.5}`, "life"},
 		{`{"type":"price_update","marketId":"M1","outcome":"Chelsea","price":0.5}`, "life"},
 		{`{"type":"price_update","price":0.5}`, "life"},
-		// A token that cannot be read must not become the market's YES token.
+		// An unreadable token must not be taken for the market's YES token.
 		{`{"type":"orderbook_update","tokenId":1.5,"marketId":"M1","bids":[],"asks":[]}`, "life"},
 		{`{"type":"price_update","tokenId":"","marketId":"M1","yesPrice":0.5}`, "life"},
 		{`{"type":"trade","tokenId":"a,b","price":0.5,"size":1,` + ts + `}`, "life"},
@@ -349,7 +348,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at - in M1: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:}"},
 		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at - in M1: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:}"},
 		{`{"type":"market_snapshot","markets":[7]}`, "life"},
-		// Accounts: whole or not at all.
+		// Accounts: never in part.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":null,"positions":[]}`, "bad user:" + address},
@@ -359,7 +358,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"balance_update","seq":1,"balance":{}}`, "bad user:" + address},
 		{`{"type":"position_update","address":"0x2222222222222222222222222222222222222222","seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
 		{`{"type":"position_update","address":7,"seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
-		// What is no frame.
+		// No frames.
 		{``, "garbage"},
 		{`{`, "garbage"},
 		{`{"type":"pong"} {"type":"pong"}`, "garbage"},
@@ -393,7 +392,7 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// TestNoIdentity shows that frames about accounts mean nothing on a public socket.
+// TestNoIdentity expects frames about accounts to have no effect on a public connection.
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, market.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
@@ -406,7 +405,7 @@ func TestNoIdentity(t *testing.T) {
 	}
 }
 
-// FuzzFrame decodes anything. Whatever comes is no panic and no message that breaks its own rules.
+// FuzzFrame decodes arbitrary bytes. They must cause no panic and no inconsistent message.
 func FuzzFrame(f *testing.F) {
 	for _, dir := range []string{"frames", "forms", "requests"} {
 		for _, name := range goldenNames(f, dir) {
@@ -436,7 +435,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// check fails when a message breaks the rules that its readers rely on.
+// check fails the test if a message is inconsistent.
 func check(t *testing.T, m *market.Message) {
 	if !validTopic(m.Topic) {
 		t.Fatalf("a message of %v", m.Topic)

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// patience fails a test whose real network does not do in a generous time what it should do at once.
+// patience is the time after which a test with a real network fails.
 const patience = 30 * time.Second
 
 // serve starts a WebSocket server and returns its ws URL.
@@ -35,7 +35,7 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
-// forward is a Handler that hands its calls to a channel.
+// forward is a Handler that sends its calls to a channel.
 type forward struct{ calls chan string }
 
 func (f *forward) Up(epoch string, topics []market.Topic) {
@@ -63,7 +63,7 @@ func (f *forward) expect(t *testing.T, want ...string) {
 	}
 }
 
-// TestRealSocket runs the client over a real network: messages, a close code, another connection, the end.
+// TestRealSocket runs the client over a real network: messages, a close code, a reconnect and the end.
 func TestRealSocket(t *testing.T) {
 	var connections atomic.Int32
 	farewell := make(chan error, 10)
@@ -112,7 +112,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// TestDialErrors: errors of the handshake have its status and no part of the URL.
+// TestDialErrors expects the HTTP status and no part of the URL in handshake errors.
 func TestDialErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -164,7 +164,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestFrameLimit: a frame that is too big ends the connection.
+// TestFrameLimit expects a frame above maxFrameBytes to end the connection.
 func TestFrameLimit(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes))
@@ -184,7 +184,7 @@ func TestFrameLimit(t *testing.T) {
 	}
 }
 
-// TestCloseCode: the venue's code is handed on, its text is not.
+// TestCloseCode expects the venue's close code in the error, without the venue's text.
 func TestCloseCode(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Close(closeRestart, "canary")
@@ -199,7 +199,7 @@ func TestCloseCode(t *testing.T) {
 	}
 }
 
-// TestDeadPeer: a peer that neither reads nor answers holds up no Read, Write or Close of a connection that is closed.
+// TestDeadPeer expects Close to end pending calls even if the peer neither reads nor answers.
 func TestDeadPeer(t *testing.T) {
 	for _, code := range []int{0, closeNormal} {
 		release := make(chan struct{})

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	address = "0x1111111111111111111111111111111111111111"
 	canary  = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra"}`
-	// helloFrame is what the venue of a test says first unless the test says otherwise.
+	// helloFrame is the default hello of a test's venue.
 	helloFrame = `{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`
 )
 
@@ -36,7 +36,7 @@ func credentials(t testing.TB, s string) *market.Credentials {
 	return c
 }
 
-// sentFrame is what the venue got from the client.
+// sentFrame is a frame from the client.
 type sentFrame struct {
 	at   time.Duration
 	conn int
@@ -48,20 +48,19 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue in a synctest bubble: it accepts connections and answers as the contract says, unless the
-// test takes a frame over.
+// venue is a scripted venue in a synctest bubble. It accepts connections and answers by the contract; a test can override both.
 type venue struct {
 	t     *testing.T
 	start time.Time
-	// hello is sent on a new connection; empty sends none. refuse makes dialling fail. respond takes a frame over when it
-	// returns true. stalled makes writes of the client block.
+	// hello is sent on a new connection unless it is empty. refuse makes Dial fail. respond handles a frame if it returns true.
+	// stalled makes the client's writes block.
 	hello   string
 	refuse  error
 	respond func(c *fakeConn, f sentFrame) bool
 	stalled bool
-	// broken makes them fail, slow makes dialling take until it is given up.
+	// broken makes the client's writes fail. slow makes Dial block until its context ends.
 	broken, slow bool
-	// handler takes the place of the record.
+	// handler replaces the record.
 	handler Handler
 
 	mu     sync.Mutex
@@ -70,7 +69,7 @@ type venue struct {
 	frames []sentFrame
 }
 
-// fakeConn is one connection, as the client and as the venue see it.
+// fakeConn is one connection, with the methods of both ends.
 type fakeConn struct {
 	v        *venue
 	number   int
@@ -78,7 +77,7 @@ type fakeConn struct {
 	once     sync.Once
 	closed   chan struct{}
 	err      error
-	// code is what the client closed with; -1 before.
+	// code is the client's close code; -1 before Close.
 	code int
 }
 
@@ -154,7 +153,7 @@ func (c *fakeConn) Close(code int) error {
 	return nil
 }
 
-// end closes the connection from either side.
+// end closes the connection.
 func (c *fakeConn) end(err error) {
 	c.once.Do(func() {
 		c.err = err
@@ -162,12 +161,12 @@ func (c *fakeConn) end(err error) {
 	})
 }
 
-// drop closes the connection as the venue does.
+// drop closes the connection with a code of the venue.
 func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
 
 func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
 
-// answer is what the contract says to a frame.
+// answer answers a frame by the contract.
 func (c *fakeConn) answer(f sentFrame) {
 	switch f.Type {
 	case "ping":
@@ -189,7 +188,7 @@ func (c *fakeConn) answer(f sentFrame) {
 	}
 }
 
-// snapshot sends the state of a topic.
+// snapshot sends a snapshot of a topic.
 func (c *fakeConn) snapshot(channel, id string, seq int) {
 	switch channel {
 	case "orderbook":
@@ -215,7 +214,7 @@ func (v *venue) isBroken() bool {
 	return v.broken
 }
 
-// set changes the script while the client runs.
+// set changes the script under the lock.
 func (v *venue) set(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -239,7 +238,7 @@ func (v *venue) dialled() []time.Duration {
 	return slices.Clone(v.dials)
 }
 
-// sent returns the frames of a type; of all types when it is empty.
+// sent returns the client's frames of a type, or all frames if kind is empty.
 func (v *venue) sent(kind string) []sentFrame {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -252,13 +251,13 @@ func (v *venue) sent(kind string) []sentFrame {
 	return out
 }
 
-// record is a Handler that remembers its calls as short texts.
+// record is a Handler that records its calls as short texts.
 type record struct {
 	mu    sync.Mutex
 	start time.Time
 	calls []string
 	times []time.Duration
-	// errs are those that were handed over.
+	// errs are the errors of all calls.
 	errs []error
 	// acks are the topics of each confirmation.
 	acks []string
@@ -285,7 +284,7 @@ func label(topics []market.Topic) string {
 
 func (r *record) Up(epoch string, topics []market.Topic) { r.add("up %s %s", epoch, label(topics)) }
 
-// Acknowledged is not among the calls, which tests of snapshots compare; acks has it.
+// Acknowledged records its calls in acks only, because many tests compare all other calls.
 func (r *record) Acknowledged(topics []market.Topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -325,7 +324,7 @@ func (r *record) take() []string {
 	return calls
 }
 
-// expect fails unless these were the calls since the last take.
+// expect fails the test unless the calls since the last take are want.
 func (r *record) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := r.take(); !slices.Equal(got, want) {
@@ -333,7 +332,7 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench is a client, its venue and its handler in a synctest bubble.
+// bench has a client, its venue and its handler in a synctest bubble.
 type bench struct {
 	*testing.T
 	*Client
@@ -344,7 +343,7 @@ type bench struct {
 	stop    func()
 }
 
-// observer counts what the client reports.
+// observer records the client's metrics.
 type observer struct {
 	mu      sync.Mutex
 	reasons []string
@@ -379,7 +378,7 @@ func (l *lockedBuilder) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// inBubble runs a test with virtual time. The venue says hello and answers; jitter is a half of what it may be.
+// inBubble runs a test with virtual time. Random numbers are 0.5, so jitter is half of its bound.
 func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -429,10 +428,10 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	})
 }
 
-// settle lets everything happen that happens at this moment.
+// settle waits until all goroutines are blocked.
 func (b *bench) settle() { synctest.Wait() }
 
-// pass lets time pass.
+// pass advances the time.
 func (b *bench) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -470,14 +469,14 @@ func books(n int) []market.Topic {
 	return out
 }
 
-// reasons returns why connections were lost so far.
+// reasons returns the reasons of all lost connections.
 func (b *bench) reasons() []string {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()
 	return slices.Clone(b.observe.reasons)
 }
 
-// kind returns how many frames of a type were observed.
+// kind returns the number of observed frames of a type.
 func (b *bench) kind(name string) int {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()

@@ -52,7 +52,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// TestAcknowledged: a confirmation counts for the topics of the latest subscription only, whether it names the request or the ids.
+// TestAcknowledged expects a confirmation to count only for topics whose last subscription it confirms, by rid or by ids.
 func TestAcknowledged(t *testing.T) {
 	marketTopic := func(id string) market.Topic { return market.Topic{Channel: market.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
@@ -89,7 +89,7 @@ func TestAcknowledged(t *testing.T) {
 
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
-// depths is a Handler that remembers how deep the books and their changes are.
+// depths is a Handler that records the depth of books and changes.
 type depths struct {
 	*record
 	book, changes int
@@ -119,7 +119,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestBatches: at most 100 ids and frameBytes in a frame, at most framesPerSecond frames in any second.
+// TestBatches expects at most 100 ids and frameBytes in a frame, and at most framesPerSecond frames in any second.
 func TestBatches(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
@@ -128,7 +128,7 @@ func TestBatches(t *testing.T) {
 		for _, f := range b.venue.sent("subscribe") {
 			sizes = append(sizes, len(f.TokenIDs))
 		}
-		// The topics were watched one after the other while the first frames left, or before.
+		// The first frames may have been sent before the last topics were watched.
 		total := 0
 		for _, n := range sizes {
 			total += n
@@ -173,7 +173,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestNoHello: a venue without hello is subscribed with assumed limits after a while.
+// TestNoHello expects subscriptions with the assumed limits if the venue sends no hello.
 func TestNoHello(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
@@ -183,7 +183,7 @@ func TestNoHello(t *testing.T) {
 		b.pass(time.Millisecond)
 		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
 		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
-		// A hello that comes late is believed all the same.
+		// A late hello still counts.
 		b.conn(0).send(helloFrame)
 		b.conn(0).snapshot("orderbook", "T1", 7)
 		b.settle()
@@ -191,13 +191,13 @@ func TestNoHello(t *testing.T) {
 		b.watch(book("T2"))
 		b.settle()
 		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
-		// Silence is judged by the assumed heartbeat until then, and pongs are no silence.
+		// The assumed heartbeat still applies, and pongs count as frames.
 		b.pass(time.Hour)
 		b.equal("dials", len(b.venue.dialled()), 1)
 	})
 }
 
-// TestHelloLater: what comes before the hello is no hello.
+// TestHelloLater expects the client to wait for the hello if another frame comes first.
 func TestHelloLater(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
@@ -211,7 +211,7 @@ func TestHelloLater(t *testing.T) {
 	})
 }
 
-// TestPing: every 20 s, and an answer or any other frame within 10 s.
+// TestPing expects a ping every 20 s. Without any frame in the 10 s after a ping, the connection ends.
 func TestPing(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -226,7 +226,7 @@ func TestPing(t *testing.T) {
 		mute := func(c *fakeConn, f sentFrame) bool { return f.Type == "ping" }
 		b.venue.set(func() { b.venue.respond = mute })
 		b.pass(20 * time.Second)                 // 81 s: one ping is unanswered
-		b.conn(0).snapshot("orderbook", "T1", 2) // any frame is a sign of life
+		b.conn(0).snapshot("orderbook", "T1", 2) // any frame counts
 		b.settle()
 		b.calls.expect(t, "message orderbook:T1 e1/2")
 		b.pass(28*time.Second + 999*time.Millisecond) // 10 s after the ping at 100 s
@@ -240,24 +240,7 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestPingAnswers: an error that names the ping is an answer, too, and so is a pong that names nothing.
-func TestPingAnswers(t *testing.T) {
-	for _, answer := range []string{`{"type":"error","rid":%q,"code":"UNKNOWN_TYPE"}`, `{"type":"what","rid":%q}`, `{"type":"pong","was":%q}`} {
-		inBubble(t, func(_ *Config, v *venue) {
-			v.respond = func(c *fakeConn, f sentFrame) bool {
-				if f.Type == "ping" {
-					c.send(answer, f.Rid)
-				}
-				return f.Type == "ping"
-			}
-		}, func(b *bench) {
-			b.pass(time.Hour)
-			b.equal(answer, len(b.venue.dialled()), 1)
-		})
-	}
-}
-
-// TestSilence: 2.5 heartbeats without any frame end a connection; any frame is a sign of life.
+// TestSilence expects 2.5 heartbeats without any frame to end a connection.
 func TestSilence(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","heartbeatMs":2000}`
@@ -278,7 +261,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestGarbage: ten frames in a row that are not JSON end a connection, nine do not.
+// TestGarbage expects ten frames in a row without JSON to end a connection, but not nine.
 func TestGarbage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -302,7 +285,7 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// TestArray: the elements of a list are frames of their own, in their order.
+// TestArray expects the elements of a list to be handled as frames, in order.
 func TestArray(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), price("T1"))
@@ -314,7 +297,7 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestWriteBlocked: a frame that cannot be written in time ends a connection.
+// TestWriteBlocked expects a write that takes too long to end a connection.
 func TestWriteBlocked(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -332,7 +315,7 @@ func TestWriteBlocked(t *testing.T) {
 	})
 }
 
-// tired is a Handler that takes its time.
+// tired is a slow Handler.
 type tired struct {
 	record
 	rest time.Duration
@@ -343,7 +326,7 @@ func (h *tired) Message(m *market.Message) {
 	h.record.Message(m)
 }
 
-// TestSlowHandler: what the venue has said in time counts, even if it is looked at late.
+// TestSlowHandler expects frames that arrived before a deadline to count, even if the Handler is slow.
 func TestSlowHandler(t *testing.T) {
 	h := &tired{rest: 12 * time.Second}
 	inBubble(t, func(_ *Config, v *venue) {
@@ -362,8 +345,7 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-// TestWriteFails: a frame that cannot be written ends a connection, with the code that the venue has closed with if there
-// is one.
+// TestWriteFails expects a failed write to end a connection, with the venue's close code if there is one.
 func TestWriteFails(t *testing.T) {
 	for code, want := range map[int]string{0: "write", closeRestart: "restart"} {
 		inBubble(t, nil, func(b *bench) {
@@ -382,7 +364,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestDialTimeout: a connection that does not open is given up.
+// TestDialTimeout expects Dial to be cancelled after DialWithin.
 func TestDialTimeout(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.slow = true }, func(b *bench) {
 		b.pass(defaultDialWithin - 1)
@@ -392,7 +374,7 @@ func TestDialTimeout(t *testing.T) {
 	})
 }
 
-// TestPingWaits: a ping is a frame like others, and waits where the venue takes one a second.
+// TestPingWaits expects a ping to count against the venue's frames per second.
 func TestPingWaits(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","limits":{"framesPerSecond":1}}`
@@ -401,388 +383,5 @@ func TestPingWaits(t *testing.T) {
 		b.watch(book("T1"))
 		b.pass(time.Minute)
 		b.equal("ping", b.venue.sent("ping")[0].at, pingEvery-time.Second/2+frameSpan)
-	})
-}
-
-// TestNoResync: a venue that knows no resync sends a snapshot with another subscription.
-func TestNoResync(t *testing.T) {
-	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "resync" {
-				c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid)
-			}
-			return f.Type == "resync"
-		}
-	}, func(b *bench) {
-		b.watch(book("T1"))
-		b.settle()
-		b.calls.take()
-		b.Resync(book("T1"))
-		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
-		b.equal("unsubscribed", len(b.venue.sent("unsubscribe")), 1)
-	})
-}
-
-// TestLostBetween: a topic that is up, and watched anew when the connection is lost, goes down.
-func TestLostBetween(t *testing.T) {
-	inBubble(t, func(_ *Config, v *venue) {
-		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
-	}, func(b *bench) {
-		b.watch(book("T1"))
-		b.settle()
-		b.calls.take()
-		b.watch(book("T1"))
-		b.settle() // to be unsubscribed when the second is over
-		b.conn(0).drop(1006)
-		b.settle()
-		b.calls.expect(t, "down orderbook:T1")
-	})
-}
-
-// TestResync: a snapshot is asked for once while one is due, after a jitter, and at most once a second.
-func TestResync(t *testing.T) {
-	inBubble(t, nil, func(b *bench) {
-		b.Resync(book("T1")) // not watched
-		b.watch(book("T1"))
-		b.Resync(book("T1")) // not up: a snapshot follows anyway
-		b.settle()
-		mute := true
-		b.venue.set(func() {
-			b.venue.respond = func(c *fakeConn, f sentFrame) bool { return mute && f.Type == "resync" }
-		})
-		b.calls.take()
-		resyncs := func() (at []time.Duration) {
-			for _, f := range b.venue.sent("resync") {
-				at = append(at, f.at)
-			}
-			return at
-		}
-		ms := time.Millisecond
-		for range 10 {
-			b.Resync(book("T1"))
-		}
-		b.pass(resyncJitter/2 - ms)
-		b.Resync(book("T1"))
-		b.settle()
-		b.equal("before the jitter", resyncs(), []time.Duration(nil))
-		b.pass(ms)
-		first := 125 * ms
-		b.equal("once", resyncs(), []time.Duration{first})
-		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
-		// Unanswered, it can be repeated after a second and a half.
-		b.pass(resyncWithin - ms)
-		b.Resync(book("T1"))
-		b.pass(ms)
-		b.Resync(book("T1"))
-		b.pass(time.Second)
-		second := first + resyncWithin + 125*ms
-		b.equal("repeated", resyncs(), []time.Duration{first, second})
-		// Answered, it can be repeated a second after the last one.
-		mute = false
-		b.conn(0).snapshot("orderbook", "T1", 5)
-		b.settle()
-		b.Resync(book("T1"))
-		b.pass(time.Second)
-		third := second + time.Second + 125*ms
-		b.equal("answered", resyncs(), []time.Duration{first, second, third})
-		b.Resync(book("T1"))
-		b.pass(5 * time.Second)
-		b.equal("not sooner than a second", resyncs()[3]-third, time.Second+125*ms)
-		b.calls.expect(t, "message orderbook:T1 e1/5", "message orderbook:T1 e1/9", "message orderbook:T1 e1/9")
-		b.equal("resyncs", b.Stats().Resyncs, 4)
-		// A snapshot that comes while the request waits is what was wanted.
-		b.pass(5 * time.Second)
-		b.Resync(book("T1"))
-		b.settle()
-		b.conn(0).snapshot("orderbook", "T1", 10)
-		b.pass(5 * time.Second)
-		b.equal("not needed", len(resyncs()), 4)
-	})
-}
-
-// TestResyncLimit: resyncs take at most half of the venue's frames a second, so that other frames pass.
-func TestResyncLimit(t *testing.T) {
-	inBubble(t, nil, func(b *bench) {
-		b.watch(books(200)...)
-		b.pass(time.Minute)
-		for _, topic := range books(200) {
-			b.Resync(topic)
-		}
-		b.pass(2 * time.Second)
-		b.watch(price("new"))
-		b.pass(100 * time.Millisecond)
-		if n := len(b.venue.sent("subscribe")); b.venue.sent("subscribe")[n-1].Channel != "prices" {
-			t.Error("the new topic waits behind the resyncs")
-		}
-		b.pass(time.Minute)
-		frames := b.venue.sent("resync")
-		b.equal("resyncs", len(frames), 200)
-		for i := 10; i < len(frames); i++ {
-			if frames[i].at-frames[i-10].at < time.Second {
-				t.Fatalf("eleven resyncs within %s", frames[i].at-frames[i-10].at)
-			}
-		}
-	})
-}
-
-// TestBadFrame: a frame with a bad part is not delivered, and a snapshot is asked for, less and less often while they
-// stay bad.
-func TestBadFrame(t *testing.T) {
-	inBubble(t, nil, func(b *bench) {
-		b.watch(book("T1"))
-		b.settle()
-		b.calls.take()
-		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[{"side":"BUY","price":0.4,"size":1},{"side":"BUY"}]}`)
-		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T9","seq":2,"prevSeq":1,"changes":[{}]}`)
-		b.pass(time.Second)
-		b.calls.expect(t, "message orderbook:T1 e1/9")
-		b.equal("resyncs", len(b.venue.sent("resync")), 1)
-
-		b.venue.set(func() {
-			b.venue.respond = func(c *fakeConn, f sentFrame) bool {
-				if f.Type == "resync" {
-					c.send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
-				}
-				return f.Type == "resync"
-			}
-		})
-		b.conn(0).send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
-		b.pass(10 * time.Minute)
-		b.calls.expect(t)
-		frames := b.venue.sent("resync")[1:]
-		if n := len(frames); n < 15 || n > 26 {
-			t.Fatalf("%d resyncs in ten minutes", n)
-		}
-		last := frames[len(frames)-1].at - frames[len(frames)-2].at
-		if last < maxResyncEvery || last > maxResyncEvery+time.Second {
-			t.Errorf("the last two resyncs are %s apart", last)
-		}
-	})
-}
-
-// TestUnknownToken: of a batch only the topic that the venue does not know is refused, named or not.
-func TestUnknownToken(t *testing.T) {
-	// most is how many subscriptions it may take to find two of 62.
-	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
-	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
-		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
-				if i < 0 {
-					return false
-				}
-				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, f.TokenIDs[i])
-				return true
-			}
-		},
-		"named, the rest taken": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				if f.Type != "subscribe" {
-					return false
-				}
-				var good, bad []string
-				for _, id := range f.TokenIDs {
-					if strings.HasPrefix(id, "bad") {
-						bad = append(bad, fmt.Sprintf("%q", id))
-					} else {
-						good = append(good, id)
-					}
-				}
-				if len(bad) > 0 {
-					c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenIds":[%s]}`, f.Rid, strings.Join(bad, ","))
-				}
-				f.TokenIDs = good
-				c.answer(f)
-				return true
-			}
-		},
-		"not named": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				if f.Type != "subscribe" || !slices.ContainsFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") }) {
-					return false
-				}
-				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","error":"unknown token"}`, f.Rid)
-				return true
-			}
-		},
-		"named, without request": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
-				if i >= 0 {
-					c.send(`{"type":"error","code":"UNKNOWN_TOKEN","tokenId":%q}`, f.TokenIDs[i])
-				}
-				return i >= 0
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("later") }, func(b *bench) {
-				respond := script(b.venue)
-				b.watch(books(40)...)
-				b.watch(book("bad1"))
-				b.watch(books(60)[40:]...)
-				b.watch(book("bad2"))
-				b.venue.set(func() { b.venue.refuse, b.venue.respond = nil, respond })
-				b.pass(20 * time.Second)
-				state := map[string]string{}
-				for _, call := range b.calls.take() {
-					kind, rest, _ := strings.Cut(call, " ")
-					switch kind {
-					case "up":
-						_, ids, _ := strings.Cut(rest, " ")
-						for _, id := range strings.Fields(ids) {
-							state[id] = "up"
-						}
-					case "down":
-						for _, id := range strings.Fields(rest) {
-							state[id] = "down"
-						}
-					case "message":
-						id, _, _ := strings.Cut(rest, " ")
-						if state[id] != "up" && state[id] != "good" {
-							t.Errorf("%s while it is %q", call, state[id])
-						}
-						state[id] = "good"
-					case "refused":
-						id, code, _ := strings.Cut(rest, " ")
-						state[id] = code
-					}
-				}
-				for _, topic := range books(60) {
-					if s := state["orderbook:"+topic.ID]; s != "good" {
-						t.Errorf("%s is %q", topic.ID, s)
-					}
-				}
-				for _, id := range []string{"bad1", "bad2"} {
-					if s := state["orderbook:"+id]; s != "NOT_FOUND" {
-						t.Errorf("%s is %q", id, s)
-					}
-				}
-				b.equal("topics", b.Stats().Topics, 60)
-				b.equal("refused", b.Stats().Refused, 2)
-				// They stay refused.
-				n := len(b.venue.sent("subscribe"))
-				if n > most[name] {
-					t.Errorf("%d subscriptions", n)
-				}
-				b.conn(0).drop(1006)
-				b.pass(time.Second)
-				for _, f := range b.venue.sent("subscribe")[n:] {
-					if slices.Contains(f.TokenIDs, "bad1") {
-						t.Error("a refused topic is subscribed again")
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestRefusals: codes and what becomes of them.
-func TestRefusals(t *testing.T) {
-	for code, want := range map[string]market.Code{
-		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
-		`"UNAUTHENTICATED"`: market.CodeUnauthenticated, `"TOO_DEEP"`: market.CodeUnsupported, `403`: market.CodeForbidden, `null`: market.CodeUnsupported,
-	} {
-		inBubble(t, func(_ *Config, v *venue) {
-			v.respond = func(c *fakeConn, f sentFrame) bool {
-				c.send(`{"type":"error","rid":%q,"code":%s,"error":"canary %s"}`, f.Rid, code, "secret")
-				return true
-			}
-		}, func(b *bench) {
-			b.watch(book("T1"))
-			b.settle()
-			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
-			b.equal("topics", b.Stats().Topics, 0)
-			b.watch(book("T1")) // may be tried again
-			b.settle()
-			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
-		})
-	}
-}
-
-// TestRateLimited: a subscription that the venue puts off is down until it is sent again.
-func TestRateLimited(t *testing.T) {
-	inBubble(t, func(_ *Config, v *venue) {
-		n := 0
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type != "subscribe" {
-				return false
-			}
-			switch n++; n {
-			case 1:
-				c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED"}`, f.Rid)
-			case 2:
-				c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED","retryAfterMs":7000}`, f.Rid)
-			default:
-				return false
-			}
-			return true
-		}
-	}, func(b *bench) {
-		b.watch(book("T1"))
-		b.pass(0)
-		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
-		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
-		b.pass(6 * time.Second)
-		b.calls.expect(t)
-		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
-		// Of an unnamed request: nothing is sent for a while.
-		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
-		b.settle()
-		b.watch(book("T2"))
-		b.pass(2900 * time.Millisecond)
-		b.calls.expect(t)
-		b.pass(200 * time.Millisecond)
-		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
-		b.equal("dials", len(b.venue.dialled()), 1)
-	})
-}
-
-// TestRateLimitedAgain: the wait doubles up to half a minute while the venue stays busy.
-func TestRateLimitedAgain(t *testing.T) {
-	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "subscribe" {
-				c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid)
-			}
-			return f.Type == "subscribe"
-		}
-	}, func(b *bench) {
-		b.watch(book("T1"))
-		b.pass(80 * time.Second)
-		var waits []time.Duration
-		frames := b.venue.sent("subscribe")
-		for i := 1; i < len(frames); i++ {
-			waits = append(waits, frames[i].at-frames[i-1].at)
-		}
-		ms := time.Millisecond
-		b.equal("waits", waits, []time.Duration{750 * ms, 1500 * ms, 3000 * ms, 6000 * ms, 12000 * ms, 22500 * ms, 22500 * ms})
-	})
-}
-
-// TestRateLimitedResync: it is asked for again.
-func TestRateLimitedResync(t *testing.T) {
-	inBubble(t, func(_ *Config, v *venue) {
-		n := 0
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type != "resync" || n > 0 {
-				return false
-			}
-			n++
-			c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED","retryAfterMs":4000}`, f.Rid)
-			return true
-		}
-	}, func(b *bench) {
-		b.watch(book("T1"))
-		b.settle()
-		b.calls.take()
-		b.Resync(book("T1"))
-		b.pass(4 * time.Second)
-		b.calls.expect(t)
-		b.pass(500 * time.Millisecond)
-		b.calls.expect(t, "message orderbook:T1 e1/9")
 	})
 }

@@ -11,11 +11,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// strict is a Handler that fails the test when a call breaks what Handler promises.
+// strict is a Handler that fails the test if a call breaks the contract of Handler.
 type strict struct {
 	t  *testing.T
 	mu sync.Mutex
-	// busy are the topics that a call is about at this moment, up those that are up.
+	// busy are the topics of running calls, up the topics that are up.
 	busy, up map[market.Topic]bool
 	seq      map[market.Topic]uint64
 	messages int
@@ -89,8 +89,8 @@ func (s *strict) Message(m *market.Message) {
 func (s *strict) Heartbeat(string, map[market.Topic]uint64) {}
 func (s *strict) Refused(t market.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
-// TestStress watches, unwatches, drops and stalls at random for an hour, and then everything that is watched must be
-// live and nothing else subscribed.
+// TestStress watches, unwatches, drops and stalls at random for an hour. Then all watched topics must be live, and no other topic
+// subscribed.
 func TestStress(t *testing.T) {
 	for seed := range uint64(4) {
 		stress(t, seed)

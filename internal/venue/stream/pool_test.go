@@ -1,0 +1,274 @@
+package stream
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestUnwatch expects no message of an unwatched topic, and a snapshot on the same connection if it is watched again.
+func TestUnwatch(t *testing.T) {
+	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
+		b.settle()
+		b.watch(book("T1"), book("T2"))
+		b.settle()
+		b.watch(book("T3"))
+		b.settle()
+		b.calls.take()
+		b.Unwatch(book("T1"))
+		b.Unwatch(book("T9"))
+		b.settle()
+		b.equal("frame", b.venue.sent("unsubscribe")[0].raw, `{"type":"unsubscribe","rid":"2","channel":"orderbook","tokenIds":["T1"]}`)
+		b.conn(0).snapshot("orderbook", "T1", 2)
+		b.settle()
+		b.calls.expect(t)
+
+		b.Unwatch(book("T2"))
+		b.watch(book("T2"))
+		b.settle()
+		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		frames := b.venue.sent("")
+		last := frames[len(frames)-2:]
+		b.equal("frames", []any{last[0].Type, last[0].conn, last[1].Type, last[1].conn}, "[unsubscribe 0 subscribe 0]")
+
+		// A second Watch subscribes again.
+		b.watch(book("T2"))
+		b.settle()
+		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.equal("topics", b.Stats().Topics, 2)
+		b.Unwatch(book("T2"))
+		b.settle()
+		b.equal("topics", b.Stats().Topics, 1)
+	})
+}
+
+// TestPool expects topics to fill one connection after another until the pool is full.
+func TestPool(t *testing.T) {
+	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections, c.Identities = 3, 2, 2 }, func(b *bench) {
+		all := books(6)
+		b.watch(all...)
+		if err := b.Watch(book("more"), nil); !errors.Is(err, ErrFull) {
+			t.Errorf("the seventh topic: %v", err)
+		}
+		if err := b.Watch(all[0], nil); err != nil {
+			t.Errorf("a topic that is there: %v", err)
+		}
+		b.settle()
+		carried := map[int][]string{}
+		for _, f := range b.venue.sent("subscribe") {
+			carried[f.conn] = append(carried[f.conn], f.TokenIDs...)
+		}
+		for conn := range carried {
+			slices.Sort(carried[conn])
+			carried[conn] = slices.Compact(carried[conn])
+		}
+		if len(carried) != 2 || len(carried[0]) != 3 || len(carried[1]) != 3 {
+			t.Errorf("carried %v", carried)
+		}
+		b.equal("connections", b.Stats().Connections, 2)
+		b.Unwatch(all[4])
+		b.watch(book("more"))
+		b.settle()
+		b.equal("topics", b.Stats().Topics, 6)
+
+		b.watch(user("s1"), user("s2"))
+		if err := b.Watch(user("s3"), nil); !errors.Is(err, ErrFull) {
+			t.Errorf("the third identity: %v", err)
+		}
+		b.Unwatch(user("s1"))
+		b.watch(user("s3"))
+		b.settle()
+		b.equal("identities", b.Stats().Identities, 2)
+		b.equal("connections", b.Stats().Connections, 4)
+		for _, bad := range []market.Topic{{}, {Channel: "weather", ID: "x"}, {Channel: market.ChannelPrices}, {Channel: market.ChannelPrices, ID: "a,b"}, {Channel: market.ChannelPrices, ID: "T", Scope: "s"}} {
+			if err := b.Watch(bad, nil); market.CodeOf(err) != market.CodeBadUserInput {
+				t.Errorf("Watch(%v): %v", bad, err)
+			}
+		}
+	})
+}
+
+// TestWatchBeforeRun watches topics before Run.
+func TestWatchBeforeRun(t *testing.T) {
+	v := &venue{t: t, start: time.Now(), hello: helloFrame}
+	c, err := New(Config{URL: "ws://venue.example", Dial: v, TopicsPerConnection: 1}, &record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range []market.Topic{book("T1"), book("T2"), user("s")} {
+		if err := c.Watch(topic, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := c.Stats(); s.Topics != 3 || s.State != StateConnecting || s.Connections != 0 || !s.LastMessageAt.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if n := len(v.dialled()); n != 0 {
+		t.Errorf("%d dials before Run", n)
+	}
+}
+
+// TestVenueLimit expects more connections if the venue accepts fewer topics on each.
+func TestVenueLimit(t *testing.T) {
+	inBubble(t, func(c *Config, v *venue) {
+		c.Connections = 3
+		v.hello = `{"type":"hello","epoch":"e1","limits":{"topics":4}}`
+		v.refuse = errors.New("later")
+	}, func(b *bench) {
+		b.watch(books(13)...)
+		b.venue.set(func() { b.venue.refuse = nil })
+		b.pass(5 * time.Second)
+		refused, up := 0, 0
+		for _, call := range b.calls.take() {
+			if strings.HasPrefix(call, "refused") && strings.HasSuffix(call, string(market.CodeRateLimited)) {
+				refused++
+			}
+			if strings.HasPrefix(call, "message") {
+				up++
+			}
+		}
+		b.equal("refused, up", []int{refused, up}, []int{1, 12})
+		b.equal("topics", b.Stats().Topics, 12)
+		perConn := map[int]int{}
+		for _, f := range b.venue.sent("subscribe") {
+			perConn[f.conn] += len(f.TokenIDs)
+		}
+		b.equal("on each", perConn, map[int]int{0: 4, 1: 4, 2: 4})
+		if err := b.Watch(book("more"), nil); !errors.Is(err, ErrFull) {
+			t.Errorf("the next topic: %v", err)
+		}
+	})
+}
+
+// TestIdle expects a connection without topics to be closed after idleFor, unless it is the last one.
+func TestIdle(t *testing.T) {
+	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
+		b.settle()
+		b.equal("idle", b.Stats().Connections, 1)
+		all := books(4)
+		b.watch(all...)
+		b.settle()
+		b.equal("in use", b.Stats().Connections, 2)
+		for _, topic := range all[2:] {
+			b.Unwatch(topic)
+		}
+		b.pass(idleFor - 1)
+		b.watch(book("T9"))
+		b.pass(time.Minute)
+		b.equal("in use again", b.Stats().Connections, 2)
+		b.Unwatch(book("T9"))
+		b.pass(idleFor)
+		b.equal("surplus", b.Stats().Connections, 1)
+		b.equal("farewell", b.conn(1).code, closeNormal)
+		b.Unwatch(all[0])
+		b.Unwatch(all[1])
+		b.pass(time.Hour)
+		b.equal("the last", b.Stats().Connections, 1)
+		b.equal("dials", len(b.venue.dialled()), 2)
+		b.equal("state", b.Stats().State, StateLive)
+		// A connection without topics is not opened again after an outage.
+		b.watch(all...)
+		b.settle()
+		b.venue.set(func() { b.venue.refuse = errors.New("away") })
+		b.conn(0).drop(1006)
+		b.conn(2).drop(1006)
+		b.pass(time.Minute)
+		for _, topic := range all {
+			b.Unwatch(topic)
+		}
+		b.settle()
+		b.venue.set(func() { b.venue.refuse = nil })
+		b.pass(time.Minute)
+		b.equal("after the outage", b.Stats().Connections, 1)
+	})
+}
+
+// TestState expects the worst state of the public connections, and a signal for each change.
+func TestState(t *testing.T) {
+	inBubble(t, func(c *Config, v *venue) {
+		c.TopicsPerConnection = 1
+		v.refuse = errors.New("away")
+	}, func(b *bench) {
+		var states []State
+		observe := func() {
+			t.Helper()
+			changed := b.Changed()
+			b.settle()
+			states = append(states, b.Stats().State)
+			select {
+			case <-changed:
+				states = append(states, b.Stats().State)
+			default:
+			}
+		}
+		b.settle()
+		observe()
+		b.venue.set(func() { b.venue.refuse = nil })
+		changed := b.Changed()
+		b.pass(time.Second)
+		<-changed
+		since := b.Stats().Since
+		b.equal("since", since.Sub(b.venue.start), 500*time.Millisecond)
+		observe()
+		b.watch(book("T1"), book("T2"))
+		b.settle()
+		observe()
+		changed = b.Changed()
+		b.conn(1).drop(1006)
+		<-changed
+		observe()
+		b.pass(time.Second)
+		observe()
+		b.watch(user("s"))
+		b.settle()
+		b.venue.set(func() { b.venue.refuse = errors.New("away") })
+		b.conn(3).drop(1006) // the user's
+		observe()
+		b.stop()
+		states = append(states, b.Stats().State)
+		b.equal("states", states, []State{
+			StateDisconnected, StateLive, StateLive, StateDisconnected, StateLive, StateLive, StateDisconnected,
+		})
+	})
+}
+
+// TestStopped expects Watch and a second Run to fail after Run.
+func TestStopped(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.settle()
+		if err := b.Client.Run(t.Context()); err == nil {
+			t.Error("a second Run began")
+		}
+		b.stop()
+		if err := b.Watch(book("T1"), nil); !errors.Is(err, ErrStopped) {
+			t.Errorf("Watch after Run: %v", err)
+		}
+		b.Unwatch(book("T1"))
+		b.Resync(book("T1"))
+		b.Reconnect(book("T1"))
+	})
+}
+
+// TestLateVerdicts expects a topic to stay if it was watched again after the venue's rejection was decided.
+func TestLateVerdicts(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.watch(book("T1"), user("s1"))
+		b.settle()
+		b.mu.Lock()
+		e, u := b.pool.topics[book("T1")], b.pool.topics[user("s1")]
+		turn, k := e.turn, e.conn
+		b.mu.Unlock()
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.refuse(k, book("T1"), turn, errUnsupported)
+		b.refuse(k, book("T2"), turn, errUnsupported)
+		b.calls.expect(t)
+		b.equal("retired", []bool{b.retire(k), b.retire(u.conn)}, []bool{false, false})
+		b.equal("topics", b.Stats().Topics, 2)
+	})
+}

@@ -1,0 +1,238 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestUnknownToken expects only the unknown topics of a batch to be refused, whether the venue names them or not.
+func TestUnknownToken(t *testing.T) {
+	// most is the greatest number of subscriptions until two unknown topics of 62 are found.
+	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
+	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
+		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {
+			return func(c *fakeConn, f sentFrame) bool {
+				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
+				if i < 0 {
+					return false
+				}
+				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, f.TokenIDs[i])
+				return true
+			}
+		},
+		"named, the rest taken": func(*venue) func(c *fakeConn, f sentFrame) bool {
+			return func(c *fakeConn, f sentFrame) bool {
+				if f.Type != "subscribe" {
+					return false
+				}
+				var good, bad []string
+				for _, id := range f.TokenIDs {
+					if strings.HasPrefix(id, "bad") {
+						bad = append(bad, fmt.Sprintf("%q", id))
+					} else {
+						good = append(good, id)
+					}
+				}
+				if len(bad) > 0 {
+					c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenIds":[%s]}`, f.Rid, strings.Join(bad, ","))
+				}
+				f.TokenIDs = good
+				c.answer(f)
+				return true
+			}
+		},
+		"not named": func(*venue) func(c *fakeConn, f sentFrame) bool {
+			return func(c *fakeConn, f sentFrame) bool {
+				if f.Type != "subscribe" || !slices.ContainsFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") }) {
+					return false
+				}
+				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","error":"unknown token"}`, f.Rid)
+				return true
+			}
+		},
+		"named, without request": func(*venue) func(c *fakeConn, f sentFrame) bool {
+			return func(c *fakeConn, f sentFrame) bool {
+				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
+				if i >= 0 {
+					c.send(`{"type":"error","code":"UNKNOWN_TOKEN","tokenId":%q}`, f.TokenIDs[i])
+				}
+				return i >= 0
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("later") }, func(b *bench) {
+				respond := script(b.venue)
+				b.watch(books(40)...)
+				b.watch(book("bad1"))
+				b.watch(books(60)[40:]...)
+				b.watch(book("bad2"))
+				b.venue.set(func() { b.venue.refuse, b.venue.respond = nil, respond })
+				b.pass(20 * time.Second)
+				state := map[string]string{}
+				for _, call := range b.calls.take() {
+					kind, rest, _ := strings.Cut(call, " ")
+					switch kind {
+					case "up":
+						_, ids, _ := strings.Cut(rest, " ")
+						for _, id := range strings.Fields(ids) {
+							state[id] = "up"
+						}
+					case "down":
+						for _, id := range strings.Fields(rest) {
+							state[id] = "down"
+						}
+					case "message":
+						id, _, _ := strings.Cut(rest, " ")
+						if state[id] != "up" && state[id] != "good" {
+							t.Errorf("%s while it is %q", call, state[id])
+						}
+						state[id] = "good"
+					case "refused":
+						id, code, _ := strings.Cut(rest, " ")
+						state[id] = code
+					}
+				}
+				for _, topic := range books(60) {
+					if s := state["orderbook:"+topic.ID]; s != "good" {
+						t.Errorf("%s is %q", topic.ID, s)
+					}
+				}
+				for _, id := range []string{"bad1", "bad2"} {
+					if s := state["orderbook:"+id]; s != "NOT_FOUND" {
+						t.Errorf("%s is %q", id, s)
+					}
+				}
+				b.equal("topics", b.Stats().Topics, 60)
+				b.equal("refused", b.Stats().Refused, 2)
+				// The topics stay refused.
+				n := len(b.venue.sent("subscribe"))
+				if n > most[name] {
+					t.Errorf("%d subscriptions", n)
+				}
+				b.conn(0).drop(1006)
+				b.pass(time.Second)
+				for _, f := range b.venue.sent("subscribe")[n:] {
+					if slices.Contains(f.TokenIDs, "bad1") {
+						t.Error("a refused topic is subscribed again")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRefusals checks the venue's error codes and the resulting errors.
+func TestRefusals(t *testing.T) {
+	for code, want := range map[string]market.Code{
+		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
+		`"UNAUTHENTICATED"`: market.CodeUnauthenticated, `"TOO_DEEP"`: market.CodeUnsupported, `403`: market.CodeForbidden, `null`: market.CodeUnsupported,
+	} {
+		inBubble(t, func(_ *Config, v *venue) {
+			v.respond = func(c *fakeConn, f sentFrame) bool {
+				c.send(`{"type":"error","rid":%q,"code":%s,"error":"canary %s"}`, f.Rid, code, "secret")
+				return true
+			}
+		}, func(b *bench) {
+			b.watch(book("T1"))
+			b.settle()
+			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
+			b.equal("topics", b.Stats().Topics, 0)
+			b.watch(book("T1")) // may be tried again
+			b.settle()
+			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
+		})
+	}
+}
+
+// TestRateLimited expects a postponed topic to be down until its next subscription.
+func TestRateLimited(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		n := 0
+		v.respond = func(c *fakeConn, f sentFrame) bool {
+			if f.Type != "subscribe" {
+				return false
+			}
+			switch n++; n {
+			case 1:
+				c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED"}`, f.Rid)
+			case 2:
+				c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED","retryAfterMs":7000}`, f.Rid)
+			default:
+				return false
+			}
+			return true
+		}
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.pass(0)
+		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
+		b.pass(time.Second)
+		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
+		b.pass(6 * time.Second)
+		b.calls.expect(t)
+		b.pass(time.Second)
+		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		// Without a rid, all frames wait.
+		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
+		b.settle()
+		b.watch(book("T2"))
+		b.pass(2900 * time.Millisecond)
+		b.calls.expect(t)
+		b.pass(200 * time.Millisecond)
+		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.equal("dials", len(b.venue.dialled()), 1)
+	})
+}
+
+// TestRateLimitedAgain expects the wait to double up to 30 s.
+func TestRateLimitedAgain(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		v.respond = func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "subscribe" {
+				c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid)
+			}
+			return f.Type == "subscribe"
+		}
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.pass(80 * time.Second)
+		var waits []time.Duration
+		frames := b.venue.sent("subscribe")
+		for i := 1; i < len(frames); i++ {
+			waits = append(waits, frames[i].at-frames[i-1].at)
+		}
+		ms := time.Millisecond
+		b.equal("waits", waits, []time.Duration{750 * ms, 1500 * ms, 3000 * ms, 6000 * ms, 12000 * ms, 22500 * ms, 22500 * ms})
+	})
+}
+
+// TestRateLimitedResync expects a postponed resync to be sent again.
+func TestRateLimitedResync(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		n := 0
+		v.respond = func(c *fakeConn, f sentFrame) bool {
+			if f.Type != "resync" || n > 0 {
+				return false
+			}
+			n++
+			c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED","retryAfterMs":4000}`, f.Rid)
+			return true
+		}
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.Resync(book("T1"))
+		b.pass(4 * time.Second)
+		b.calls.expect(t)
+		b.pass(500 * time.Millisecond)
+		b.calls.expect(t, "message orderbook:T1 e1/9")
+	})
+}

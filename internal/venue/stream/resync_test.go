@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"testing"
+	"time"
+)
+
+// TestNoResync expects another subscription, with its snapshot, if the venue rejects a resync.
+func TestNoResync(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		v.respond = func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "resync" {
+				c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid)
+			}
+			return f.Type == "resync"
+		}
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.Resync(book("T1"))
+		b.pass(time.Second)
+		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.equal("unsubscribed", len(b.venue.sent("unsubscribe")), 1)
+	})
+}
+
+// TestLostBetween expects Down for a topic that is up and watched again when the connection is lost.
+func TestLostBetween(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.watch(book("T1"))
+		b.settle() // the unsubscription waits for the next second
+		b.conn(0).drop(1006)
+		b.settle()
+		b.calls.expect(t, "down orderbook:T1")
+	})
+}
+
+// TestResync expects one request for a snapshot, after a jitter, and at most one a second.
+func TestResync(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.Resync(book("T1")) // not watched
+		b.watch(book("T1"))
+		b.Resync(book("T1")) // not up: its subscription brings a snapshot
+		b.settle()
+		mute := true
+		b.venue.set(func() {
+			b.venue.respond = func(c *fakeConn, f sentFrame) bool { return mute && f.Type == "resync" }
+		})
+		b.calls.take()
+		resyncs := func() (at []time.Duration) {
+			for _, f := range b.venue.sent("resync") {
+				at = append(at, f.at)
+			}
+			return at
+		}
+		ms := time.Millisecond
+		for range 10 {
+			b.Resync(book("T1"))
+		}
+		b.pass(resyncJitter/2 - ms)
+		b.Resync(book("T1"))
+		b.settle()
+		b.equal("before the jitter", resyncs(), []time.Duration(nil))
+		b.pass(ms)
+		first := 125 * ms
+		b.equal("once", resyncs(), []time.Duration{first})
+		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
+		// An unanswered resync can be repeated after 1.5 s.
+		b.pass(resyncWithin - ms)
+		b.Resync(book("T1"))
+		b.pass(ms)
+		b.Resync(book("T1"))
+		b.pass(time.Second)
+		second := first + resyncWithin + 125*ms
+		b.equal("repeated", resyncs(), []time.Duration{first, second})
+		// An answered resync can be repeated after a second.
+		mute = false
+		b.conn(0).snapshot("orderbook", "T1", 5)
+		b.settle()
+		b.Resync(book("T1"))
+		b.pass(time.Second)
+		third := second + time.Second + 125*ms
+		b.equal("answered", resyncs(), []time.Duration{first, second, third})
+		b.Resync(book("T1"))
+		b.pass(5 * time.Second)
+		b.equal("not sooner than a second", resyncs()[3]-third, time.Second+125*ms)
+		b.calls.expect(t, "message orderbook:T1 e1/5", "message orderbook:T1 e1/9", "message orderbook:T1 e1/9")
+		b.equal("resyncs", b.Stats().Resyncs, 4)
+		// A snapshot that arrives before the request is sent makes the request unnecessary.
+		b.pass(5 * time.Second)
+		b.Resync(book("T1"))
+		b.settle()
+		b.conn(0).snapshot("orderbook", "T1", 10)
+		b.pass(5 * time.Second)
+		b.equal("not needed", len(resyncs()), 4)
+	})
+}
+
+// TestResyncLimit expects resyncs to use at most half of the venue's frames per second.
+func TestResyncLimit(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.watch(books(200)...)
+		b.pass(time.Minute)
+		for _, topic := range books(200) {
+			b.Resync(topic)
+		}
+		b.pass(2 * time.Second)
+		b.watch(price("new"))
+		b.pass(100 * time.Millisecond)
+		if n := len(b.venue.sent("subscribe")); b.venue.sent("subscribe")[n-1].Channel != "prices" {
+			t.Error("the new topic waits behind the resyncs")
+		}
+		b.pass(time.Minute)
+		frames := b.venue.sent("resync")
+		b.equal("resyncs", len(frames), 200)
+		for i := 10; i < len(frames); i++ {
+			if frames[i].at-frames[i-10].at < time.Second {
+				t.Fatalf("eleven resyncs within %s", frames[i].at-frames[i-10].at)
+			}
+		}
+	})
+}
+
+// TestBadFrame expects no message of a bad frame, but a resync. Resyncs become rarer while the frames stay bad.
+func TestBadFrame(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[{"side":"BUY","price":0.4,"size":1},{"side":"BUY"}]}`)
+		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T9","seq":2,"prevSeq":1,"changes":[{}]}`)
+		b.pass(time.Second)
+		b.calls.expect(t, "message orderbook:T1 e1/9")
+		b.equal("resyncs", len(b.venue.sent("resync")), 1)
+
+		b.venue.set(func() {
+			b.venue.respond = func(c *fakeConn, f sentFrame) bool {
+				if f.Type == "resync" {
+					c.send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
+				}
+				return f.Type == "resync"
+			}
+		})
+		b.conn(0).send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
+		b.pass(10 * time.Minute)
+		b.calls.expect(t)
+		frames := b.venue.sent("resync")[1:]
+		if n := len(frames); n < 15 || n > 26 {
+			t.Fatalf("%d resyncs in ten minutes", n)
+		}
+		last := frames[len(frames)-1].at - frames[len(frames)-2].at
+		if last < maxResyncEvery || last > maxResyncEvery+time.Second {
+			t.Errorf("the last two resyncs are %s apart", last)
+		}
+	})
+}

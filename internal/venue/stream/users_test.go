@@ -1,0 +1,238 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestUsers expects a connection for each user topic, which authenticates first and accepts frames without an address.
+func TestUsers(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		for _, scope := range []string{"s1", "s2"} {
+			if err := b.Watch(user(scope), credentials(t, `{"apiKey":"`+scope+`","secret":"x","passphrase":"y"}`)); err != nil {
+				t.Fatal(err)
+			}
+			b.settle()
+		}
+		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1",
+			"up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1",
+			"up e1 user:"+address+"@s2", "message user:"+address+"@s2 e1/1")
+		for i, scope := range []string{"s1", "s2"} {
+			var types []string
+			for _, f := range b.venue.sent("") {
+				if f.conn == i+1 {
+					types = append(types, f.Type+f.Channel)
+					if f.Type == "auth" && (f.Credentials["apiKey"] != scope || f.Address != address) {
+						t.Errorf("auth %s", f.raw)
+					}
+				}
+			}
+			b.equal("frames", types, []string{"auth", "subscribeuser"})
+		}
+		// With the address in upper and lower case, and with another address.
+		b.conn(1).send(`{"type":"balance_update","address":%q,"seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`, strings.ToUpper(address[:2])+strings.ToUpper(address[2:]))
+		b.conn(1).send(`{"type":"balance_update","address":"0x2222222222222222222222222222222222222222","seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`)
+		b.conn(1).send(`{"type":"heartbeat","seqs":{"user":{%q:2}}}`, address)
+		b.settle()
+		b.calls.expect(t, "message user:"+address+"@s1 e1/2", "heartbeat e1 user:"+address+"@s1=2")
+		b.Resync(user("s2"))
+		b.pass(time.Second)
+		b.equal("resync", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"3","channel":"user","address":"`+address+`"}`)
+		b.calls.expect(t, "message user:"+address+"@s2 e1/9")
+		// A new connection authenticates again.
+		b.conn(1).drop(1006)
+		b.pass(time.Second)
+		b.calls.expect(t, "down user:"+address+"@s1", "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+		b.equal("auths", len(b.venue.sent("auth")), 3)
+		// The connection of an unwatched user topic is closed at once.
+		b.Unwatch(user("s1"))
+		b.settle()
+		b.equal("farewell", b.conn(3).code, closeNormal)
+		b.equal("connections", b.Stats().Connections, 2)
+		b.Unwatch(user("s2"))
+		b.watch(user("s2"))
+		b.settle()
+		b.equal("connections", b.Stats().Connections, 2)
+	})
+}
+
+// TestUserLeavesEarly unwatches a user topic while its connection opens.
+func TestUserLeavesEarly(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
+		b.settle()
+		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		b.Unwatch(user("s1"))
+		b.settle()
+		b.equal("farewell", b.conn(1).code, closeNormal)
+		b.equal("auths", len(b.venue.sent("auth")), 0)
+		b.calls.expect(t)
+	})
+}
+
+// TestUserLeavesInOutage expects no Dial for an unwatched user topic.
+func TestUserLeavesInOutage(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
+		b.watch(user("s1"))
+		b.pass(time.Minute)
+		b.Unwatch(user("s1"))
+		b.settle()
+		b.mu.Lock()
+		b.equal("left", []int{len(b.pool.users), len(b.pool.topics)}, []int{0, 0})
+		b.mu.Unlock()
+		n := len(b.venue.dialled())
+		b.pass(time.Minute)
+		b.equal("dials", len(b.venue.dialled())-n, 4)
+	})
+}
+
+// TestAuthUnanswered expects the subscription if the venue does not answer auth.
+func TestAuthUnanswered(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "auth" }
+	}, func(b *bench) {
+		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
+			t.Fatal(err)
+		}
+		b.pass(authWithin - 1)
+		b.calls.expect(t)
+		b.pass(1)
+		b.calls.expect(t, "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+	})
+}
+
+// TestAuthRefused expects rejected credentials to end the topic, in every form of the rejection, without a retry.
+func TestAuthRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		respond func(c *fakeConn, f sentFrame) bool
+		code    market.Code
+	}{
+		"close": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "auth" {
+				c.drop(closeCredentials)
+			}
+			return f.Type == "auth"
+		}, market.CodeUnauthenticated},
+		"error": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "auth" {
+				c.send(`{"type":"error","rid":%q,"code":"UNAUTHENTICATED","error":"no such key canary-key-7f3a"}`, f.Rid)
+			}
+			return f.Type == "auth"
+		}, market.CodeUnauthenticated},
+		"error without request": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "auth" {
+				c.send(`{"type":"error","code":"UNAUTHORIZED","error":"no such key canary-key-7f3a"}`)
+			}
+			return f.Type == "auth"
+		}, market.CodeUnauthenticated},
+		"foreign address": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "auth" {
+				c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
+			}
+			return f.Type == "auth"
+		}, market.CodeForbidden},
+		"at the subscription": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "subscribe" {
+				c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
+			}
+			return f.Type == "subscribe"
+		}, market.CodeForbidden},
+		"late": {func(c *fakeConn, f sentFrame) bool {
+			if f.Type == "subscribe" {
+				c.answer(f)
+				c.send(`{"type":"error","code":"UNAUTHENTICATED"}`)
+			}
+			return f.Type == "subscribe"
+		}, market.CodeUnauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(b *bench) {
+				b.settle()
+				b.venue.set(func() { b.venue.respond = test.respond })
+				if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
+					t.Fatal(err)
+				}
+				b.pass(10 * time.Minute)
+				calls := b.calls.take()
+				if len(calls) == 0 || calls[len(calls)-1] != "refused user:"+address+"@s1 "+string(test.code) {
+					t.Errorf("calls %q", calls)
+				}
+				b.equal("identities", b.Stats().Identities, 0)
+				b.equal("connections", b.Stats().Connections, 1)
+				b.equal("dials", len(b.venue.dialled()), 2)
+				b.equal("state", b.Stats().State, StateLive)
+			})
+		})
+	}
+}
+
+// TestAuthPutOff expects another attempt if the venue is too busy to authenticate.
+func TestAuthPutOff(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) {
+		n := 0
+		v.respond = func(c *fakeConn, f sentFrame) bool {
+			if n++; f.Type == "auth" && n == 1 {
+				c.send(`{"type":"error","rid":%q,"code":"RATE_LIMITED"}`, f.Rid)
+				return true
+			}
+			return false
+		}
+	}, func(b *bench) {
+		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
+			t.Fatal(err)
+		}
+		b.pass(time.Second)
+		b.calls.expect(t, "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+	})
+}
+
+// TestSecrets expects credentials in auth frames only. The harness checks logs and errors.
+func TestSecrets(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.settle()
+		creds := credentials(t, canary)
+		if err := b.Watch(user("s1"), creds); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		b.mu.Lock()
+		if s := fmt.Sprintf("%+v %v", *b.pool.topics[user("s1")], creds); strings.Contains(s, "canary") {
+			t.Errorf("a secret prints: %s", s)
+		}
+		b.mu.Unlock()
+		b.conn(1).send(`{"type":"error","rid":"2","code":"canary-code","error":"canary"}`)
+		b.conn(0).end(&CloseError{Code: 1008})
+		b.pass(time.Second)
+		for _, f := range b.venue.sent("") {
+			if f.Type != "auth" && strings.Contains(f.raw, "canary") {
+				t.Errorf("a secret in %s", f.raw)
+			}
+			if f.Type == "auth" && f.Credentials["extra"] != "canary-extra" {
+				t.Errorf("auth %s", f.raw)
+			}
+		}
+		if !strings.Contains(b.log.String(), "wss://venue.example/ws") {
+			t.Errorf("the log does not name the stream:\n%s", b.log)
+		}
+	})
+	for _, bad := range []string{"", "http://canary.example", "ws://", "ws://%zzcanary", "canary", "wss:///canary"} {
+		if _, err := New(Config{URL: bad}, &record{}); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("New(%q): %v", bad, err)
+		}
+	}
+	if _, err := New(Config{URL: "ws://venue.example"}, nil); err == nil {
+		t.Error("a client without handler")
+	}
+	if _, err := New(Config{URL: "ws://venue.example", Connections: -1}, &record{}); err == nil {
+		t.Error("a negative limit")
+	}
+}
