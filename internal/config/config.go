@@ -46,29 +46,29 @@ type Config struct {
 	// origins names the source of each flag that is not a default.
 	origins map[string]string
 
-	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value a line, of which the environment and flags win; SIGHUP has it read again. Empty reads none."`
+	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
 
-	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
-	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Address that metrics, profiles and the administration of the cache are served on, host:port; keep it private. off serves none of them and measures nothing."`
+	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that serves GraphQL, host:port. An empty host means every interface."`
+	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Private address that serves metrics, profiles and the administration of the cache, host:port. off disables it and all measurements."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
-	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
-	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Greatest size of a response and of an event of a subscription, errors included; a longer one becomes the error RESPONSE_TOO_LARGE."`
+	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of a GraphQL request body. A longer one is refused."`
+	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer one becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
-	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free. As many more wait for the venue at once, shared out in the same way."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way, and as many more that wait for room to ask the venue; those beyond are refused with status 503."`
-	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once; those beyond are closed. The last twentieth is for clients with fewer than eight, such as health checks."`
-	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
-	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
-	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"How long requests are still accepted after the program was told to stop, while /readyz says draining; as long as load balancers take to notice."`
+	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer ones are refused."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. One client address has at most three times as many as it leaves free. As many more may wait for the venue, shared in the same way."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait to execute, shared in the same way. As many more may wait for a place among those that wait for the venue. Further requests are refused with status 503."`
+	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth is reserved for clients with fewer than eight, such as health checks."`
+	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
+	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
+	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
-	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
-	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 are told the way of their operation; auto allows it with the demo venue."`
-	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory in which the venue's calls of the last minute are recorded, so that a restart keeps to the venue's limit; made where there is none. off records nothing. Empty is the first directory of systemd's STATE_DIRECTORY, or off without one."`
-	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com; * stands for all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
-	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Names of hosts that clients ask for, separated by commas, such as odds.example.com; requests for other names are refused with status 403, those for localhost or an IP address are not. * stands for all. Empty refuses all other names where the service listens on a loopback address, and none elsewhere."`
-	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
-	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For and sampled traceparent are believed. Empty believes nobody."`
+	Suggestions     bool          `default:"true" group:"server" help:"Whether errors suggest fields, arguments and values with similar names."`
+	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
+	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory that records the calls to the venue of the last minute, so that a restart keeps to the venue's limit. The program creates it if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY, or off without one."`
+	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
+	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. Empty refuses all other names if the service listens on a loopback address, and none otherwise."`
+	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may have access. Changes take effect within a second. Empty accepts no bearer tokens."`
+	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies in front of the service, separated by commas. The service trusts their X-Forwarded-For and sampled traceparent. Empty trusts nobody."`
 
 	JWT       JWT       `embed:"" prefix:"jwt-" group:"jwt"`
 	Client    Client    `embed:"" prefix:"client-" group:"client"`
@@ -78,7 +78,7 @@ type Config struct {
 	Log   Log   `embed:"" prefix:"log-" group:"log"`
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
 
-	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"The venue's WebSocket, ws:// or wss://; empty leaves the stream off."`
+	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty disables the stream."`
 
 	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
 
@@ -88,10 +88,10 @@ type Config struct {
 
 // JWT configures the tokens of an identity provider.
 type JWT struct {
-	Issuer       string `placeholder:"TEXT" check:"text" help:"Issuer of JSON Web Tokens that are accepted as bearer tokens, exactly as in their claim iss; needs the other settings of this group and --accounts-file. Empty accepts none."`
-	Audience     string `placeholder:"TEXT" check:"text" help:"Audience that must be in the claim aud."`
-	JWKSURL      string `name:"jwks-url" placeholder:"URL" check:"venue" help:"Where the issuer publishes its public keys, as jwks_uri in its discovery document says; https://, or http:// on a loopback address. They are read every ten minutes, and when a token names an unknown key."`
-	AccountClaim string `default:"sub" check:"text" help:"Claim whose text is the subject of an account in the accounts file."`
+	Issuer       string `placeholder:"TEXT" check:"text" help:"Issuer of JSON Web Tokens that are accepted as bearer tokens, exactly as in their claim iss. It needs the other settings of this group and --accounts-file. Empty accepts none."`
+	Audience     string `placeholder:"TEXT" check:"text" help:"Audience that the claim aud must contain."`
+	JWKSURL      string `name:"jwks-url" placeholder:"URL" check:"venue" help:"URL of the issuer's public keys, jwks_uri in its discovery document: https://, or http:// on a loopback address. The keys are read every ten minutes, and when a token names an unknown key."`
+	AccountClaim string `default:"sub" check:"text" help:"Claim that names the subject of an account in the accounts file."`
 }
 
 // Client limits what one client keeps open.
@@ -99,85 +99,85 @@ type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients, of which one client address has at most three times what it leaves free."`
-	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address; equal ones are one."`
-	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that those follow, each counted in every subscription."`
+	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. One client address has at most three times as many as it leaves free."`
+	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
+	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that these subscriptions follow. An id counts in each of them."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"What the events of the subscriptions of one client address may cost in a second: the bytes of each different event, and a sixteenth of that for each delivery. Twice as much is saved; beyond that events are conflated."`
-	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`
+	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Up to twice as much can be saved. Beyond it, events are conflated."`
+	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer one closes the WebSocket."`
 }
 
 // Documents configures trusted documents, which clients may send by name.
 type Documents struct {
-	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves; 0 switches them off."`
-	Trusted   string `default:"off" oneof:"off,allow,require" help:"What the documents of the manifest are for: nothing, to be executed beside any others, or to be the only ones that are executed."`
-	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's or a map of ids to texts; changes are in force within a second."`
+	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves. 0 disables them."`
+	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off ignores them, allow executes them and any others, require executes no others."`
+	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's format or a map of ids to texts. Changes take effect within a second."`
 }
 
 // Limit limits an operation before it is validated and executed.
 type Limit struct {
-	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Greatest size of a document."`
-	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Words, values and signs of a document."`
+	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a document."`
+	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Tokens of a document: names, values and punctuation."`
 	Fragments  int   `default:"50" min:"1" max:"10000" help:"Named fragments of a document."`
-	Selections int   `default:"1000" min:"1" max:"100000" help:"Fields and fragments of a document, each fragment's content counted wherever it is spread."`
-	Depth      int   `default:"20" min:"1" max:"1000" help:"How deep fields, lists and objects are nested."`
+	Selections int   `default:"1000" min:"1" max:"100000" help:"Fields and fragments of a document. The content of a fragment counts at each spread."`
+	Depth      int   `default:"20" min:"1" max:"1000" help:"Nesting of fields, lists and objects."`
 	RootFields int   `default:"100" min:"1" max:"10000" help:"Fields at the root of an operation."`
-	Aliases    int   `default:"200" min:"1" max:"100000" help:"Fields of a document that are given another name."`
-	Repeats    int   `default:"30" min:"1" max:"1000" help:"How often one response key is selected of the same object."`
+	Aliases    int   `default:"200" min:"1" max:"100000" help:"Fields of a document with an alias."`
+	Repeats    int   `default:"30" min:"1" max:"1000" help:"Selections of one response key on the same object."`
 	Directives int   `default:"50" min:"1" max:"10000" help:"Directives of a document."`
 	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in arguments and variables."`
-	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Greatest size of the variables."`
-	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 40 for each id that is read in a list of ids, 1000 for each read that is a call to the venue of its own."`
-	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, takes at most; what is cached takes none."`
+	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Maximum size of the variables."`
+	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value, 40 for each id that is read in a list of ids, 1000 for each read that needs a call of its own to the venue."`
+	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, may make. Cached values take none."`
 }
 
 // Log configures the level and format of the log.
 type Log struct {
-	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Least level that is logged."`
-	Format string     `default:"text" oneof:"text,json" help:"Form of a log line."`
+	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Lowest level that is logged."`
+	Format string     `default:"text" oneof:"text,json" help:"Format of a log line."`
 
-	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Operations a second that are logged, each with one line; of those beyond, one in a hundred that went well is, and every one that failed."`
+	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Operations in a second that are logged, each with one line. Beyond it, failed operations and one in a hundred successful ones are logged."`
 }
 
 // Venue configures the venue's address and calls.
 type Venue struct {
-	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
-	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; with none, user data is served only to bearer tokens, each for the address of its account; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
-	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
-	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
-	Batch       int           `default:"100" min:"1" max:"1000" help:"Ids in one call to the venue at most; the length of its URL bounds them too."`
-	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Greatest length of the URL of a call for several ids. Where the venue refuses such a URL, shorter ones are sent for ten minutes."`
-	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds; ids and tokenIds are for lists. Those that are not named are found out."`
-	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls under way at once for one kind; ids that arrive meanwhile leave together."`
-	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts of a call to the venue that failed in passing."`
+	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty starts the embedded demo venue."`
+	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. auto is header with the demo venue, unless it is strict, and query with any other."`
+	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
+	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer one is an error."`
+	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The length of its URL bounds them too."`
+	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Maximum length of the URL of a call for several ids. If the venue refuses such a URL, the service sends shorter ones for ten minutes."`
+	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds. ids and tokenIds are for lists. The service detects the other names."`
+	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive meanwhile leave together."`
+	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts after a temporary failure of a call to the venue."`
 
-	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
-	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
+	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
+	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
 }
 
 // Shared configures what several replicas share.
 type Shared struct {
-	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://, with user and password where it has accounts, and ?master_set=NAME where the hosts are Sentinels. Empty shares nothing."`
-	Replicas   int           `default:"5" min:"1" max:"1000" help:"Replicas that run at once at most, those that are starting and stopping included."`
-	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis; the replicas share what the venue's limit leaves beyond the reserves of all."`
+	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://. Add user and password if it has accounts, and ?master_set=NAME if the hosts are Sentinels. Empty shares nothing."`
+	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping."`
+	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The replicas share the rest of the venue's limit, beyond all reserves."`
 	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
-	SecretFile string        `placeholder:"FILE" check:"file" help:"File with at least 32 bytes that all replicas have in common. It names credentials in Redis, so that the replicas share the limit of each API key; without it each replica takes its part of that limit."`
+	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without it each replica has its part of that limit."`
 }
 
 // Demo configures the embedded venue.
 type Demo struct {
-	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue; port 0 takes a free one and logs it."`
-	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Time that every answer of the demo venue takes at least."`
+	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue. Port 0 takes a free port and logs it."`
+	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Minimum time of every response of the demo venue."`
 	Control         bool          `default:"false" help:"Whether the demo venue serves /__control, where tests and benchmarks read counters and set faults."`
 	Markets         int           `default:"1200" min:"1" max:"100000" help:"Markets in the demo venue, each with two to eight tokens."`
-	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data; the same seed gives the same markets."`
-	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address; 0 allows any number."`
-	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key; 0 allows any number."`
-	Strict          bool          `default:"false" help:"Whether the demo venue serves only what the venue's description promises: it refuses unknown parameters, answers without additions, and takes credentials from the parameter alone, as the text that it knows."`
-	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"How old the demo venue's answers may be, which their Cache-Control and Age say; its stream is never late."`
-	Without         List          `placeholder:"ENDPOINTS" oneof:"prices,orderbook,price-history,spreads,market-search,market-details,balance,positions,orders,trades,history" help:"Endpoints that the demo venue does not have, separated by commas; they answer 404."`
-	Stream          bool          `default:"true" help:"Whether the demo venue's stream is followed; without it everything is read over REST."`
-	Still           bool          `default:"false" help:"Whether the demo market stands still, so that equal questions get equal answers."`
+	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data. The same seed gives the same markets."`
+	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address. 0 means no limit."`
+	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key. 0 means no limit."`
+	Strict          bool          `default:"false" help:"Whether the demo venue supports only the documented features: it refuses unknown parameters, omits additional members, and accepts only its own text of the credentials, only as a parameter."`
+	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"Maximum age of the demo venue's responses, given in their Cache-Control and Age. Its stream has no lag."`
+	Without         List          `placeholder:"ENDPOINTS" oneof:"prices,orderbook,price-history,spreads,market-search,market-details,balance,positions,orders,trades,history" help:"Endpoints that the demo venue does not have, separated by commas. They answer 404."`
+	Stream          bool          `default:"true" help:"Whether the service uses the demo venue's stream. Without it everything is read over REST."`
+	Still           bool          `default:"false" help:"Whether the demo market never changes, so that equal requests get equal responses."`
 }
 
 // Cache holds the limits for each kind of cached data.
@@ -190,26 +190,26 @@ type Cache struct {
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
 	// Stretch is how long public data is served past its fresh time while the venue's request budget is short.
-	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long past its fresh time public data still answers while the venue's request budget is short."`
+	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory limits the entries of all kinds in bytes, Responses the cached responses.
-	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds, of which each has a fixed share. What was read longest ago goes when its share is full, before its kind has its greatest number of entries."`
-	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
+	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data. Each kind has a fixed share. When a share is full, the entry that was read longest ago is evicted, even if its kind has fewer entries than its maximum."`
+	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses. Each is cached while an execution would give the same. 0 caches none."`
 }
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
 	// Fresh is how long a value is served without a call to the venue. The kind is not cached if it is 0.
-	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} answers without asking the venue; 0s never caches it."`
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. 0s disables its cache."`
 	// Size is the maximum number of entries.
-	Size int `default:"${size}" min:"1" max:"10000000" help:"Greatest number of cached entries of this kind."`
+	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
 }
 
 // Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
 	// Stale is how long after Fresh a value is served while it is refreshed in the background.
-	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long past its fresh time one ${kind} still answers while it is refreshed."`
+	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
 // Auto lets the program choose the value of Venue.Credentials or Explain.

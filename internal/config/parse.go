@@ -32,14 +32,14 @@ type grammar struct {
 	Venue struct{} `cmd:"" help:"Run the demo venue alone."`
 
 	Settings struct {
-		Check struct{} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 when something is wrong."`
-		Show  struct{} `cmd:"" help:"Print every setting with its value and where that comes from."`
+		Check struct{} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 if there is an error."`
+		Show  struct{} `cmd:"" help:"Print every setting with its value and its source."`
 	} `cmd:"" name:"config" help:"Check or print the configuration."`
 
 	Schema      struct{} `cmd:"" help:"Print the GraphQL schema."`
 	Version     struct{} `cmd:"" help:"Print the version."`
 	Licenses    struct{} `cmd:"" help:"Print the licences of the third-party code in the program and its pages."`
-	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 when it is not."`
+	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 if it is not."`
 }
 
 var groups = kong.Groups{

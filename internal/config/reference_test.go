@@ -10,11 +10,12 @@ const referenceHead = `# Configuration
 
 <!-- Made from internal/config by "make generate"; changes belong there. -->
 
-oddsgraph is configured by flags, by environment variables of the same words, and by a file of these variables that
-` + "`--config`" + ` names, one ` + "`NAME=value`" + ` a line, with comments after a ` + "`#`" + ` that begins a line. A flag wins over the environment,
-the environment over the file, the file over the default; an empty variable counts as unset. All values are checked
-together at the start: one message lists everything that is wrong, and a variable that begins with ` + "`" + prefix + "`" + ` and has no
-meaning is an error too. [Operations](operations.md) says how to check a configuration before it is used, and what SIGHUP
+oddsgraph is configured by flags, by environment variables with the same words, and by a file of these variables that
+` + "`--config`" + ` names. The file has one ` + "`NAME=value`" + ` on each line; a line that begins with ` + "`#`" + ` is a comment. A flag overrides
+the environment, the environment overrides the file, and the file overrides the default. An empty variable counts as unset.
+
+The service checks all values together at the start. One message lists all errors. An unknown variable that begins with
+` + "`" + prefix + "`" + ` is an error too. [Operations](operations.md) shows how to check a configuration before you use it, and what SIGHUP
 reads again.
 
 ` + "```text" + `
