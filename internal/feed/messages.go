@@ -258,7 +258,7 @@ func (t *topic) commit(next State, items Items) {
 		if s.Spread == nil && spread != nil {
 			sink.StreamStale(t.key) // the last spread does not belong to the new price
 		}
-		t.recent.add(s.Meta.ReceivedAt, s.Price.Price)
+		t.recent = addPoint(t.recent, s.Meta.ReceivedAt, s.Price.Price)
 		sink.StreamPrice(in, s.Price, s.Meta)
 		if s.Spread != nil {
 			sink.StreamSpread(in, s.Spread, s.Meta)

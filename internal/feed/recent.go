@@ -16,32 +16,14 @@ type Point struct {
 	Price market.Decimal
 }
 
-// pointRing is a ring of a token's latest prices, with the last one of each second.
-type pointRing struct {
-	points []Point
-	newest int // an index
-}
-
-func (r *pointRing) add(at time.Time, price market.Decimal) {
-	p := Point{at, price}
-	switch {
-	case len(r.points) > 0 && at.Unix() <= r.points[r.newest].At.Unix():
-		r.points[r.newest] = p
-	case len(r.points) < maxRecent:
-		r.newest = len(r.points)
-		r.points = append(r.points, p)
-	default:
-		r.newest = (r.newest + 1) % maxRecent
-		r.points[r.newest] = p
+// addPoint adds a price to points, which are oldest first. It replaces the last point if both are of the same second.
+func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
+	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
+		points = points[:n-1]
+	} else if n == maxRecent {
+		points = slices.Delete(points, 0, 1)
 	}
-}
-
-// list returns a copy of the points, oldest first.
-func (r *pointRing) list() []Point {
-	if len(r.points) == 0 {
-		return nil
-	}
-	return slices.Concat(r.points[r.newest+1:], r.points[:r.newest+1])
+	return append(points, Point{at, price})
 }
 
 // Recent returns the latest prices of a token whose price is watched, oldest first: at most one a second, and at most
@@ -53,5 +35,5 @@ func (f *Feed) Recent(tokenID string) []Point {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.recent.list()
+	return slices.Clone(t.recent)
 }

@@ -76,8 +76,8 @@ type topic struct {
 	noLinger bool
 	ended    bool
 
-	// recent holds a token's latest prices.
-	recent pointRing
+	// recent holds a token's latest prices, oldest first.
+	recent []Point
 	// flushedAt is when Sink last got the account. dirty reports a change since then. flushTimer runs the next flush.
 	flushedAt  time.Time
 	dirty      bool
