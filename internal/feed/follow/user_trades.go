@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 )
@@ -22,7 +24,8 @@ const (
 func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		_, _ = reader.Watch(a.Topic, a.Credentials) // without room the trades are read over REST
-		return &userTrades{out: out, read: a.Read, key: key, sentKeys: newKeyRing(4 * MaxTrades)}, nil
+		sent, err := lru.New[string, struct{}](4 * MaxTrades)
+		return &userTrades{out: out, read: a.Read, key: key, sentKeys: sent}, err
 	})
 }
 
@@ -35,8 +38,8 @@ type userTrades struct {
 	// sent reports that an event was sent. live and resyncs are copied from the state at that event.
 	sent, live bool
 	resyncs    uint64
-	// sentKeys has the keys of sent trades. latest has the newest of these trades, oldest first.
-	sentKeys *keyRing
+	// sentKeys has the latest keys of sent trades. latest has the newest of these trades, oldest first.
+	sentKeys *lru.Cache[string, struct{}]
 	latest   []market.Trade
 	// pending holds the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
@@ -85,7 +88,7 @@ func (b *userTrades) changed(w *feed.Watch) error {
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {
-		if b.sentKeys.add(b.key(&trades[i])) {
+		if known, _ := b.sentKeys.ContainsOrAdd(b.key(&trades[i]), struct{}{}); !known {
 			fresh = append(fresh, trades[i])
 		}
 	}
@@ -139,7 +142,7 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	full := len(page.Value.Trades) >= MaxTrades || page.Value.Next != ""
 	trades := slices.Clone(page.Value.Trades[:min(len(page.Value.Trades), MaxTrades)]) // a venue may ignore the limit
 	slices.Reverse(trades)                                                             // now oldest first
-	missing := b.sent && full && !slices.ContainsFunc(trades, func(t market.Trade) bool { return b.sentKeys.has(b.key(&t)) })
+	missing := b.sent && full && !slices.ContainsFunc(trades, func(t market.Trade) bool { return b.sentKeys.Contains(b.key(&t)) })
 	known := make(map[string]bool, len(trades))
 	for i := range trades {
 		known[b.key(&trades[i])] = true
@@ -189,28 +192,3 @@ func (b *userTrades) resend(reason Reason) error {
 	}
 	return nil
 }
-
-// keyRing remembers the latest keys.
-type keyRing struct {
-	keys map[string]bool
-	ring []string
-	next int
-}
-
-func newKeyRing(size int) *keyRing {
-	return &keyRing{keys: make(map[string]bool, size), ring: make([]string, size)}
-}
-
-// add adds a key and reports whether the key is new.
-func (r *keyRing) add(key string) bool {
-	if r.keys[key] {
-		return false
-	}
-	delete(r.keys, r.ring[r.next])
-	r.ring[r.next] = key
-	r.next = (r.next + 1) % len(r.ring)
-	r.keys[key] = true
-	return true
-}
-
-func (r *keyRing) has(key string) bool { return r.keys[key] }
