@@ -41,28 +41,3 @@ func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key market.Topic) {
 func holdingOf(i, size int) market.Position {
 	return market.Position{MarketID: fmt.Sprint("M", i), TokenID: fmt.Sprint("T", i), Outcome: "YES", Size: market.NewDecimal(int64(size), 0)}
 }
-
-// BenchmarkPositionUpdates applies bursts of updates to a wallet of 2,000 positions. A reader takes one state after each
-// burst.
-func BenchmarkPositionUpdates(b *testing.B) {
-	const positions, burst = 2000, 500
-	f, w, key := wallet(b, positions)
-	updates := make([]*market.Message, burst)
-	seq := uint64(1)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		seq++
-		m := updates[i%burst]
-		if m == nil {
-			m = &market.Message{Topic: key, Kind: market.MessagePosition, Epoch: "A", Positions: []market.Position{holdingOf(i*7%positions, i%9+1)}}
-			updates[i%burst] = m
-		}
-		m.Seq, m.ReceivedAt = seq, time.Now()
-		f.Message(m)
-		if i%burst == burst-1 {
-			if s, _ := w.State(); !s.Live || len(s.Account.Positions) != positions {
-				b.Fatal("the account is not what it was")
-			}
-		}
-	}
-}
