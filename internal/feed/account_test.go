@@ -20,7 +20,7 @@ func accountMessage(kind market.MessageKind, seq uint64, verb, value string) *ma
 	return m
 }
 
-func (s *sink) timesTold() int {
+func (s *sink) flushes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accountCalls
@@ -50,8 +50,8 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		burst(500)
 		time.Sleep(accountInterval + time.Millisecond)
 		synctest.Wait()
-		if want := fmt.Sprintf(" | p1x1 p2x%d  | 100", seq); queried() != want || r.sink.timesTold() > 3 {
-			t.Errorf("queries find %q instead of %q, told %d times", queried(), want, r.sink.timesTold())
+		if want := fmt.Sprintf(" | p1x1 p2x%d  | 100", seq); queried() != want || r.sink.flushes() > 3 {
+			t.Errorf("queries find %q instead of %q, %d flushes", queried(), want, r.sink.flushes())
 		}
 		burst(10)
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
@@ -59,12 +59,12 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		}
 		// A change that was not flushed before a gap is not flushed later.
 		burst(1)
-		told := r.sink.timesTold()
+		flushes := r.sink.flushes()
 		seq++
 		burst(1)
 		time.Sleep(time.Second)
-		if s, _ := w.State(); s.Live || r.sink.timesTold() != told || r.sink.of(key).fresh() {
-			t.Errorf("live %t, told %d times more", s.Live, r.sink.timesTold()-told)
+		if s, _ := w.State(); s.Live || r.sink.flushes() != flushes || r.sink.of(key).fresh() {
+			t.Errorf("live %t, %d more flushes", s.Live, r.sink.flushes()-flushes)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 func TestPolledTokensAreWatched(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// asks has the times of the polls in seconds.
-		asks []float64
+		// polls has the times of the polls in seconds.
+		polls []float64
 		// opens and closes are the times when the token is watched and no longer watched; -1 means never. The upstream
 		// follows after the linger.
 		opens, closes float64
@@ -29,9 +29,9 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		{"three times in more", []float64{0, 5, 10.1}, -1, -1},
 		{"the window slides", []float64{0, 9, 12, 18}, 18, 48},
 		{"far apart", []float64{0, 11, 22, 33, 44}, -1, -1},
-		{"as long as it is asked for", []float64{0, 1, 2, 30, 55, 84}, 2, 114},
-		{"and again", []float64{0, 1, 2, 60, 61}, 2, 32},
-		{"and again, and again", []float64{0, 1, 2, 60, 61, 62}, 62, 92},
+		{"while it is polled", []float64{0, 1, 2, 30, 55, 84}, 2, 114},
+		{"twice again", []float64{0, 1, 2, 60, 61}, 2, 32},
+		{"three times again", []float64{0, 1, 2, 60, 61, 62}, 62, 92},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,27 +42,27 @@ func TestPolledTokensAreWatched(t *testing.T) {
 					synctest.Wait()
 				}
 				watched := func() bool { return len(r.up.open()) > 0 }
-				for i, s := range c.asks {
+				for i, s := range c.polls {
 					at(s)
 					r.RecordPoll(0, []string{"T"})
-					if c.opens >= 0 && s == c.opens && i+1 < len(c.asks) && c.asks[i+1] > s && !watched() {
+					if c.opens >= 0 && s == c.opens && i+1 < len(c.polls) && c.polls[i+1] > s && !watched() {
 						t.Errorf("after %v s the token is not watched", s)
 					}
 				}
 				if c.opens < 0 {
-					at(c.asks[len(c.asks)-1] + 1)
+					at(c.polls[len(c.polls)-1] + 1)
 					if watched() {
 						t.Fatal("the token is watched")
 					}
 					return
 				}
-				if c.opens <= c.asks[len(c.asks)-1] && c.closes > c.asks[len(c.asks)-1] {
+				if c.opens <= c.polls[len(c.polls)-1] && c.closes > c.polls[len(c.polls)-1] {
 					if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
 						t.Errorf("%q are watched", open)
 					}
 					at(c.closes + 4.9)
 					if !watched() {
-						t.Error("the token was let go early")
+						t.Error("the watch was closed early")
 					}
 					at(c.closes + 5.1)
 				}
@@ -134,7 +134,7 @@ func TestAutoWatchesTakeAtMostHalfOfTheRoom(t *testing.T) {
 			defer reader.Close()
 		}
 		if open := r.up.open(); len(open) != 8 || len(r.auto.watches) != 4 {
-			t.Errorf("%q are watched, %d warm", open, len(r.auto.watches))
+			t.Errorf("%q are watched, %d by auto-watches", open, len(r.auto.watches))
 		}
 	})
 }
@@ -192,7 +192,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 			t.Errorf("watching what there is no room for ends with %v", err)
 		}
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
-			t.Errorf("%d topics; a token that makes no room was given up: %t", n, r.auto.watches[bookOf("w1")] == nil)
+			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
 		// An auto-watch makes no room for another one.
 		pollThrice(r, "late")
@@ -295,27 +295,27 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
-		ask := func(caller, prefix string, n int) {
+		poll := func(caller, prefix string, n int) {
 			for i := range n {
 				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
-		ask("hog", "h", 300)
+		poll("hog", "h", 300)
 		if n := r.auto.count("hog"); n != 100 {
 			t.Fatalf("a lone caller has %d", n)
 		}
-		ask("poller", "p", 30)
-		ask("hog", "more", 300)
+		poll("poller", "p", 30)
+		poll("hog", "more", 300)
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 70 {
 			t.Errorf("beside a poller of 30: %v", got)
 		}
-		ask("other", "o", 300)
+		poll("other", "o", 300)
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
 			t.Errorf("with a third: %v", got)
 		}
 		time.Sleep(11 * time.Second)
-		ask("poller", "p", 30)
-		ask("hog", "late", 300) // replaces those of callers with as many that were not polled for ten seconds
+		poll("poller", "p", 30)
+		poll("hog", "late", 300) // replaces those of callers with as many that were not polled for ten seconds
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
@@ -325,7 +325,7 @@ func TestAutoWatchesAreShared(t *testing.T) {
 			}
 		}
 		if r.auto.closed || len(r.auto.watches) != 100 {
-			t.Errorf("%d are warm", len(r.auto.watches))
+			t.Errorf("there are %d auto-watches", len(r.auto.watches))
 		}
 	})
 }
@@ -344,7 +344,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		random := rand.New(rand.NewPCG(1, 2))
-		stood := 0
+		failures := 0
 		for range 20_000 {
 			caller := fmt.Sprint("caller ", random.IntN(5))
 			r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
@@ -356,17 +356,17 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 				if !d.isFull(own, now) {
 					continue
 				}
-				stood++
+				failures++
 				if w := d.victim(func(w *autoWatch) bool {
 					return w.caller.count > own+1 || w.caller.count >= own && now.Sub(w.polled) > pollWindow
 				}); w != nil {
-					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.caller.name, now.Sub(w.polled))
+					t.Fatalf("a caller with %d auto-watches found none to replace, but %+v of %q was last polled %v ago", own, w.key, w.caller.name, now.Sub(w.polled))
 				}
 			}
 			d.mu.Unlock()
 		}
-		if stood < 1000 {
-			t.Errorf("a refusal stood %d times", stood)
+		if failures < 1000 {
+			t.Errorf("there were only %d search failures", failures)
 		}
 	})
 }
@@ -375,7 +375,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
-		ask := func(caller, prefix string, n int) {
+		poll := func(caller, prefix string, n int) {
 			for i := range n {
 				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
@@ -386,8 +386,8 @@ func TestAutoWatchesStay(t *testing.T) {
 				t.Errorf("one has %d and the other %d; want %d and %d", a, b, one, other)
 			}
 		}
-		ask("one", "a", 5)
-		ask("other", "b", 5)
+		poll("one", "a", 5)
+		poll("other", "b", 5)
 		want(3, 2)
 		time.Sleep(11 * time.Second)
 		for id := range r.auto.byToken[market.ChannelPrices] {
@@ -395,7 +395,7 @@ func TestAutoWatchesStay(t *testing.T) {
 				r.Feed.RecordPoll(0, "one", market.ChannelPrices, []string{id})
 			}
 		}
-		ask("one", "more", 5)
+		poll("one", "more", 5)
 		want(3, 2)
 	})
 }
@@ -455,7 +455,7 @@ func TestPolledIDsAreCopied(t *testing.T) {
 			own(key.ID)
 		}
 		if len(r.auto.watches) == 0 {
-			t.Error("nothing is warm")
+			t.Error("there is no auto-watch")
 		}
 	})
 }
@@ -467,6 +467,6 @@ func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
 	tokens := []string{"A", "B"}
 	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", market.ChannelPrices, tokens) })
 	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
-		t.Errorf("%v allocations, %d tokens are counted and %d warm", n, f.auto.polls.Len(), len(f.auto.watches))
+		t.Errorf("%v allocations, %d counted tokens and %d auto-watches", n, f.auto.polls.Len(), len(f.auto.watches))
 	}
 }

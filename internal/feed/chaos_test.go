@@ -183,7 +183,7 @@ func (c *chaos) run(ctx context.Context) error {
 				return err
 			}
 			if !r.live {
-				return fmt.Errorf("hang: the reader of %s at depth %d was not told that it is live", r.token.id, r.depth)
+				return fmt.Errorf("hang: the reader of %s at depth %d was not signalled that it is live", r.token.id, r.depth)
 			}
 			if want := r.token.now.cut(r.depth); !slices.EqualFunc(r.book.Bids, want.bids, func(l market.Level, x tickLevel) bool { return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size }) {
 				return fmt.Errorf("hang: the reader of %s at depth %d stayed behind, at %v of %d", r.token.id, r.depth, stateIDOf(r.book), r.token.seq)
@@ -297,7 +297,7 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 				}
 			}
 			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // a failed resync may drop the connection first
-				t.Error("no silent connection was given up")
+				t.Error("no silent connection was closed")
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 			for i := range all {
 				<-all[i].Changed()
 				if got := all[i].Take(); len(got) != 1 || got[0] != watches[i] {
-					t.Fatal("a reader was not told")
+					t.Fatal("a reader was not signalled")
 				}
 				if s, _, err := watches[i].Take(); err != nil || s.Seq != seq {
 					t.Fatal("a reader has another state")

@@ -19,34 +19,34 @@ func TestReadersShareATopic(t *testing.T) {
 		for i := range readers {
 			readers[i], _ = r.watch(t, bookOf("T"))
 		}
-		if asked := r.up.take(); !slices.Equal(asked, []string{"watch orderbook T"}) {
-			t.Fatalf("the upstream was asked %q", asked)
+		if calls := r.up.take(); !slices.Equal(calls, []string{"watch orderbook T"}) {
+			t.Fatalf("the upstream got %q", calls)
 		}
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
 		for i, reader := range readers {
 			if w := reader.Take(); len(w) != 1 {
-				t.Fatalf("reader %d was told of %d watches", i, len(w))
+				t.Fatalf("reader %d was signalled for %d watches", i, len(w))
 			}
 		}
 		for _, reader := range readers[1:] {
 			reader.Close()
 		}
 		time.Sleep(time.Hour)
-		if asked := r.up.take(); len(asked) > 0 {
-			t.Fatalf("with a reader left the upstream was asked %q", asked)
+		if calls := r.up.take(); len(calls) > 0 {
+			t.Fatalf("with a reader left the upstream got %q", calls)
 		}
 		readers[0].Close()
 		readers[0].Close()
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
-		if asked := r.up.take(); len(asked) > 0 || r.Stats().Topics != 1 {
-			t.Fatalf("within the linger the upstream was asked %q", asked)
+		if calls := r.up.take(); len(calls) > 0 || r.Stats().Topics != 1 {
+			t.Fatalf("within the linger the upstream got %q", calls)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook T"}) || r.Stats().Topics != 0 {
-			t.Fatalf("after the linger the upstream was asked %q, %+v", asked, r.Stats())
+		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook T"}) || r.Stats().Topics != 0 {
+			t.Fatalf("after the linger the upstream got %q, %+v", calls, r.Stats())
 		}
 		if r.sink.of(bookOf("T")).fresh() {
 			t.Error("queries read as fresh what nobody follows any more")
@@ -64,15 +64,15 @@ func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 		r.up.take()
 		r.SkipLinger(func(key market.Topic) bool { return key.ID != "other" })
 		synctest.Wait()
-		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook lingering"}) {
-			t.Errorf("at once the upstream was asked %q", asked)
+		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook lingering"}) {
+			t.Errorf("at once the upstream got %q", calls)
 		}
 		read.Close()
 		other.Close()
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook read"}) {
-			t.Errorf("when the last ones had left, the upstream was asked %q", asked)
+		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook read"}) {
+			t.Errorf("when the last ones had left, the upstream got %q", calls)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 			select {
 			case <-second.Changed():
 			default:
-				t.Fatal("who joins is not told at once of what is known")
+				t.Fatal("a new watch of a known topic is not signalled")
 			}
 			if s, err := w.State(); err != nil || !s.Live || s.Seq != 1 {
 				t.Fatalf("who joins finds %+v, %v", s, err)
@@ -99,8 +99,8 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 			time.Sleep(time.Minute)
 			first = second
 		}
-		if asked := r.up.take(); len(asked) > 0 {
-			t.Errorf("the upstream was asked %q", asked)
+		if calls := r.up.take(); len(calls) > 0 {
+			t.Errorf("the upstream got %q", calls)
 		}
 		first.Close()
 	})
@@ -256,7 +256,7 @@ func TestRefused(t *testing.T) {
 		r.Refused(bookOf("T"), gone)
 		r.Refused(bookOf("nobody's"), gone)
 		if got := reader.Take(); !slices.Equal(got, []*Watch{w}) {
-			t.Fatal("the reader was not told")
+			t.Fatal("the reader was not signalled")
 		}
 		if _, err := w.State(); err != error(gone) {
 			t.Errorf("the watch ended with %v", err)
@@ -305,8 +305,8 @@ func TestClose(t *testing.T) {
 		r.RecordPoll(0, []string{"V", "V", "V"})
 		reader.Close()
 		synctest.Wait()
-		if asked := r.up.take(); len(asked) > 0 || len(r.auto.watches) > 0 || r.auto.expiry != nil {
-			t.Errorf("a closed feed asked %q", asked)
+		if calls := r.up.take(); len(calls) > 0 || len(r.auto.watches) > 0 || r.auto.expiry != nil {
+			t.Errorf("a closed feed called %q", calls)
 		}
 	})
 }

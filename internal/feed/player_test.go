@@ -80,7 +80,7 @@ func (s *script) run(t *testing.T, o *origin) {
 			}
 		}
 		if left := p.testFeed.up.take(); len(left) > 0 {
-			t.Errorf("at the end the upstream had been asked %q", left)
+			t.Errorf("at the end the upstream got %q", left)
 		}
 		p.items()
 		if !p.pending.empty() {
@@ -181,11 +181,11 @@ func (p *player) play(line string) {
 			got = append(got, strings.Fields(a)[0])
 		}
 		if strings.Join(got, " ") != rest {
-			p.t.Fatalf("%s: the upstream was asked %q", p.at, got)
+			p.t.Fatalf("%s: the upstream got %q", p.at, got)
 		}
 	case "read":
 		if n := len(p.sink.takeMarkets()); n == 0 {
-			p.t.Fatalf("%s: the market was not given up for reading", p.at)
+			p.t.Fatalf("%s: Sink was not notified of a change", p.at)
 		}
 	case "rest":
 		p.answerRead(number, value)
@@ -305,9 +305,9 @@ func (p *player) check() {
 	if err != nil {
 		return
 	}
-	told := slices.Contains(p.reader.Take(), p.w)
-	if !told && (s.Live != p.last.Live || s.Known && (s.Seq != p.last.Seq || s.Epoch != p.last.Epoch) || s.Resyncs != p.last.Resyncs || show(&s) != show(&p.last)) {
-		p.t.Fatalf("%s: the reader was not told that %+v has become %+v", p.at, p.last, s)
+	signalled := slices.Contains(p.reader.Take(), p.w)
+	if !signalled && (s.Live != p.last.Live || s.Known && (s.Seq != p.last.Seq || s.Epoch != p.last.Epoch) || s.Resyncs != p.last.Resyncs || show(&s) != show(&p.last)) {
+		p.t.Fatalf("%s: the reader was not signalled that %+v has become %+v", p.at, p.last, s)
 	}
 	p.last = s
 	if s.Meta.Stale == s.Live {

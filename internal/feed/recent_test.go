@@ -61,7 +61,7 @@ func TestRecentPrices(t *testing.T) {
 		}
 		check(2+2*maxRecent, want...)
 		if text(kept[0].Price) != ".51" || len(kept) != 2 {
-			t.Error("what was handed out has changed")
+			t.Error("a returned slice has changed")
 		}
 		r.downNow(priceOf("T"))
 		check(2+2*maxRecent, want...)

@@ -11,7 +11,7 @@ var bookScripts = []script{
 		live A42 r0 .50x20 .49x5 | .61x1
 		delta A43<42 b.49x0
 		live A43 r0 .50x20 | .61x1`},
-	{"nothing is heard while it is down", "orderbook", `
+	{"messages are ignored while the topic is down", "orderbook", `
 		snap A41 .50x10 | .60x10
 		unknown
 		up
@@ -42,7 +42,7 @@ var bookScripts = []script{
 		stale A41 r0 .50x10 | .60x10
 		snap A43 .50x30 .48x1 | .60x10
 		live A44 r1 .50x30 .49x5 .48x1 | .60x10`},
-	{"the change that showed the gap is not lost with a snapshot from before it", "orderbook", `
+	{"the change that revealed the gap is applied to an older snapshot", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30
@@ -78,7 +78,7 @@ var bookScripts = []script{
 		live B1 r1 .40x1 | .60x10
 		delta B2 b.40x2
 		live B2 r1 .40x2 | .60x10`},
-	{"a late snapshot of the epoch before does not go live", "orderbook", `
+	{"a late snapshot of the previous epoch is not used", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta B2 b.50x30
@@ -88,7 +88,7 @@ var bookScripts = []script{
 		asked resync
 		snap B2 .50x30 | .60x10
 		live B2 r1 .50x30 | .60x10`},
-	{"a restart with a close counts from anew", "orderbook", `
+	{"a restart with a close restarts the numbers", "orderbook", `
 		up A
 		snap A410 .50x10 | .60x10
 		down
@@ -105,7 +105,7 @@ var bookScripts = []script{
 		delta A42 b.50x11
 		snap A41 .50x10 | .60x10
 		live A42 r1 .50x11 | .60x10`},
-	{"what waited for a snapshot is forgotten by the next session", "orderbook", `
+	{"a new session drops the buffer", "orderbook", `
 		up
 		delta A50 b.50x50
 		up
@@ -149,7 +149,7 @@ var bookScripts = []script{
 		stale A42 r0 .50x20 | .60x10
 		snap A44 .50x40 | .60x10
 		live A44 r1 .50x40 | .60x10`},
-	{"an old snapshot of the same epoch after a reconnect is asked for again", "orderbook", `
+	{"after a reconnect an old snapshot of the same epoch leads to a resync", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		down
@@ -160,7 +160,7 @@ var bookScripts = []script{
 		asked resync
 		snap A40 .50x1 | .60x10
 		live A40 r1 .50x1 | .60x10`},
-	{"a venue without epochs counts from anew at each connection", "orderbook", `
+	{"a venue without epochs restarts its numbers with each connection", "orderbook", `
 		up
 		snap 41 .50x10 | .60x10
 		delta 42 b.50x11
@@ -170,7 +170,7 @@ var bookScripts = []script{
 		live 1 r1 .50x1 | .60x10
 		delta 2 b.50x2
 		live 2 r1 .50x2 | .60x10`},
-	{"a snapshot in between", "orderbook", `
+	{"a snapshot while following", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		snap A42 .50x20 | .60x10
@@ -179,7 +179,7 @@ var bookScripts = []script{
 		live A45 r1 .50x30 | .60x10
 		delta A46 b.50x31
 		live A46 r1 .50x31 | .60x10`},
-	{"what came before the snapshot is applied after it", "orderbook", `
+	{"buffered changes are applied to the snapshot", "orderbook", `
 		up
 		delta A40 b.50x1
 		delta A42 b.50x20
@@ -187,7 +187,7 @@ var bookScripts = []script{
 		unknown
 		snap A41 .50x10 | .60x10
 		live A43 r0 .50x20 .49x3 | .60x10`},
-	{"a gap in what came before the snapshot", "orderbook", `
+	{"a gap in the buffered changes", "orderbook", `
 		up
 		delta A42 b.50x20
 		delta A44 b.49x3
@@ -217,7 +217,7 @@ var bookScripts = []script{
 		asked resync
 		snap A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
-	{"what came before the snapshot crosses it", "orderbook", `
+	{"a buffered change crosses the snapshot", "orderbook", `
 		up
 		delta A42 b.60x1
 		snap A41 .50x10 | .60x10
@@ -277,7 +277,7 @@ var bookScripts = []script{
 		beat B1
 		snap A44 .50x20 | .60x10
 		live A44 r1 .50x20 | .60x10`},
-	{"a resync is asked for again every two seconds and then the connection is dropped", "orderbook", `
+	{"a resync is repeated every two seconds, then the connection is dropped", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30
@@ -297,7 +297,7 @@ var bookScripts = []script{
 		up
 		snap A50 .50x40 | .60x10
 		live A50 r1 .50x40 | .60x10`},
-	{"a snapshot that never comes does not cost the others their connection for ever", "orderbook", `
+	{"a missing snapshot drops the connection less and less often", "orderbook", `
 		up
 		wait 6s
 		asked resync resync reconnect
@@ -319,7 +319,7 @@ var bookScripts = []script{
 		delta A43 b.50x1
 		wait 6s
 		asked resync resync resync reconnect`},
-	{"a reconnect that is not heard of", "orderbook", `
+	{"a reconnect without an effect", "orderbook", `
 		up
 		wait 6s
 		asked resync resync reconnect
@@ -327,7 +327,7 @@ var bookScripts = []script{
 		asked resync
 		snap A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
-	{"failures that lie apart do not add up", "orderbook", `
+	{"a success resets the failed resyncs", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30

@@ -13,7 +13,7 @@ var priceScripts = []script{
 		price A7 .99
 		price A6 .98
 		live A7 r0 .65`},
-	{"a price is whole and heals a gap", "prices", `
+	{"a price ends a gap", "prices", `
 		up
 		price A7 .65
 		price A9 .67
@@ -84,7 +84,7 @@ var tradeScripts = []script{
 		tape A6 t2 t3 t4 t5
 		took t3 t4 t5
 		live A6 r1 t1 t2 t3 t4 t5`},
-	{"a gap is told until it is taken", "trades", `
+	{"a gap is reported until it is taken", "trades", `
 		up
 		tape A1 t1
 		down
@@ -103,7 +103,7 @@ var tradeScripts = []script{
 		tape A5 t2 t4 t3 t5
 		took t4 t5
 		live A5 r1 t1 t2 t3 t4 t5`},
-	{"an empty tape is known to be empty", "trades", `
+	{"an empty tape is known", "trades", `
 		up
 		tape A0
 		down
@@ -127,7 +127,7 @@ var tradeScripts = []script{
 		tape A3 t1 t2
 		took t3
 		live A4 r0 t1 t2 t3`},
-	{"nothing is taken twice when a snapshot leaves a gap", "trades", `
+	{"no trade is queued twice when a snapshot leaves a gap", "trades", `
 		up
 		tape A1 t1
 		trade A3 t3
@@ -167,7 +167,7 @@ var marketScripts = []script{
 		live A2 r0
 		wait 1h
 		asked`},
-	{"a confirmation after the first change is read for", "market", `
+	{"a confirmation after the first change counts as a change", "market", `
 		up
 		change A2 STATUS
 		read
@@ -176,7 +176,7 @@ var marketScripts = []script{
 		ack
 		read
 		live A2 r1`},
-	{"nothing confirms", "market", `
+	{"a subscription without a confirmation is repeated", "market", `
 		up
 		wait 1999ms
 		asked
@@ -195,7 +195,7 @@ var marketScripts = []script{
 		down
 		wait 1h
 		asked`},
-	{"a gap is read over", "market", `
+	{"a gap counts as a change", "market", `
 		up
 		ack
 		change A2 STATUS
@@ -208,7 +208,7 @@ var marketScripts = []script{
 		change A5 RESOLVED
 		took RESOLVED
 		live A5 r1`},
-	{"after a reconnect it is read", "market", `
+	{"a reconnect counts as a change", "market", `
 		up
 		ack
 		read
@@ -232,7 +232,7 @@ var marketScripts = []script{
 		ack
 		live A0 r1
 		read`},
-	{"a restart counts from anew", "market", `
+	{"a restart restarts the numbers", "market", `
 		up
 		change A9 STATUS
 		took STATUS
@@ -266,7 +266,7 @@ var marketScripts = []script{
 }
 
 var accountScripts = []script{
-	{"orders that are closed and positions of nothing vanish", "user", `
+	{"closed orders and empty positions are removed", "user", `
 		up
 		acct A9 o1 o2=PARTIALLY_FILLED o3=FILLED | p1x5 p2x0 p3x-2 | 100
 		live A9 r0 o1 o2 | p1x5 p3x-2 | 100
@@ -299,7 +299,7 @@ var accountScripts = []script{
 		up
 		acct A12 o2 | p2x5 | 90
 		live A12 r1 o2 | p2x5 | 90`},
-	{"what is not known stays unknown", "user", `
+	{"unknown lists stay unknown", "user", `
 		up
 		acct A9 ? | ? | ?
 		order A10 o1 OPEN

@@ -12,18 +12,18 @@ import (
 )
 
 // watchBooks watches n topics and returns how many watches succeeded.
-func watchBooks(t *testing.T, r *Reader, prefix string, n int) (let int) {
+func watchBooks(t *testing.T, r *Reader, prefix string, n int) (opened int) {
 	t.Helper()
 	for i := range n {
 		switch _, err := r.Watch(bookOf(fmt.Sprint(prefix, i)), nil); market.CodeOf(err) {
 		case "":
-			let++
+			opened++
 		case market.CodeRateLimited:
 		default:
 			t.Fatal(err)
 		}
 	}
-	return let
+	return opened
 }
 
 // holdings counts the callers' topics from the topics themselves and compares the result with the feed's counts.
@@ -59,27 +59,27 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 		warm := len(r.up.open())
 		honest := r.NewReaderFor("honest")
 		defer honest.Close()
-		let := 0
+		opened := 0
 		for i := range 10 {
 			attacker := r.NewReaderFor("attacker")
 			defer attacker.Close()
-			let += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
+			opened += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
 		}
-		if let != 2000-warm {
-			t.Errorf("the attacker holds %d topics beside %d warm ones", let, warm)
+		if opened != 2000-warm {
+			t.Errorf("the attacker holds %d topics beside %d auto-watches", opened, warm)
 		}
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
-			t.Errorf("another caller was let watch %d topics", n)
+			t.Errorf("another caller watches %d topics", n)
 		}
 		if _, err := honest.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("past its share, the other caller's watching ends with %v", err)
+			t.Errorf("past its share the other caller's watch fails with %v", err)
 		}
 		third := r.NewReaderFor("third")
 		defer third.Close()
 		if _, err := third.Watch(tradesOf("T"), nil); err != nil {
 			t.Errorf("a third caller: %v", err)
 		}
-		if got := holdings(t, r); got["attacker"] != let-501 || got["honest"] != 500 || got["third"] != 1 {
+		if got := holdings(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
 			t.Errorf("held are %v", got)
 		}
 		kept := 0
@@ -89,7 +89,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			}
 		}
 		if kept != warm {
-			t.Errorf("%d of %d warm topics are left", kept, warm)
+			t.Errorf("%d of %d auto-watches are left", kept, warm)
 		}
 	})
 }
@@ -108,8 +108,8 @@ func TestLoneCallerYields(t *testing.T) {
 				t.Cleanup(readers[caller].Close)
 			}
 			batch++
-			if let := watchBooks(t, readers[caller], fmt.Sprint(batch, "-"), n); let != want {
-				t.Errorf("%s was let watch %d topics, want %d", caller, let, want)
+			if opened := watchBooks(t, readers[caller], fmt.Sprint(batch, "-"), n); opened != want {
+				t.Errorf("%s watches %d more topics, want %d", caller, opened, want)
 			}
 		}
 		hold := func(want map[string]int) {
@@ -121,7 +121,7 @@ func TestLoneCallerYields(t *testing.T) {
 		watch("alone", 41, 40)
 		alone := readers["alone"]
 		if _, err := alone.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("what cannot be polled is watched past the share: %v", err)
+			t.Errorf("trades are watched past the share: %v", err)
 		}
 		watch("second", 12, 10)
 		hold(map[string]int{"alone": 30, "second": 10})
@@ -169,18 +169,18 @@ func TestShares(t *testing.T) {
 		r.up.room = 40
 		alone := r.NewReaderFor("alone")
 		if n := watchBooks(t, alone, "a", 20); n != 20 {
-			t.Errorf("a lone caller was let watch %d topics", n)
+			t.Errorf("a lone caller watches %d topics", n)
 		}
 		second := r.NewReaderFor("second")
 		if n := watchBooks(t, second, "b", 10); n != 10 {
-			t.Errorf("the second was let watch %d topics", n)
+			t.Errorf("the second watches %d topics", n)
 		}
 		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("past its share, the second's watching of trades ends with %v", err)
+			t.Errorf("past its share the second's watch of trades fails with %v", err)
 		}
 		// A topic of another caller costs nothing. It counts for the next caller when the first one leaves.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
-			t.Errorf("the second was let join %d topics", n)
+			t.Errorf("the second joined %d topics", n)
 		}
 		if got := holdings(t, r); got["alone"] != 20 || got["second"] != 10 {
 			t.Errorf("held are %v", got)
@@ -192,11 +192,11 @@ func TestShares(t *testing.T) {
 		// A reader without a caller does not count. Its topics count for a caller that joins.
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
-			t.Errorf("the program was let watch %d topics", n)
+			t.Errorf("the reader without a caller watches %d topics", n)
 		}
 		third := r.NewReaderFor("third")
 		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
-			t.Errorf("the third was let watch %d topics and holds %v", n, holdings(t, r))
+			t.Errorf("the third watches %d topics, held are %v", n, holdings(t, r))
 		}
 		// Ended and lingering topics no longer count.
 		r.Refused(bookOf("o0"), market.Errorf(market.CodeRateLimited, "no"))
@@ -221,7 +221,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("held are %v", got)
 		}
 		if n := watchBooks(t, beside, "n", 40); n != 20 {
-			t.Errorf("beside 20 topics it was let watch %d", n)
+			t.Errorf("beside 20 topics the caller watches %d", n)
 		}
 	})
 }
@@ -240,7 +240,7 @@ func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 			}
 		}
 		if n := watchBooks(t, reader, "a", 9); n != 8 || holdings(t, r)["caller"] != 8 {
-			t.Errorf("beside accounts it was let watch %d topics and holds %v", n, holdings(t, r))
+			t.Errorf("beside accounts the caller watches %d topics, held are %v", n, holdings(t, r))
 		}
 	})
 }

@@ -22,7 +22,7 @@ var spliceScripts = []script{
 		wait 1h
 		asked
 		reading 0`},
-	{"from REST until the stream says more", "orderbook", `
+	{"the source is REST until the next change", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -32,7 +32,7 @@ var spliceScripts = []script{
 		delta A43 b.50x3
 		live A43 r0 .50x3 | .60x2
 		from STREAM`},
-	{"an answer that overtakes the stream", "orderbook", `
+	{"a response newer than the stream", "orderbook", `
 		up
 		delta A42 b.50x42
 		wait 4s
@@ -44,7 +44,7 @@ var spliceScripts = []script{
 		live A44 r0 .50x9 | .60x2
 		delta A45 b.50x45
 		live A45 r0 .50x45 | .60x2`},
-	{"an answer that the changes do not follow", "orderbook", `
+	{"a response that the buffered changes do not follow", "orderbook", `
 		up
 		delta A45 b.50x45
 		wait 4s
@@ -58,7 +58,7 @@ var spliceScripts = []script{
 		reading 1
 		rest A44 .50x4 .49x4 | .60x2
 		live A45 r0 .50x45 .49x4 | .60x2`},
-	{"a gap in what was buffered", "orderbook", `
+	{"a gap in the buffer", "orderbook", `
 		up
 		delta A43 b.50x43
 		delta A45 b.50x45
@@ -81,7 +81,7 @@ var spliceScripts = []script{
 		asked resync
 		rest B1 .49x1 | .60x2
 		live B2 r0 .50x2 .49x1 | .60x2`},
-	{"a gap that no snapshot heals", "orderbook", `
+	{"a gap without a snapshot", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30
@@ -96,7 +96,7 @@ var spliceScripts = []script{
 		asked resync
 		rest A42 .50x20 .48x20 | .60x10
 		live A43 r1 .50x30 .48x20 | .60x10`},
-	{"an answer older than what is known", "orderbook", `
+	{"a response older than the state", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		down
@@ -109,7 +109,7 @@ var spliceScripts = []script{
 		asked resync
 		rest A41 .50x10 | .60x10
 		live A41 r1 .50x10 | .60x10`},
-	{"a crossed answer", "orderbook", `
+	{"a crossed response", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -119,7 +119,7 @@ var spliceScripts = []script{
 		asked resync
 		rest A41 .50x1 | .60x1
 		live A41 r0 .50x1 | .60x1`},
-	{"changes that cross the answer", "orderbook", `
+	{"buffered changes that cross the response", "orderbook", `
 		up
 		delta A42 b.60x1
 		wait 4s
@@ -144,7 +144,7 @@ var spliceScripts = []script{
 		from STREAM
 		delta -@40 b.50x40
 		live 0 r0 .50x40 .49x20 .48x30 | .60x2`},
-	{"a change that comes behind the answer which has it", "orderbook", `
+	{"a late change that the response contains", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -156,7 +156,7 @@ var spliceScripts = []script{
 		wait 1m
 		delta -@19 b.50x19
 		live 0 r0 .50x19 | .60x2`},
-	{"a change of the epoch before that comes behind the answer", "orderbook", `
+	{"a late change of the previous epoch", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -165,7 +165,7 @@ var spliceScripts = []script{
 		live B5 r0 .50x9 | .60x2
 		delta B6@21 b.50x6
 		live B6 r0 .50x6 | .60x2`},
-	{"an answer from before the known state", "orderbook", `
+	{"a response from before the state, by time", "orderbook", `
 		up
 		snap -@20 .50x20 | .60x2
 		down
@@ -178,7 +178,7 @@ var spliceScripts = []script{
 		asked resync
 		rest -@20 .50x20 | .60x2
 		live 0 r1 .50x20 | .60x2`},
-	{"a wrong time does not hold for ever", "orderbook", `
+	{"a wrong time has a bounded effect", "orderbook", `
 		up
 		snap -@99999 .50x20 | .60x2
 		down
@@ -188,7 +188,7 @@ var spliceScripts = []script{
 		asked resync
 		rest -@19 .50x19 | .60x2
 		live 0 r1 .50x19 | .60x2`},
-	{"without times by when they came", "orderbook", `
+	{"without times, by arrival", "orderbook", `
 		up
 		delta - b.50x1
 		wait 4s
@@ -199,7 +199,7 @@ var spliceScripts = []script{
 		live 0 r0 .50x9 .49x2 | .60x2
 		delta - b.50x3
 		live 0 r0 .50x3 .49x2 | .60x2`},
-	{"numbered changes and an answer without numbers", "orderbook", `
+	{"numbered changes and a response without numbers", "orderbook", `
 		up
 		delta A42@10 b.50x42
 		delta A43@20 b.49x43
@@ -212,7 +212,7 @@ var spliceScripts = []script{
 		stale A43 r0 .50x9 .49x43 | .60x2
 		snap A45 .50x45 | .60x2
 		live A45 r1 .50x45 | .60x2`},
-	{"numbered changes that the answer has in it count on", "orderbook", `
+	{"numbered changes in the response continue its numbers", "orderbook", `
 		up
 		delta A42@10 b.50x42
 		wait 4s
@@ -227,7 +227,7 @@ var spliceScripts = []script{
 		asked resync
 		snap A46 .50x46 | .60x2
 		live A46 r1 .50x46 | .60x2`},
-	{"an answer without an epoch does not make the stream's one the past", "orderbook", `
+	{"a response without an epoch does not end the stream's epoch", "orderbook", `
 		up
 		snap A41@1 .50x41 | .60x2
 		delta A43@30 b.50x43
@@ -262,7 +262,7 @@ var spliceScripts = []script{
 		wait 2s
 		asked reconnect
 		reading 0`},
-	{"a read that takes too long is given up", "orderbook", `
+	{"a read that takes too long is cancelled", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -274,7 +274,7 @@ var spliceScripts = []script{
 		reading 0
 		snap A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
-	{"the snapshot comes first", "orderbook", `
+	{"the snapshot arrives first", "orderbook", `
 		up
 		wait 4s
 		asked resync
@@ -295,7 +295,7 @@ var spliceScripts = []script{
 		reading 1
 		rest A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
-	{"a venue that answers a resync by subscribing anew", "orderbook", `
+	{"a venue that subscribes again after a resync", "orderbook", `
 		up
 		wait 2s
 		asked resync
@@ -327,7 +327,7 @@ var spliceScripts = []script{
 		asked resync
 		rest -@99 .67
 		live 0 r1 .67`},
-	{"the stream's price comes first", "prices", `
+	{"the stream's price arrives first", "prices", `
 		up
 		wait 4s
 		asked resync
@@ -335,7 +335,7 @@ var spliceScripts = []script{
 		price A7@19 .65
 		reading 0
 		live A7 r0 .65`},
-	{"a price that cannot be read is tried again now and then, and no connection is dropped for it", "prices", `
+	{"a price that cannot be read is retried and drops no connection", "prices", `
 		up
 		wait 4s
 		asked resync
@@ -379,7 +379,7 @@ var spliceScripts = []script{
 		live B1 r2 t1 t2 t3 t5 t6 t9
 		wait 1h
 		asked`},
-	{"trades of which one was lost before the tape was given up", "trades", `
+	{"a trade is lost before the tape starts from the buffer", "trades", `
 		up
 		trade A3 t1
 		trade A5 t3
@@ -408,7 +408,7 @@ var spliceScripts = []script{
 		asked resync
 		took t1
 		live A3 r0 t1`},
-	{"a tape that comes late", "trades", `
+	{"a late tape", "trades", `
 		up
 		trade A3 t3
 		wait 4s

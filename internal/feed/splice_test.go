@@ -74,7 +74,7 @@ func (o *origin) meta() market.Meta {
 
 func (o *origin) Book(ctx context.Context, id string, depth int) (r market.Read[*market.Book], err error) {
 	if depth != market.MaxBookDepth {
-		return r, fmt.Errorf("a book of depth %d was asked for", depth)
+		return r, fmt.Errorf("a book of depth %d was requested", depth)
 	}
 	m, err := o.wait(ctx, id)
 	return market.Read[*market.Book]{Value: m.Book, Meta: o.meta()}, err
@@ -326,7 +326,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 		}
 		r.Close()
 		if o.running() != 0 {
-			t.Error("a read goes on after Close")
+			t.Error("a read runs after Close")
 		}
 		other.Close()
 	})

@@ -185,7 +185,7 @@ func TestStatus(t *testing.T) {
 		cancel()
 		f.take()
 		if !f.ended {
-			t.Error("it goes on")
+			t.Error("the status is sent after the end")
 		}
 	})
 }
