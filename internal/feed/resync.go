@@ -19,9 +19,9 @@ func (t *topic) awaitConfirmation() {
 		}
 		t.unconfirmed++
 		t.feed.counts.unacknowledged.Add(1)
-		t.feed.cfg.Log.Info("the venue does not confirm a subscription: it is sent again", "topic", t.key.ID, "times", t.unconfirmed)
+		t.feed.cfg.Log.Info("the venue has not confirmed a subscription: sending it again", "topic", t.key.ID, "times", t.unconfirmed)
 		if err := t.feed.upstream.Watch(t.key, nil); err != nil {
-			t.feed.cfg.Log.Warn("a subscription could not be sent again", "topic", t.key.ID, "error", err)
+			t.feed.cfg.Log.Warn("cannot send a subscription again", "topic", t.key.ID, "error", err)
 		}
 		t.awaitConfirmation()
 	})
@@ -58,7 +58,7 @@ func (t *topic) handleGap() {
 		if t.key.Scope == "" { // the log does not name accounts
 			about = append(about, "topic", t.key.ID)
 		}
-		t.feed.cfg.Log.Info("a topic has a gap and is read anew", about...)
+		t.feed.cfg.Log.Info("a topic has a gap: requesting a snapshot", about...)
 	}
 	if t.key.Channel == market.ChannelMarket {
 		t.countResync() // REST has the market's state, so reporting the change is enough
@@ -122,7 +122,7 @@ func (t *topic) resyncFailed() bool {
 	t.failedResyncs = 0
 	t.reconnects++
 	t.feed.counts.reconnects.Add(1)
-	t.feed.cfg.Log.Warn("a topic gets no snapshot: its connection is dropped", "channel", t.key.Channel, "times", t.reconnects)
+	t.feed.cfg.Log.Warn("a topic gets no snapshot: dropping its connection", "channel", t.key.Channel, "times", t.reconnects)
 	t.feed.upstream.Reconnect(t.key)
 	return true
 }

@@ -180,7 +180,7 @@ func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err e
 	wait := min(minReadDelay<<min(t.emptyReads, 10), maxReadDelay)
 	t.emptyReads++
 	t.nextRead = t.feed.cfg.Clock.Now().Add(wait/2 + rand.N(wait/2))
-	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
+	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
 // startFromTrades makes the buffered trades the tape when no snapshot arrives, because REST has no tape. It reports whether
