@@ -79,7 +79,7 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns what is known of an operation that was executed and took so many calls. cacheState is what the cache of responses would have hints.
+// explain returns the explanation of an executed operation. cacheState is the state of the response cache before it.
 func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,

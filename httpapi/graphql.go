@@ -83,12 +83,13 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	defer text.Release()
 	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
 	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
-		if room := g.engine.newRoom(r.client, transportHTTP); room.hold(len(cached.Body)) {
-			defer room.settle(0)
-			g.writeCached(w, r, log, cached, &room)
-		} else {
+		room := g.engine.newRoom(r.client, transportHTTP)
+		if !room.hold(len(cached.Body)) {
 			g.writeError(w, r, log, room.err)
+			return
 		}
+		defer room.settle(0)
+		g.writeCached(w, r, log, cached, &room)
 		return
 	}
 	p, err := g.parseText(r, text.Bytes())
@@ -97,9 +98,15 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		return
 	}
 	done, err := g.perform(r, log, p)
-	room := done.takeRoom() // the operation becomes garbage while the client reads
+	g.writeResult(w, r, log, text.Bytes(), p, &done, err)
+}
+
+// writeResult writes the result of perform for a request with a text and parameters.
+func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
+	room, op := done.takeRoom(), done.operation
+	done.operation = nil // the operation becomes garbage while the client reads
 	defer room.settle(0)
-	switch op := done.operation; {
+	switch {
 	case err != nil:
 		room.settle(0)
 		if op != nil && op.kind() == ast.Mutation {
@@ -107,7 +114,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		}
 		g.writeError(w, r, log, err)
 	case done.cached != nil:
-		g.engine.storeByBytes(r, log, text.Bytes(), p, op, done.cached)
+		g.engine.storeByBytes(r, log, text, p, op, done.cached)
 		g.writeCached(w, r, log, done.cached, &room)
 	case op == nil:
 		status := statusOf(done.response)

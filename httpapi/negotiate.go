@@ -21,18 +21,18 @@ type mediaRange struct {
 	q    float64
 }
 
-// accepts is what a client accepts. The zero value accepts everything.
+// accepts lists the media ranges of a client. The zero value accepts everything.
 type accepts []mediaRange
 
-// accepted is what comes of an Accept header.
+// accepted is the result of an Accept header.
 type accepted struct {
-	// media is the media type of the response; "" where the client accepts none.
+	// media is the media type of the response; "" if the client accepts none.
 	media string
-	// events tells that the client wants a stream of events and nothing else.
+	// events reports that the client accepts only an event stream.
 	events bool
 }
 
-// negotiateMedia reads the lines of an Accept header. Headers that clients often send are known.
+// negotiateMedia evaluates the lines of an Accept header. It compares common headers before it parses.
 func negotiateMedia(lines []string) accepted {
 	if len(lines) == 0 {
 		return accepted{media: typeJSON}
@@ -52,23 +52,22 @@ func negotiateMedia(lines []string) accepted {
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
-// parseAccept reads the lines of an Accept header. What is malformed in it, or wants another charset than UTF-8, is passed
-// over; if nothing is left of a header that was not empty, the client accepts nothing.
+// parseAccept parses the lines of an Accept header. It ignores malformed elements and charsets other than UTF-8. If no element of a
+// header remains, the client accepts nothing.
 func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
 		name, params, err := mime.ParseMediaType(element)
 		q, ok := quality(params["q"])
 		if err != nil || !ok || !utf8Charset(params) {
-			name = "" // no type's
+			name = "" // matches no type
 		}
 		out = append(out, mediaRange{name, q})
 	}
 	return out
 }
 
-// of returns the quality of a media type for the client and how specific the range is that says so: 2 for the type itself, 1
-// for its family, 0 for all types.
+// of returns the quality of a media type and the specificity of its range: 2 for the type itself, 1 for type/*, 0 for */*.
 func (a accepts) of(media string) (q float64, specific int) {
 	if a == nil {
 		return 1, 0
@@ -94,9 +93,8 @@ func (a accepts) of(media string) (q float64, specific int) {
 	return q, specific
 }
 
-// response returns the media type of the response that the client likes best, or "" where it accepts none. Of two that it
-// likes alike it is the one that it names; the legacy type where it names neither, as the specification has it, and the
-// modern one where it names both.
+// response returns the media type with the highest quality, or "" if the client accepts none. Of two with equal quality it prefers the
+// named one. If the client names neither, it is the legacy type, as the specification requires; if it names both, the modern one.
 func (a accepts) response() string {
 	legacy, legacyNamed := a.of(typeJSON)
 	modern, modernNamed := a.of(typeResponse)
@@ -110,19 +108,18 @@ func (a accepts) response() string {
 	}
 }
 
-// events reports whether the client wants a stream of events and nothing else that could be served.
+// events reports whether the client accepts an event stream and no other type of the service.
 func (a accepts) events() bool {
 	q, specific := a.of(typeEvents)
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
-// encodings are the content codings that responses can have, best first. zstd is not the first, since clients ask for it that
-// cannot decode it, such as graphql-codegen on Node.js 20.
+// encodings are the content codings of responses, best first. zstd is not the first, since some clients accept it but cannot decode
+// it, such as graphql-codegen on Node.js 20.
 var encodings = []string{"br", "zstd", "gzip"}
 
-// negotiateEncoding returns the content coding of a response by the lines of an Accept-Encoding header: of those offered,
-// which are some of encodings, the one that the client likes best, of those that it likes alike the one that serves it best,
-// or "" for none.
+// negotiateEncoding returns the content coding for the lines of an Accept-Encoding header, or "" for none. It chooses the offered
+// coding with the highest quality. Between equal qualities, the earlier one in offered wins.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
@@ -149,7 +146,7 @@ func negotiateEncoding(lines, offered []string) string {
 			}
 		}
 	}
-	best, encoding := max(identity, 0), "" // no coding at all is accepted, if not liked
+	best, encoding := max(identity, 0), "" // identity is acceptable without being named
 	for i, q := range qs {
 		if !slices.Contains(offered, encodings[i]) {
 			continue
@@ -164,7 +161,7 @@ func negotiateEncoding(lines, offered []string) string {
 	return encoding
 }
 
-// quality reads a q-value; "" is 1.
+// quality parses a q-value; "" is 1.
 func quality(s string) (float64, bool) {
 	if s == "" {
 		return 1, true
@@ -176,13 +173,13 @@ func quality(s string) (float64, bool) {
 	return q, err == nil && q >= 0 && q <= 1
 }
 
-// utf8Charset reports whether the parameters of a media type name no charset but UTF-8.
+// utf8Charset reports whether the parameters of a media type have no charset other than UTF-8.
 func utf8Charset(params map[string]string) bool {
 	charset, ok := params["charset"]
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a header that is a list. Commas in quotes separate too; nobody has any there.
+// elements yields the elements of a list header. Commas within quotes separate, too; no known client sends them.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

@@ -12,14 +12,14 @@ import (
 	"github.com/rs/cors"
 )
 
-// anyOrigin among the configured origins stands for all.
+// anyOrigin allows all origins.
 const anyOrigin = "*"
 
-// maxOrigin bounds what is repeated of an origin that is refused, in bytes.
+// maxOrigin bounds a rejected origin in an error, in bytes.
 const maxOrigin = 200
 
-// origins are the pages that may use the service: those of its own host and the configured ones. There is nothing that a
-// browser adds to a request by itself and that means anything here, so credentials in the sense of CORS are never allowed.
+// origins are the allowed origins: the service's own and the configured ones. The service ignores everything that a browser adds to a
+// request by itself, such as cookies, so CORS credentials are never allowed.
 type origins struct {
 	configured []string // in lower case
 	// loopback allows pages of this machine, at any port.
@@ -34,8 +34,8 @@ func newOrigins(configured []string, loopback bool) *origins {
 	return o
 }
 
-// check returns an error unless a page of the request's origin may connect, which browsers leave to the server with
-// WebSockets. What isn't a browser sends no origin.
+// check returns an error unless the request's origin is allowed. Browsers leave this check to the server for WebSockets. Other clients
+// send no origin.
 func (o *origins) check(r *http.Request) error {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
@@ -64,7 +64,7 @@ func (o *origins) allowed(origin string) bool {
 		slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// handler lets the configured origins' pages call next. Without any only pages of the service's own host can.
+// handler adds CORS for the configured origins to next.
 func (o *origins) handler(next http.Handler) http.Handler {
 	if len(o.configured) == 0 && !o.loopback {
 		return next
@@ -77,7 +77,7 @@ func (o *origins) handler(next http.Handler) http.Handler {
 			"Apollographql-Client-Name", "Apollographql-Client-Version", "Apollo-Require-Preflight", "GraphQL-Require-Preflight", "X-Apollo-Operation-Name",
 		},
 		ExposedHeaders: []string{"ETag", "Retry-After", "X-Request-Id", "WWW-Authenticate"},
-		MaxAge:         7200, // what Chromium keeps it at most
+		MaxAge:         7200, // Chromium's maximum
 	}
 	if o.loopback && !slices.Contains(o.configured, anyOrigin) {
 		options.AllowOriginFunc = o.allowed // in place of AllowedOrigins

@@ -114,9 +114,37 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send sends a response, and notes it right before. What the client is sent keeps its room, and nothing else is cached while it reads.
+// send logs and sends a response. While the client reads, the room covers the bytes to send, and the rest of the response is garbage.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
+	out.setHeader(h)
+	encoding := ""
+	if len(out.body) >= minCompressed {
+		encoding = negotiateEncoding(r.Header["Accept-Encoding"], encodings)
+	}
+	if out.notModified(h, r, encoding) {
+		log.Status = http.StatusNotModified
+		g.engine.report(r.Context(), log, 0)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := out.encode(encoding, room)
+	if encoding == "" {
+		h["Content-Length"] = out.contentLength[:]
+	} else {
+		h.Set("Content-Encoding", encoding)
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	log.Status = out.status
+	deadline := log.Started.Add(log.Elapsed + writeTimeout)
+	g.engine.report(r.Context(), log, len(body))
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
+	w.WriteHeader(out.status)
+	_, _ = writev.Write(r.Context(), w, body) // an error means that the client does not read
+}
+
+// setHeader sets the header fields of every response.
+func (out *reply) setHeader(h http.Header) {
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader
 	} else {
@@ -129,31 +157,34 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 	if out.retryAfter > 0 && out.status >= 400 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(out.retryAfter.Seconds()))))
 	}
-	encoding := ""
-	if len(out.body) >= minCompressed {
-		encoding = negotiateEncoding(r.Header["Accept-Encoding"], encodings)
+}
+
+// notModified sets the header fields for caches, and reports whether the client has the response already.
+func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
+	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
+		return false
 	}
-	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
-		h.Set("Cache-Control", out.policy.header(r.credentials != nil))
-		if !out.policy.noStore {
-			tag := out.tagOf(out.body)
-			if encoding != "" {
-				tag = "W/" + tag // codings of equal responses differ in their bytes
-			}
-			h.Set("ETag", tag)
-			if matches(r.Header.Values("If-None-Match"), tag) {
-				h.Del("Content-Type")
-				log.Status = http.StatusNotModified
-				g.engine.report(r.Context(), log, 0)
-				w.WriteHeader(http.StatusNotModified)
-				return
-			}
-		}
+	h.Set("Cache-Control", out.policy.header(r.credentials != nil))
+	if out.policy.noStore {
+		return false
 	}
-	body := out.body
+	tag := out.tagOf(out.body)
+	if encoding != "" {
+		tag = "W/" + tag // codings of equal responses differ in their bytes
+	}
+	h.Set("ETag", tag)
+	if !matches(r.Header.Values("If-None-Match"), tag) {
+		return false
+	}
+	h.Del("Content-Type")
+	return true
+}
+
+// encode returns the body in a content coding and sets the room to its size. The reply keeps nothing else of the body.
+func (out *reply) encode(encoding string, room *room) (body []byte) {
+	body = out.body
 	switch {
 	case encoding == "":
-		h["Content-Length"] = out.contentLength[:]
 	case out.cached != nil:
 		body = out.cached.Encoded(encoding)
 	default:
@@ -168,16 +199,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 		room.settle(len(body))
 		out.cached = nil
 	}
-	if encoding != "" {
-		h.Set("Content-Encoding", encoding)
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	log.Status = out.status
-	taken := log.Started.Add(log.Elapsed + writeTimeout)
-	g.engine.report(r.Context(), log, len(body))
-	_ = http.NewResponseController(w).SetWriteDeadline(taken)
-	w.WriteHeader(out.status)
-	_, _ = writev.Write(r.Context(), w, body) // an error means that the client does not read
+	return body
 }
 
 // retryAfterOf returns the delay that the first error asks of the client.

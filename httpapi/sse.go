@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
@@ -109,11 +111,21 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 	once, rejected := e.subscriptions.start(ctx, log, p, m)
 	started()
 	if rejected != nil {
-		_ = s.event("next", appendResponse(nil, rejected)) && s.event("complete", nil)
+		s.complete(rejected)
 		return
 	}
 	if once != nil {
 		e.streams.Go(func() { once(ctx) }) // ends with ctx, which ends with the request
+	}
+	e.write(ctx, s, m, woken, once == nil)
+}
+
+// write writes the events of a member until its operation or ctx ends. A subscription also ends when e is closed. woken is signalled
+// when the member has events.
+func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, woken <-chan struct{}, subscription bool) {
+	closed := e.closed
+	if !subscription {
+		closed = nil
 	}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
@@ -121,49 +133,46 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 		select {
 		case <-ctx.Done():
 			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // otherwise the client has left
-				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.errorResponse(ctx, known))) && s.event("complete", nil)
+				s.complete(e.subscriptions.engine.errorResponse(ctx, known))
 			}
 			return
-		case <-e.closed:
-			if once == nil {
-				return // without a complete, so that the client connects again
-			}
-			select {
-			case <-woken:
-			case <-ctx.Done():
-				return
-			}
+		case <-closed:
+			return // without complete, so that the client connects again
 		case <-alive.C:
 			if !s.comment() {
 				return
 			}
-			continue
 		case <-woken:
+			if !e.writeWaiting(ctx, s, m) {
+				return
+			}
 		}
-		for {
-			payload, over, end := m.Take()
-			if payload != nil {
-				if !s.event("next", payload) {
-					return
-				}
-				m.Written()
-				continue
+	}
+}
+
+// writeWaiting writes the events that wait for a member. It returns false at the end of the stream.
+func (e *events) writeWaiting(ctx context.Context, s *eventStream, m *fanout.Member) bool {
+	for {
+		payload, over, end := m.Take()
+		switch {
+		case payload != nil:
+			if !s.event("next", payload) {
+				return false
 			}
-			if !over {
-				break
+			m.Written()
+			continue
+		case !over:
+			return true
+		case end.Err != nil:
+			if end.Unread {
+				_ = e.subscriptions.engine.tooMuchUnread(transportEvents)
 			}
-			switch {
-			case end.Err != nil:
-				if end.Unread {
-					_ = e.subscriptions.engine.tooMuchUnread(transportEvents)
-				}
-				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.errorResponse(ctx, end.Err)))
-			case end.Errors != nil:
-				_ = s.event("next", append(append([]byte(`{"errors":`), end.Errors...), '}'))
-			}
-			_ = s.event("complete", nil)
-			return
+			_ = s.event("next", appendResponse(nil, e.subscriptions.engine.errorResponse(ctx, end.Err)))
+		case end.Errors != nil:
+			_ = s.event("next", append(append([]byte(`{"errors":`), end.Errors...), '}'))
 		}
+		_ = s.event("complete", nil)
+		return false
 	}
 }
 
@@ -172,6 +181,11 @@ type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     bytes.Buffer
+}
+
+// complete writes a response and ends the stream.
+func (s *eventStream) complete(resp *graphql.Response) {
+	_ = s.event("next", appendResponse(nil, resp)) && s.event("complete", nil)
 }
 
 // event writes an event. The data is JSON without line breaks, or nil.
