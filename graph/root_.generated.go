@@ -2478,28 +2478,28 @@ its kind. With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAf
 Units: prices are 0 to 1 per share, sizes are in shares, money is in the venue's currency.
 
 An upstream call is one request to the venue. Values that are fresh in the cache or kept up to date by the stream cost
-none, and equal needs of one operation, or of several clients at once, share calls.
+none, and equal reads of one operation, or of several clients at once, share calls.
 """
 type Query {
   """
-  Any object of type ` + "`" + `Node` + "`" + `, whatever its type. Null when nothing has that id any more. Users, positions and orders need
-  the account's credentials for what they read; positions and orders are found only while the venue lists them.
+  Any object of type ` + "`" + `Node` + "`" + `. Null when no object has this id any more. Users, positions and orders need the account's
+  credentials for their reads. Positions and orders are found only while the venue lists them.
   """
   node(
     "Global id, as read from a ` + "`" + `Node` + "`" + `'s ` + "`" + `id` + "`" + `."
     id: ID!
   ): Node
-  "Several objects of type ` + "`" + `Node` + "`" + ` at once. Same length and order as the argument; null where unknown."
+  "Several objects of type ` + "`" + `Node` + "`" + ` at once. Same length and order as the argument; null if unknown."
   nodes(
     "Global ids, at most 500. They may be of different types."
     ids: [ID!]!
   ): [Node]!
   "A wallet on the venue. Costs no upstream call by itself: each of its branches reads what it needs."
   user(
-    "The wallet. It must belong to the request's credentials, else the branches fail with ` + "`" + `FORBIDDEN` + "`" + `."
+    "The wallet. It must belong to the request's credentials. Otherwise the branches fail with ` + "`" + `FORBIDDEN` + "`" + `."
     address: Address!
   ): User
-  "The account that the request's credentials belong to; null when the request is anonymous or its address not known."
+  "The account that the request's credentials belong to; null when the request is anonymous or the address is unknown."
   viewer: User
   "One market, by exactly one of the arguments. Null when the venue does not know it. One upstream call, batched by id."
   market(
@@ -2509,7 +2509,7 @@ type Query {
     slug: String
   ): Market
   """
-  Several markets at once. Same length and order as the argument; null where unknown. As few upstream calls as the
+  Several markets at once. Same length and order as the argument; null if unknown. As few upstream calls as the
   venue's batch limit allows.
   """
   markets(
@@ -2525,7 +2525,7 @@ type Query {
   ): Event
   """
   Search for markets. A page can hold fewer than ` + "`" + `first` + "`" + ` markets while ` + "`" + `hasNextPage` + "`" + ` is true, since every match is
-  checked against the filter again. One upstream call per page, up to five where many matches are dropped.
+  checked against the filter again. One upstream call per page, up to five if many matches are dropped.
   """
   searchMarkets(
     "Free text, matched by the venue. Empty: every market that passes the filter."
@@ -2550,15 +2550,15 @@ type Query {
     tokenId: String!
   ): Token
   """
-  Several outcome tokens at once. Same length and order as the argument; existence is not checked. What is selected
-  below is read for all of them together, in as few upstream calls as the venue's batch limit allows.
+  Several outcome tokens at once. Same length and order as the argument; existence is not checked. The fields
+  below are read for all tokens together, in as few upstream calls as the venue's batch limit allows.
   """
   tokens(
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
   ): [Token]
   """
-  Prices of several tokens. Same length and order as the argument; null where unknown. As few upstream calls as the
+  Prices of several tokens. Same length and order as the argument; null if unknown. As few upstream calls as the
   venue's batch limit allows.
   """
   tokenPrices(
@@ -2566,14 +2566,14 @@ type Query {
     tokenIds: [String!]!
   ): [TokenPrice]
   """
-  Top of book of several tokens. Same length and order as the argument; null where unknown. Batched where the venue
-  offers it, else one upstream call per token.
+  Top of book of several tokens. Same length and order as the argument; null if unknown. Batched if the venue
+  supports it, otherwise one upstream call per token.
   """
   spreads(
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
   ): [Spread]
-  "Health of this service and of its links to the venue. Never costs an upstream call."
+  "Health of this service and of its connections to the venue. Never costs an upstream call."
   serviceStatus: ServiceStatus!
 }
 
@@ -2621,7 +2621,7 @@ enum SortOrder {
   DESC
 }
 
-"How old a value is and whether it may be trusted. Belongs to the value, not to the request."
+"Age and source of a value, and whether it is stale. Belongs to the value, not to the request."
 type Freshness {
   "Time that the venue gave for the value; null if it gave none. Of a computed value: the oldest of its inputs."
   asOf: DateTime
@@ -2631,13 +2631,13 @@ type Freshness {
   source: DataSource!
   """
   True when a REST value is past its fresh time, or when the stream behind a streamed value is disconnected, silent past
-  its heartbeat limit or resyncing. One token's silence on a live stream is not staleness. A computed value is stale
+  its heartbeat limit or resyncing. A token without updates on a live stream is not stale. A computed value is stale
   when one of its inputs is.
   """
   stale: Boolean!
 }
 
-"Where a value came from; how old it is stands in ` + "`" + `Freshness.receivedAt` + "`" + `."
+"Source of a value. Its age is in ` + "`" + `Freshness.receivedAt` + "`" + `."
 enum DataSource {
   "Pushed by the venue's WebSocket."
   STREAM
@@ -2650,7 +2650,7 @@ enum DataSource {
 """
 One wallet on the venue. Each branch fails alone: a failed branch is null with an entry in ` + "`" + `errors` + "`" + `.
 
-The venue wants the account's credentials for every branch. Send them in the header ` + "`" + `X-Venue-Credentials` + "`" + ` or
+Every branch needs the account's credentials. Send them in the header ` + "`" + `X-Venue-Credentials` + "`" + ` or
 ` + "`" + `Authorization: Bearer` + "`" + `, never in arguments or variables. Without them a branch fails with ` + "`" + `UNAUTHENTICATED` + "`" + `, for
 another account's wallet with ` + "`" + `FORBIDDEN` + "`" + `.
 """
@@ -2674,7 +2674,7 @@ type User implements Node {
     marketIds: [String!]
     "Only positions of at least this many shares."
     minSize: Decimal
-    "true: only what can be redeemed now; false: only the rest. Reads the market of every position."
+    "true: only positions that can be redeemed now; false: only the others. Reads the market of every position."
     redeemable: Boolean
     "Order of the list. All but VENUE read a price or a market for every position."
     sort: PositionSort = VENUE
@@ -2729,7 +2729,7 @@ type User implements Node {
   ): PortfolioSummary
 }
 
-"Order of a list of positions. Values that are not known come last."
+"Order of a list of positions. Unknown values come last."
 enum PositionSort {
   "As the venue lists them."
   VENUE
@@ -2750,14 +2750,14 @@ for present figures.
 type Balance {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
-  "The venue's value of the portfolio; null where it states none. Some venues include cash, see ` + "`" + `totalValue` + "`" + `."
+  "The venue's value of the portfolio; null if it states none. Some venues include cash, see ` + "`" + `totalValue` + "`" + `."
   portfolioValue: Decimal
-  "Cash in the account, including what open orders hold; null where the venue states none."
+  "Cash in the account, including what open orders hold; null if the venue states none."
   cashBalance: Decimal
-  "Value of the positions alone; null where the venue does not state it."
+  "Value of the positions alone; null if the venue does not state it."
   positionsValue: Decimal
   """
-  The venue's figure. Where it gives none: ` + "`" + `positionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + ` if it states ` + "`" + `positionsValue` + "`" + `, else
+  The venue's figure. If it gives none: ` + "`" + `positionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + ` if it states ` + "`" + `positionsValue` + "`" + `, otherwise
   ` + "`" + `portfolioValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + `. Null when a part of the sum is missing.
   """
   totalValue: Decimal
@@ -2783,7 +2783,7 @@ type PortfolioSummary {
   unpricedPositions: Int!
   "Positions left out of ` + "`" + `costBasis` + "`" + ` and ` + "`" + `unrealizedPnl` + "`" + ` because they have no ` + "`" + `avgPrice` + "`" + `."
   uncostedPositions: Int!
-  "As old as the oldest value that went into the sums."
+  "As old as the oldest value in the sums."
   freshness: Freshness!
 }
 
@@ -2795,7 +2795,7 @@ type Position implements Node {
   address: Address!
   "The venue's identifier of the market."
   marketId: String!
-  "The venue's identifier of the outcome token; null where it names market and outcome only. See ` + "`" + `token` + "`" + `."
+  "The venue's identifier of the outcome token; null if the venue names only market and outcome. See ` + "`" + `token` + "`" + `."
   tokenId: String
   "Outcome label exactly as the venue spells it."
   outcome: String!
@@ -2803,7 +2803,7 @@ type Position implements Node {
   outcomeKind: OutcomeKind!
   "Shares held."
   size: Decimal!
-  "Average entry price, 0 to 1 per share; null where the venue gives none."
+  "Average entry price, 0 to 1 per share; null if the venue gives none."
   avgPrice: Decimal
   "Price, 0 to 1 per share, as the venue reported it with the position; null if it gave none. See ` + "`" + `valuation` + "`" + ` for now."
   currentPrice: Decimal
@@ -2811,11 +2811,11 @@ type Position implements Node {
   unrealizedPnl: Decimal
   "size × avgPrice, in money; null without an ` + "`" + `avgPrice` + "`" + `."
   costBasis: Decimal
-  "True when the market is resolved and this outcome won. Null when that cannot be told, as when nobody won. Reads the market."
+  "True when the market is resolved and this outcome won. Null when the winner is unknown or nobody won. Reads the market."
   redeemable: Boolean
   """
-  The position priced now. Without a basis: SETTLEMENT when the market is resolved, else VENUE (stream or price
-  endpoint), else MIDPOINT, else BEST_BID, else POSITION. With a basis: that one alone. Null when no price is known.
+  The position priced now. Without a basis: the first that is known of SETTLEMENT (a resolved market), VENUE
+  (stream or price endpoint), MIDPOINT, BEST_BID, POSITION. With a basis: only that one. Null when no price is known.
   Prices of a list are read in batches.
   """
   valuation(
@@ -2825,8 +2825,8 @@ type Position implements Node {
   "The market of the holding; null when the venue does not know it. Read in batches."
   market: Market
   """
-  The token held: by ` + "`" + `tokenId` + "`" + `, else joined through the market's outcomes without case. Null when it cannot be matched.
-  Reads the market only where ` + "`" + `tokenId` + "`" + ` is null.
+  The token held, by ` + "`" + `tokenId` + "`" + `. If that is null, the market is read and the token is found by its outcome, without case.
+  Null when no token matches.
   """
   token: Token
   "Age and source of the venue's list of positions, not of the price in ` + "`" + `valuation` + "`" + `."
@@ -2839,7 +2839,7 @@ type Valuation {
   id: ID!
   "Price used, 0 to 1 per share."
   price: Decimal!
-  "What ` + "`" + `price` + "`" + ` is."
+  "Basis of ` + "`" + `price` + "`" + `."
   basis: PriceBasis!
   "size × price."
   value: Decimal!
@@ -2852,7 +2852,7 @@ type Valuation {
 }
 
 """
-What a price is. MIDPOINT, BEST_BID and BEST_ASK are taken from the top of the book and ignore how many shares stand
+What a price is. MIDPOINT, BEST_BID and BEST_ASK are taken from the top of the book and ignore the number of shares
 there.
 """
 enum PriceBasis {
@@ -2890,7 +2890,7 @@ type Order implements Node {
   orderId: String!
   "The venue's identifier of the market."
   marketId: String!
-  "The venue's identifier of the outcome token; null where it names market and outcome only. See ` + "`" + `token` + "`" + `."
+  "The venue's identifier of the outcome token; null if the venue names only market and outcome. See ` + "`" + `token` + "`" + `."
   tokenId: String
   "Direction of the order."
   side: OrderSide!
@@ -2912,7 +2912,7 @@ type Order implements Node {
   status: OrderStatus!
   "` + "`" + `status` + "`" + ` exactly as the venue spells it."
   statusRaw: String!
-  "When the order was placed; null where the venue does not say."
+  "When the order was placed; null if the venue does not say."
   createdAt: DateTime
   "The market that the order is in; null when the venue does not know it. Read in batches."
   market: Market
@@ -2937,7 +2937,7 @@ enum OrderSide {
 enum OrderStatus {
   "In the book, nothing filled."
   OPEN
-  "In the book, partly filled: also where the venue calls such an order open."
+  "In the book and partly filled, even if the venue calls the order open."
   PARTIALLY_FILLED
   "Completely filled."
   FILLED
@@ -2955,13 +2955,13 @@ enum OrderStatus {
 type Trade {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
-  "The venue's identifier of the trade; null where it gives none."
+  "The venue's identifier of the trade; null if it gives none."
   tradeId: String
-  "The venue's identifier of the market; null where it gives none."
+  "The venue's identifier of the market; null if it gives none."
   marketId: String
-  "The venue's identifier of the outcome token; null where it gives none."
+  "The venue's identifier of the outcome token; null if it gives none."
   tokenId: String
-  "Outcome label exactly as the venue spells it; null where it gives none."
+  "Outcome label exactly as the venue spells it; null if it gives none."
   outcome: String
   "Direction as the venue states it. In ` + "`" + `User.trades` + "`" + `: the wallet's own side."
   side: OrderSide!
@@ -2971,11 +2971,11 @@ type Trade {
   price: Decimal!
   "Shares that changed hands."
   size: Decimal!
-  "Fee in the venue's currency; null where the venue states none."
+  "Fee in the venue's currency; null if the venue states none."
   fee: Decimal
   "When the trade was executed."
   timestamp: DateTime!
-  "Hash of the settling transaction on the chain; null where the venue gives none."
+  "Hash of the settling transaction on the chain; null if the venue gives none."
   transactionHash: String
   "The market that was traded; null when it is not known. Read in batches."
   market: Market
@@ -2993,7 +2993,7 @@ type HistoryRecord {
   kindRaw: String!
   "When it happened."
   timestamp: DateTime!
-  "Money moved, in the venue's currency and with the venue's sign; null where it states none."
+  "Money moved, in the venue's currency and with the venue's sign; null if it states none."
   amount: Decimal
   "The venue's identifier of the market; null for records outside a market."
   marketId: String
@@ -3007,7 +3007,7 @@ type HistoryRecord {
   price: Decimal
   "Shares moved; null for records without shares."
   size: Decimal
-  "Hash of the transaction on the chain; null where the venue gives none."
+  "Hash of the transaction on the chain; null if the venue gives none."
   transactionHash: String
   "The market of the record; null when it has none or the market is not known. Read in batches."
   market: Market
@@ -3043,42 +3043,42 @@ type Market implements Node {
   id: ID!
   "The venue's identifier of the market."
   marketId: String!
-  "The market's name in the venue's URLs; null where the venue gives none."
+  "The market's name in the venue's URLs; null if the venue gives none."
   slug: String
-  "The question that the outcomes answer; null where the venue gives none."
+  "The question that the outcomes answer; null if the venue gives none."
   question: String
-  "Label within its event (\"Team A\"), where the market is one of several; else null."
+  "Label within its event (\"Team A\"), if the market is one of several; otherwise null."
   groupItemTitle: String
   """
-  The rules in full, as the venue writes them; null where it gives none. Markets of a search or an event come without
+  The rules in full, as the venue writes them; null if it gives none. Markets of a search or an event come without
   them: selecting this there reads the markets' details, in batches.
   """
   description: String
-  "URL of a picture; null where the venue gives none."
+  "URL of a picture; null if the venue gives none."
   image: String
-  "The venue's main topic for the market (\"Sports\"); null where it gives none."
+  "The venue's main topic for the market (\"Sports\"); null if it gives none."
   category: String
-  "The venue's labels, in its order; empty where it gives none."
+  "The venue's labels, in its order; empty if it gives none."
   tags: [String!]!
   "State of the market."
   status: MarketStatus!
-  "` + "`" + `status` + "`" + ` exactly as the venue spells it; null where the venue states none."
+  "` + "`" + `status` + "`" + ` exactly as the venue spells it; null if the venue states none."
   statusRaw: String
-  "Whether the venue takes orders now; null where it does not say. An OPEN market can be paused."
+  "Whether the venue takes orders now; null if it does not say. An OPEN market can be paused."
   acceptingOrders: Boolean
-  "Start of the market as the venue states it; null where it gives none."
+  "Start of the market as the venue states it; null if it gives none."
   startsAt: DateTime
-  "Scheduled end as the venue states it; null where it gives none. Resolution can be earlier or later."
+  "Scheduled end as the venue states it; null if it gives none. Resolution can be earlier or later."
   endsAt: DateTime
-  "Money traded since the market opened; null where the venue gives none."
+  "Money traded since the market opened; null if the venue gives none."
   volume: Decimal
-  "Money traded in the last 24 hours; null where the venue gives none."
+  "Money traded in the last 24 hours; null if the venue gives none."
   volume24h: Decimal
-  "The venue's measure of the money resting in the book; null where it gives none."
+  "The venue's measure of the money resting in the book; null if it gives none."
   liquidity: Decimal
-  "Smallest step between limit prices, per share (\"0.01\"); null where the venue gives none."
+  "Smallest step between limit prices, per share (\"0.01\"); null if the venue gives none."
   tickSize: Decimal
-  "Fewest shares that an order may have; null where the venue gives none."
+  "Fewest shares that an order may have; null if the venue gives none."
   minOrderSize: Decimal
   """
   The group this market belongs to: a multi-outcome question is often several binary markets in one event. Null for a
@@ -3092,7 +3092,7 @@ type Market implements Node {
   reads the markets' details, in batches.
   """
   resolution: Resolution
-  "When the venue last changed the market; null where it does not say."
+  "When the venue last changed the market; null if it does not say."
   updatedAt: DateTime
   "Age and source of the market's own fields, not of the prices of its tokens."
   freshness: Freshness!
@@ -3122,9 +3122,9 @@ type Event implements Node {
   id: ID!
   "The venue's identifier of the event."
   eventId: String!
-  "The event's name in the venue's URLs; null where the venue gives none."
+  "The event's name in the venue's URLs; null if the venue gives none."
   slug: String
-  "Headline of the event; null where the venue gives none."
+  "Headline of the event; null if the venue gives none."
   title: String
   "Earliest start of its markets; null when none of them has one."
   startsAt: DateTime
@@ -3143,13 +3143,16 @@ type Event implements Node {
 
 "How a market ended."
 type Resolution {
-  "Token of the outcome that won, worth 1 per share; null where it cannot be told."
+  "Token of the outcome that won, worth 1 per share; null if it is unknown."
   winningToken: Token
-  "Label of the outcome that won, exactly as the venue spells it; null where it names none. A label that fits no outcome, such as that of a refund, has no ` + "`" + `winningToken` + "`" + `."
+  """
+  Label of the outcome that won, exactly as the venue spells it; null if it names none. A label that matches no outcome,
+  such as the label of a refund, has no ` + "`" + `winningToken` + "`" + `.
+  """
   winningOutcome: String
-  "When the outcome became final; null where the venue does not say."
+  "When the outcome became final; null if the venue does not say."
   resolvedAt: DateTime
-  "Who or what decided the outcome, as the venue states it; null where it does not say."
+  "Who or what decided the outcome, as the venue states it; null if it does not say."
   source: String
 }
 
@@ -3172,7 +3175,7 @@ type Token implements Node {
   market: Market
   "Present price; null when the venue has none. Read in batches."
   price: TokenPrice
-  "Top of the book; null when the venue has none. Read in batches where the venue offers it, else one call per token."
+  "Top of the book; null when the venue has none. Read in batches if the venue supports it, otherwise one call per token."
   spread: Spread
   "The order book; null when it is empty or the token is unknown. One upstream call per token that is not streamed."
   orderbook(
@@ -3193,7 +3196,7 @@ type Token implements Node {
   ): PriceHistory
   """
   Prices of the last minutes as the stream brought them, oldest first: one a second at most, 120 at most, each at the time
-  when it was heard of. For sparklines, since it never costs an upstream call. Null where nobody follows the token's price;
+  when it was heard of. For sparklines, since it never costs an upstream call. Null if nobody follows the token's price;
   ` + "`" + `priceChanged` + "`" + ` does.
   """
   recentPrices: [PricePoint!]
@@ -3232,7 +3235,7 @@ type TokenPrice {
   tokenId: String!
   "0 to 1 per share. Reads as the market's probability of the outcome."
   price: Decimal!
-  "What ` + "`" + `price` + "`" + ` is: MIDPOINT, BEST_BID or BEST_ASK where the venue states only bid and ask, else usually VENUE."
+  "What ` + "`" + `price` + "`" + ` is: MIDPOINT, BEST_BID or BEST_ASK if the venue states only bid and ask, otherwise usually VENUE."
   basis: PriceBasis!
   "The venue's time of the price; null if it gave none."
   timestamp: DateTime
@@ -3255,7 +3258,7 @@ type Spread {
   bestBid: Decimal
   "Lowest price that a seller asks; null when nobody does or the venue does not say."
   bestAsk: Decimal
-  "The venue's figure, else best ask − best bid; null when neither is known."
+  "The venue's figure, otherwise best ask − best bid; null when neither is known."
   spread: Decimal
   "Mean of best bid and best ask; null unless both are known."
   midpoint: Decimal
@@ -3288,13 +3291,13 @@ type Orderbook {
   bids: [OrderbookLevel!]!
   "Sell levels, best (lowest) first, whatever the venue's order. Empty when nobody sells."
   asks: [OrderbookLevel!]!
-  "The venue's figure, else best ask − best bid, 0 to 1 per share; null when a side is empty."
+  "The venue's figure, otherwise best ask − best bid, 0 to 1 per share; null when a side is empty."
   spread: Decimal
   "Mean of best bid and best ask, 0 to 1 per share; null when a side is empty."
   midpoint: Decimal
-  "Version of the book. Opaque (epoch and sequence): compare for equality only. Null where the venue gives none."
+  "Version of the book. Opaque (epoch and sequence): compare for equality only. Null if the venue gives none."
   sequence: String
-  "The venue's checksum of its book; null where it gives none."
+  "The venue's checksum of its book; null if it gives none."
   hash: String
   "Age and source of the book."
   freshness: Freshness!
@@ -3326,7 +3329,7 @@ type PricePoint {
   timestamp: DateTime!
   "0 to 1 per share."
   price: Decimal!
-  "Volume as the venue states it with the point; null where it gives none."
+  "Volume as the venue states it with the point; null if it gives none."
   volume: Decimal
 }
 
@@ -3354,7 +3357,7 @@ type Candle {
   low: Decimal!
   "Price of the interval's last point."
   close: Decimal!
-  "Sum of the points' volumes; null where the venue gives none."
+  "Sum of the points' volumes; null if the venue gives none."
   volume: Decimal
 }
 
@@ -3385,7 +3388,7 @@ type PositionConnection {
   edges: [PositionEdge!]!
   "The same positions without cursors."
   nodes: [Position!]!
-  "Where this page lies in the list."
+  "Position of this page in the list."
   pageInfo: PageInfo!
   "Positions on all pages, after the filters; null when not known."
   totalCount: Int
@@ -3405,7 +3408,7 @@ type OrderConnection {
   edges: [OrderEdge!]!
   "The same orders without cursors."
   nodes: [Order!]!
-  "Where this page lies in the list."
+  "Position of this page in the list."
   pageInfo: PageInfo!
   "Orders on all pages, after the filters; null when not known."
   totalCount: Int
@@ -3425,9 +3428,9 @@ type TradeConnection {
   edges: [TradeEdge!]!
   "The same trades without cursors."
   nodes: [Trade!]!
-  "Where this page lies in the list."
+  "Position of this page in the list."
   pageInfo: PageInfo!
-  "Trades on all pages, after the filters; null where the venue does not say."
+  "Trades on all pages, after the filters; null if the venue does not say."
   totalCount: Int
 }
 
@@ -3445,9 +3448,9 @@ type HistoryConnection {
   edges: [HistoryEdge!]!
   "The same records without cursors."
   nodes: [HistoryRecord!]!
-  "Where this page lies in the list."
+  "Position of this page in the list."
   pageInfo: PageInfo!
-  "Records on all pages, after the filters; null where the venue does not say."
+  "Records on all pages, after the filters; null if the venue does not say."
   totalCount: Int
 }
 
@@ -3465,9 +3468,9 @@ type MarketConnection {
   edges: [MarketEdge!]!
   "The same markets without cursors."
   nodes: [Market!]!
-  "Where this page lies in the list."
+  "Position of this page in the list."
   pageInfo: PageInfo!
-  "Markets on all pages; null where the venue does not say."
+  "Markets on all pages; null if the venue does not say."
   totalCount: Int
 }
 
@@ -3507,17 +3510,17 @@ enum MarketSort {
   ENDS_AT
 }
 
-"Health of this service and of its links to the venue."
+"Health of this service and of its connections to the venue."
 type ServiceStatus {
   "Version of the running service."
   version: String!
-  "True when the embedded demo venue answers in place of a real one: nothing shown is real money."
+  "True when the embedded demo venue replaces a real one: no amount is real money."
   demo: Boolean!
-  "The link that carries live updates."
+  "The connection for live updates."
   stream: StreamStatus!
   "False while the venue's REST API does not answer. Cached and streamed values are still served."
   upstreamReachable: Boolean!
-  "Until when upstream calls are held back, because the venue asked for it or its request budget is used up; null when they are not."
+  "End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none."
   throttledUntil: DateTime
 }
 
@@ -3535,36 +3538,36 @@ type StreamStatus {
   reconnects: Int!
   "Snapshots requested again after a gap in a sequence."
   resyncs: Int!
-  "Tokens followed on the stream now. What is streamed of them costs no upstream call while it is current."
+  "Tokens followed on the stream now. Their streamed values cost no upstream call while they are current."
   watchedTokens: Int!
 }
 
 "State of the stream."
 enum StreamState {
-  "First connection under way."
+  "The first connection is being opened."
   CONNECTING
   "Connected and current."
   LIVE
-  "Connected, but waiting for a snapshot after a gap; the values concerned are stale."
+  "Connected, but waiting for a snapshot after a gap. The affected values are stale."
   RESYNCING
-  "Not connected; streamed values are stale until it is back."
+  "Not connected. Streamed values are stale until the connection is restored."
   DISCONNECTED
 }
 
 """
 Live updates, over graphql-transport-ws or SSE. Every subscription sends its present state first (reason ` + "`" + `INITIAL` + "`" + `) and
-again after a gap (reason ` + "`" + `RESYNC` + "`" + `), so a client needs no query beside it. Nested fields of an event show exactly the
-event's values. A client that reads slowly skips states, never trades or market changes; past a bound of waiting ones its
+again after a gap (reason ` + "`" + `RESYNC` + "`" + `), so a client needs no separate query. Nested fields of an event show exactly the
+event's values. A slow client skips states, but never trades or market changes: if too many of them wait, its
 subscription ends with the error RATE_LIMITED.
 """
 type Subscription {
   """
-  Prices of tokens: one event per token and change. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others go on.
+  Prices of tokens: one event per token and change. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others continue.
   """
   priceChanged(
     "Tokens to follow, 1 to 500 ids."
     tokenIds: [String!]!
-    "Most events a second for each token, 1 to 100; each then carries the newest price. As they come when null."
+    "Maximum events a second for each token, 1 to 100. Each event has the newest price. Null: no maximum."
     maxPerSecond: Int
   ): PriceUpdate!
   """
@@ -3577,7 +3580,7 @@ type Subscription {
     depth: Int = 20
     "True to get changes as ` + "`" + `DELTA` + "`" + `; false for a ` + "`" + `SNAPSHOT` + "`" + ` on every event."
     deltas: Boolean = false
-    "Most events a second, 1 to 100; each then leads to the newest state. As they come when null."
+    "Maximum events a second, 1 to 100. Each event leads to the newest state. Null: no maximum."
     maxPerSecond: Int
   ): OrderbookUpdate!
   """
@@ -3588,7 +3591,7 @@ type Subscription {
     marketIds: [String!]!
   ): MarketUpdate!
   """
-  The public tape: all trades of tokens, whoever made them.
+  The public tape: all trades of tokens.
   """
   tradesAdded(
     "Tokens to follow, 1 to 500 ids."
@@ -3602,7 +3605,7 @@ type Subscription {
     address: Address!
     "As in ` + "`" + `Position.valuation` + "`" + `."
     basis: PriceBasis
-    "Most events a second, 1 to 20; each then carries the newest state."
+    "Maximum events a second, 1 to 20. Each event has the newest state."
     maxPerSecond: Int = 2
   ): PortfolioUpdate!
   """
@@ -3627,7 +3630,7 @@ type Subscription {
     address: Address!
   ): BalanceUpdate!
   """
-  Link to the venue's stream: its present status first, then each change of it.
+  Connection to the venue's stream: first its present status, then each change.
   """
   streamStatusChanged: StreamStatus!
 }
@@ -3640,7 +3643,7 @@ enum UpdateReason {
   INITIAL
   "Something has changed."
   CHANGE
-  "State after a gap; it replaces what was sent before."
+  "State after a gap. It replaces everything sent before."
   RESYNC
   "Value unchanged, ` + "`" + `freshness.stale` + "`" + ` changed."
   FRESHNESS
@@ -3657,9 +3660,9 @@ enum BookUpdateKind {
 }
 
 """
-Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between the book of the event before and this one, both cut to the
-subscription's depth: levels that enter are listed, levels that leave have size 0. Changes below the depth are not sent.
-Where the venue sends no sequence every event is a ` + "`" + `SNAPSHOT` + "`" + `.
+Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between the book of the previous event and this one, both cut to
+the subscription's depth: new levels are listed, removed levels have size 0. Changes below the depth are not sent. If the
+venue sends no sequence, every event is a ` + "`" + `SNAPSHOT` + "`" + `.
 """
 type OrderbookUpdate {
   "How to apply ` + "`" + `bids` + "`" + ` and ` + "`" + `asks` + "`" + `."
@@ -3670,11 +3673,12 @@ type OrderbookUpdate {
   tokenId: String!
   "The same token as an object."
   token: Token!
-  "Opaque mark of the book's state; compare for equality only. Null where the venue gives none."
+  "Opaque version of the book; compare for equality only. Null if the venue gives none."
   sequence: String
   """
-  ` + "`" + `sequence` + "`" + ` of the state before this one; null on the first event, and on the ` + "`" + `RESYNC` + "`" + ` of a client that has lost events. That
-  of the event before a ` + "`" + `DELTA` + "`" + `, always; before a ` + "`" + `SNAPSHOT` + "`" + ` it may be of one that a slow client was not sent.
+  ` + "`" + `sequence` + "`" + ` of the previous state; null on the first event, and on the ` + "`" + `RESYNC` + "`" + ` of a client that has lost events. On a
+  ` + "`" + `DELTA` + "`" + ` it is always the ` + "`" + `sequence` + "`" + ` of the previous event. On a ` + "`" + `SNAPSHOT` + "`" + ` it may belong to an event that a slow client
+  did not get.
   """
   previousSequence: String
   "Buy levels, best (highest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
@@ -3696,14 +3700,14 @@ type PriceUpdate {
   "The price now."
   price: TokenPrice!
   """
-  The price before this one, which a slow client may not have been sent; null on the token's first event, and where the
-  present state is sent again.
+  The previous price. A slow client may not have received it. Null on the token's first event, and when the present
+  state is sent again.
   """
   previousPrice: Decimal
 }
 
 """
-What has changed in a market.
+Kind of a change of a market.
 """
 enum MarketChange {
   "The market was listed."
@@ -3726,14 +3730,14 @@ Change of a market.
 type MarketUpdate {
   "Why the event was sent."
   reason: UpdateReason!
-  "What has changed; null on ` + "`" + `INITIAL` + "`" + `, ` + "`" + `RESYNC` + "`" + ` and ` + "`" + `FRESHNESS` + "`" + `."
+  "Kind of the change; null on ` + "`" + `INITIAL` + "`" + `, ` + "`" + `RESYNC` + "`" + ` and ` + "`" + `FRESHNESS` + "`" + `."
   change: MarketChange
   "The market now."
   market: Market!
 }
 
 """
-Trades that were added, oldest first. ` + "`" + `INITIAL` + "`" + ` carries the latest ones that are known, at most 50 and possibly none.
+New trades, oldest first. ` + "`" + `INITIAL` + "`" + ` has the latest known trades, at most 50 and possibly none.
 """
 type TradesUpdate {
   "Why the event was sent."
@@ -3745,14 +3749,14 @@ type TradesUpdate {
 }
 
 """
-Change of a wallet's positions or of what they are worth. All values of an event come from one set of prices.
+Change of a wallet's positions or of their value. All values of an event come from one set of prices.
 """
 type PortfolioUpdate {
   "Why the event was sent."
   reason: UpdateReason!
   "Positions that are new or whose size, cost, value or freshness has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
   changed: [Position!]!
-  "Global ids of the positions that are gone since the event before."
+  "Global ids of the positions that were closed since the previous event."
   closedPositionIds: [ID!]!
   "Sums over all positions."
   summary: PortfolioSummary!
@@ -3766,7 +3770,7 @@ type OrdersUpdate {
   reason: UpdateReason!
   "Orders that are new or have changed."
   changed: [Order!]!
-  "Global ids of the orders that are no longer open since the event before: filled, cancelled, expired or rejected."
+  "Global ids of the orders that were closed since the previous event: filled, cancelled, expired or rejected."
   closedOrderIds: [ID!]!
 }
 
@@ -3776,7 +3780,7 @@ Change of a wallet's balance.
 type BalanceUpdate {
   "Why the event was sent."
   reason: UpdateReason!
-  "The balance now; null where the venue knows the account without one."
+  "The balance now; null if the venue has none for the account."
   balance: Balance
 }
 `, BuiltIn: false},

@@ -15,7 +15,7 @@ import (
 type BalanceUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
-	// The balance now; null where the venue knows the account without one.
+	// The balance now; null if the venue has none for the account.
 	Balance *Balance `json:"balance,omitempty"`
 }
 
@@ -25,9 +25,9 @@ type HistoryConnection struct {
 	Edges []HistoryEdge `json:"edges"`
 	// The same records without cursors.
 	Nodes []HistoryRecord `json:"nodes"`
-	// Where this page lies in the list.
+	// Position of this page in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Records on all pages, after the filters; null where the venue does not say.
+	// Records on all pages, after the filters; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
@@ -45,9 +45,9 @@ type MarketConnection struct {
 	Edges []MarketEdge `json:"edges"`
 	// The same markets without cursors.
 	Nodes []Market `json:"nodes"`
-	// Where this page lies in the list.
+	// Position of this page in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Markets on all pages; null where the venue does not say.
+	// Markets on all pages; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
@@ -77,7 +77,7 @@ type MarketSearchFilter struct {
 type MarketUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
-	// What has changed; null on `INITIAL`, `RESYNC` and `FRESHNESS`.
+	// Kind of the change; null on `INITIAL`, `RESYNC` and `FRESHNESS`.
 	Change *MarketChange `json:"change,omitempty"`
 	// The market now.
 	Market Market `json:"market"`
@@ -89,7 +89,7 @@ type OrderConnection struct {
 	Edges []OrderEdge `json:"edges"`
 	// The same orders without cursors.
 	Nodes []Order `json:"nodes"`
-	// Where this page lies in the list.
+	// Position of this page in the list.
 	PageInfo PageInfo `json:"pageInfo"`
 	// Orders on all pages, after the filters; null when not known.
 	TotalCount *int `json:"totalCount,omitempty"`
@@ -109,7 +109,7 @@ type OrdersUpdate struct {
 	Reason UpdateReason `json:"reason"`
 	// Orders that are new or have changed.
 	Changed []Order `json:"changed"`
-	// Global ids of the orders that are no longer open since the event before: filled, cancelled, expired or rejected.
+	// Global ids of the orders that were closed since the previous event: filled, cancelled, expired or rejected.
 	ClosedOrderIds []string `json:"closedOrderIds"`
 }
 
@@ -125,13 +125,13 @@ type PageInfo struct {
 	EndCursor *string `json:"endCursor,omitempty"`
 }
 
-// Change of a wallet's positions or of what they are worth. All values of an event come from one set of prices.
+// Change of a wallet's positions or of their value. All values of an event come from one set of prices.
 type PortfolioUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
 	// Positions that are new or whose size, cost, value or freshness has changed; all of them on `INITIAL` and `RESYNC`.
 	Changed []Position `json:"changed"`
-	// Global ids of the positions that are gone since the event before.
+	// Global ids of the positions that were closed since the previous event.
 	ClosedPositionIds []string `json:"closedPositionIds"`
 	// Sums over all positions.
 	Summary PortfolioSummary `json:"summary"`
@@ -143,7 +143,7 @@ type PositionConnection struct {
 	Edges []PositionEdge `json:"edges"`
 	// The same positions without cursors.
 	Nodes []Position `json:"nodes"`
-	// Where this page lies in the list.
+	// Position of this page in the list.
 	PageInfo PageInfo `json:"pageInfo"`
 	// Positions on all pages, after the filters; null when not known.
 	TotalCount *int `json:"totalCount,omitempty"`
@@ -157,17 +157,17 @@ type PositionEdge struct {
 	Node Position `json:"node"`
 }
 
-// Health of this service and of its links to the venue.
+// Health of this service and of its connections to the venue.
 type ServiceStatus struct {
 	// Version of the running service.
 	Version string `json:"version"`
-	// True when the embedded demo venue answers in place of a real one: nothing shown is real money.
+	// True when the embedded demo venue replaces a real one: no amount is real money.
 	Demo bool `json:"demo"`
-	// The link that carries live updates.
+	// The connection for live updates.
 	Stream StreamStatus `json:"stream"`
 	// False while the venue's REST API does not answer. Cached and streamed values are still served.
 	UpstreamReachable bool `json:"upstreamReachable"`
-	// Until when upstream calls are held back, because the venue asked for it or its request budget is used up; null when they are not.
+	// End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none.
 	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
 }
 
@@ -185,7 +185,7 @@ type StreamStatus struct {
 	Reconnects int `json:"reconnects"`
 	// Snapshots requested again after a gap in a sequence.
 	Resyncs int `json:"resyncs"`
-	// Tokens followed on the stream now. What is streamed of them costs no upstream call while it is current.
+	// Tokens followed on the stream now. Their streamed values cost no upstream call while they are current.
 	WatchedTokens int `json:"watchedTokens"`
 }
 
@@ -195,9 +195,9 @@ type TradeConnection struct {
 	Edges []TradeEdge `json:"edges"`
 	// The same trades without cursors.
 	Nodes []Trade `json:"nodes"`
-	// Where this page lies in the list.
+	// Position of this page in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Trades on all pages, after the filters; null where the venue does not say.
+	// Trades on all pages, after the filters; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
@@ -209,7 +209,7 @@ type TradeEdge struct {
 	Node Trade `json:"node"`
 }
 
-// Trades that were added, oldest first. `INITIAL` carries the latest ones that are known, at most 50 and possibly none.
+// New trades, oldest first. `INITIAL` has the latest known trades, at most 50 and possibly none.
 type TradesUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
@@ -281,13 +281,13 @@ func (e BookUpdateKind) MarshalJSON() ([]byte, error) {
 type StreamState string
 
 const (
-	// First connection under way.
+	// The first connection is being opened.
 	StreamStateConnecting StreamState = "CONNECTING"
 	// Connected and current.
 	StreamStateLive StreamState = "LIVE"
-	// Connected, but waiting for a snapshot after a gap; the values concerned are stale.
+	// Connected, but waiting for a snapshot after a gap. The affected values are stale.
 	StreamStateResyncing StreamState = "RESYNCING"
-	// Not connected; streamed values are stale until it is back.
+	// Not connected. Streamed values are stale until the connection is restored.
 	StreamStateDisconnected StreamState = "DISCONNECTED"
 )
 
@@ -349,7 +349,7 @@ const (
 	UpdateReasonInitial UpdateReason = "INITIAL"
 	// Something has changed.
 	UpdateReasonChange UpdateReason = "CHANGE"
-	// State after a gap; it replaces what was sent before.
+	// State after a gap. It replaces everything sent before.
 	UpdateReasonResync UpdateReason = "RESYNC"
 	// Value unchanged, `freshness.stale` changed.
 	UpdateReasonFreshness UpdateReason = "FRESHNESS"
