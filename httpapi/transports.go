@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -62,13 +61,11 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
+		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming,
 		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
 }
-
-func socketLog(log *slog.Logger) *slog.Logger { return log.With("transport", graphqlws.Subprotocol) }
 
 // clientOf returns the client address in a request's context.
 func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }

@@ -15,8 +15,7 @@ import (
 )
 
 // writer writes random documents of a schema: fields with arguments, aliases and merged selections, both kinds of
-// fragments on matching types, directives and variables. A few documents are invalid because fields with one key do not
-// merge.
+// fragments on matching types, directives and variables. A few documents are invalid because fields with one key do not merge.
 type writer struct {
 	*rand.Rand
 	schema *ast.Schema

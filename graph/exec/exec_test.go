@@ -209,8 +209,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach changes every value whenever it is read. A response that reads a value twice would contradict
-// itself.
+// TestOneValueOfEach changes every value whenever it is read. A response that reads a value twice would contradict itself.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)

@@ -387,8 +387,7 @@ func belowRoot(errs gqlerror.List) {
 	}
 }
 
-// run executes an operation with both executors. It returns one result for a query, and one for each event of a
-// subscription.
+// run executes an operation with both executors. It returns one result for a query, and one for each event of a subscription.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()

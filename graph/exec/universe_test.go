@@ -24,15 +24,13 @@ import (
 // and the key decide, so all readers read the same.
 type universe struct {
 	seed uint64
-	// misses, failures and absences are the percentages of keys that are not in memory, fail when fetched, and have no
-	// value.
+	// misses, failures and absences are the percentages of keys that are not in memory, fail when fetched, and have no value.
 	misses, failures, absences int
 	// damaged is the percentage of lists with rows that could not be read.
 	damaged int
 	// hangs is the percentage of keys that never arrive, panics that of resolvers that panic.
 	hangs, panics int
-	// fetched counts the fetches of executions that should read from memory only. gqlgen's fetches may go on after the
-	// response.
+	// fetched counts the fetches of executions that should read from memory only. gqlgen's fetches may go on after the response.
 	fetched atomic.Int64
 	// round changes every value that is read from now on, unless it is 0.
 	round atomic.Int64

@@ -29,8 +29,7 @@ const (
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder says to whom an account belongs: to the holder of one token, to a subject of JWTs, or to both. At least one is
-// set.
+// holder says to whom an account belongs: to the holder of one token, to a subject of JWTs, or to both. At least one is set.
 type holder struct {
 	token   bool
 	digest  digest

@@ -17,8 +17,7 @@ const (
 	maxHop = 64
 )
 
-// Proxies are networks of proxies that are trusted to name a client's address. The zero value trusts none. Proxies are
-// read-only.
+// Proxies are networks of proxies that are trusted to name a client's address. The zero value trusts none. Proxies are read-only.
 type Proxies []netip.Prefix
 
 // ParseProxies parses addresses and prefixes such as 10.0.0.0/8 and fd00::1.

@@ -18,8 +18,7 @@ const (
 	MaxRefusals  = 1 << 12
 	RefusalBytes = 1 << 10
 
-	// refusalLimit is how often a key of an address may be refused in refusalWindow before its requests are refused
-	// unchecked.
+	// refusalLimit is how often a key of an address may be refused in refusalWindow before its requests are refused unchecked.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
 	// guessLimit bounds the guesses of an address: those under way and those refused in refusalWindow.
@@ -96,8 +95,7 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 }
 
 // Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the
-// credentials, in any number of fields. Errors of Check must not be counted, so that a client that waits is checked
-// again.
+// credentials, in any number of fields. Errors of Check must not be counted, so that a client that waits is checked again.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()

@@ -105,8 +105,7 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses: guesses under way and guesses refused within a minute count alike. Tokens and accepted credentials do not
-// count.
+// TestGuesses: guesses under way and guesses refused within a minute count alike. Tokens and accepted credentials do not count.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)

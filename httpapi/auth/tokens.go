@@ -9,8 +9,7 @@ import (
 // Tokens finds the accounts of bearer tokens: those of the accounts file and those signed by an identity provider.
 type Tokens struct {
 	File *Store
-	// Signed returns the account of a token that is not in the file; nil if there is no identity provider. Its error is
-	// a market.Error.
+	// Signed returns the account of a token that is not in the file; nil if there is no identity provider. Its error is a market.Error.
 	Signed func(ctx context.Context, token string) (*Account, error)
 }
 

@@ -5,8 +5,7 @@ package doorkeeper
 // generation is the number of hashes in each of two generations. A hash takes about 20 bytes.
 const generation = 1 << 15
 
-// Doorkeeper remembers at least the last 32,768 hashes. The zero value remembers none. It is not safe for concurrent
-// use.
+// Doorkeeper remembers at least the last 32,768 hashes. The zero value remembers none. It is not safe for concurrent use.
 type Doorkeeper struct{ young, old map[uint64]struct{} }
 
 // Again remembers a hash and reports whether the hash was remembered before.

@@ -88,8 +88,7 @@ func TestTurns(t *testing.T) {
 	slow.expect(t, "state")
 }
 
-// TestMany: the present state is executed once for a thousand members that join together, and not for members that have
-// left.
+// TestMany: the present state is executed once for a thousand members that join together, and not for members that have left.
 func TestMany(t *testing.T) {
 	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()

@@ -30,8 +30,7 @@ type Open func(ctx context.Context, g *Group) Source
 type Limits struct {
 	// Events is the number of Append events that may wait for a member; one more ends it. The default is 1,000.
 	Events int
-	// Deltas is the number of deltas that may wait for a member; after one more it restarts from the present state. The
-	// default is 64.
+	// Deltas is the number of deltas that may wait for a member; after one more it restarts from the present state. The default is 64.
 	Deltas int
 	// Ahead is a number of unread bytes: the execution pauses while every member has as many, so that later changes
 	// become one event. The default is 64 KiB.
@@ -39,8 +38,7 @@ type Limits struct {
 	// Pace bounds what is executed and delivered for a client; nil means no limit. An event costs its bytes and
 	// perEvent, and a sixteenth of that for each delivery.
 	Pace Pace
-	// Bytes bounds the payloads that wait for a member; one more event ends it. A single event may be larger. The
-	// default is 4 MiB.
+	// Bytes bounds the payloads that wait for a member; one more event ends it. A single event may be larger. The default is 4 MiB.
 	Bytes int
 }
 

@@ -18,8 +18,7 @@ type Memory interface {
 	Give(client netip.Prefix, n int)
 }
 
-// Member is one client's subscription. Its owner calls Take after each wake, and Leave at the end. A Member is safe for
-// concurrent use.
+// Member is one client's subscription. Its owner calls Take after each wake, and Leave at the end. A Member is safe for concurrent use.
 type Member struct {
 	wake func(*Member)
 
@@ -35,8 +34,7 @@ type Member struct {
 	group *Group
 	queue []*event
 	bytes int
-	// memory holds the bytes that are queued, being written, promised to Send, or the errors of the end. A nil memory
-	// has no limit.
+	// memory holds the bytes that are queued, being written, promised to Send, or the errors of the end. A nil memory has no limit.
 	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
@@ -194,8 +192,7 @@ func (m *Member) Written() {
 	}
 }
 
-// Finish ends the operation of a member without a group after its queued responses. Errors that do not fit the memory
-// end it as unread.
+// Finish ends the operation of a member without a group after its queued responses. Errors that do not fit the memory end it as unread.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
 // Take returns the next response, which must not be changed. It is counted until Written or the next Take. A nil payload

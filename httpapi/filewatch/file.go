@@ -18,8 +18,7 @@ import (
 const (
 	// interval is the time between two polls of a file.
 	interval = 500 * time.Millisecond
-	// goneAfter is the number of consecutive polls that must find the file missing. Some programs replace a file by removing
-	// it first.
+	// goneAfter is the number of consecutive polls that must find the file missing. Some programs replace a file by removing it first.
 	goneAfter = 3
 	// minAge is how long a file must be unchanged before its metadata are trusted. Two changes within one tick of the file
 	// system's clock have the same time.

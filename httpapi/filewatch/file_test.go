@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a polled file that records how it is used. The lock is for the race detector, which does not know the order of
-// fake time.
+// fixture is a polled file that records how it is used. The lock is for the race detector, which does not know the order of fake time.
 type fixture struct {
 	*File
 	t    *testing.T
@@ -193,8 +192,7 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// TestSameMetadata changes a file without a change of its metadata: soon after it was read the change is seen, later only by
-// Reload.
+// TestSameMetadata changes a file without a change of its metadata: soon after it was read the change is seen, later only by Reload.
 func TestSameMetadata(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		now := time.Now()

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// check reports whether content is JSON in UTF-8. Its errors give a position and never quote the content, which may be
-// secret.
+// check reports whether content is JSON in UTF-8. Its errors give a position and never quote the content, which may be secret.
 func check(content []byte) error {
 	if !utf8.Valid(content) {
 		return errors.New("it is not UTF-8")

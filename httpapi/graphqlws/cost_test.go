@@ -84,17 +84,3 @@ func TestAllocations(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkDelivery measures the delivery of one event to each of 200 sockets.
-func BenchmarkDelivery(b *testing.B) {
-	const sockets = 200
-	o := newOperator()
-	s := serve(b, graphqlws.Config{}, o)
-	l := listen(b, s.http.Listener.Addr().String(), "subscription a", sockets, 1<<10)
-	o.awaitMembers(b, sockets)
-	payload := price(100)
-	for b.Loop() {
-		l.hear(sockets, func() { s.publish(b, "subscription a", payload, follow.Replace) })
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*sockets), "ns/delivery")
-}

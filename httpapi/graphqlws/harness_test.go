@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
@@ -197,10 +199,9 @@ type service struct {
 	http *httptest.Server
 }
 
-// serve starts a server that ends with the test. Timeouts that cfg does not set are an hour, so a slow machine changes
-// nothing.
+// serve starts a server that ends with the test. Timeouts that cfg does not set are an hour, so a slow machine changes nothing.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
-	cfg.Operator = o
+	cfg = required(cfg, o)
 	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
 		*d = cmp.Or(*d, time.Hour)
 	}
@@ -220,6 +221,20 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 		}
 	})
 	return s
+}
+
+// required sets the required fields that a test leaves open.
+func required(cfg graphqlws.Config, o *operator) graphqlws.Config {
+	cfg.Operator = o
+	cfg.Quota = cmp.Or(cfg.Quota, quota.New(quota.Limits{}))
+	cfg.Incoming = cmp.Or(cfg.Incoming, quota.NewMemory(32<<20))
+	if cfg.CheckOrigin == nil {
+		cfg.CheckOrigin = func(*http.Request) error { return nil }
+	}
+	if cfg.Client == nil {
+		cfg.Client = func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") }
+	}
+	return cfg
 }
 
 // awaitSockets waits until n sockets are open.

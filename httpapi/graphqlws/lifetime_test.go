@@ -287,8 +287,7 @@ func (r *raw) endless() {
 	}
 }
 
-// TestDrain: queries end before their client is told to connect again, subscriptions end at once, and new clients are
-// refused.
+// TestDrain: queries end before their client is told to connect again, subscriptions end at once, and new clients are refused.
 func TestDrain(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -50,22 +49,24 @@ type Operator interface {
 	Errors(ctx context.Context, err error) []byte
 }
 
-// Config configures a Server. The zero value of a field takes its default; Operator is required.
+// Config configures a Server.
 type Config struct {
-	Operator Operator
-	// CheckOrigin returns an error for the client if pages of the request's origin must not connect. nil allows only the
-	// server's own origin.
+	// All of these are required. CheckOrigin returns an error for the client if pages of the request's origin must not connect.
+	// Client returns the client's address, Quota bounds the sockets and operations of one address, and Incoming holds the
+	// messages of clients while they are handled.
+	Operator    Operator
 	CheckOrigin func(r *http.Request) error
-	// Client returns the client's address, to which the quota applies. nil means the peer of the connection.
-	Client func(r *http.Request) netip.Addr
-	Log    *slog.Logger
+	Client      func(r *http.Request) netip.Addr
+	Quota       *quota.Clients
+	Incoming    *quota.Memory
+
+	// The zero value of the others takes its default.
+
 	// InitTimeout is the time limit for connection_init: 10 s.
 	InitTimeout time.Duration
-	// Ping is the time between two pings: 25 s. A client that is silent for longer than twice Ping and WriteTimeout is
-	// disconnected.
+	// Ping is the time between two pings: 25 s. A client that is silent for longer than twice Ping and WriteTimeout is disconnected.
 	Ping time.Duration
-	// WriteTimeout is the time limit for writing a frame, and for reading a message from its first byte to its last: 10
-	// s.
+	// WriteTimeout is the time limit for writing a frame, and for reading a message from its first byte to its last: 10 s.
 	WriteTimeout time.Duration
 	// Frame is the greatest size of a client's message in bytes: 256 KiB.
 	Frame int64
@@ -73,10 +74,6 @@ type Config struct {
 	Operations int
 	// MessagesPerSecond and MessageBurst limit the rate at which a client's messages are read: 200 and 1,000.
 	MessagesPerSecond, MessageBurst int
-	// Incoming holds the messages of clients while they are handled; nil is a memory of 32 MiB of the server's own.
-	Incoming *quota.Memory
-	// Quota bounds the sockets and operations of one client address; nil uses its defaults.
-	Quota *quota.Clients
 }
 
 // Stats are the server's gauges, and its counters since the start.
@@ -110,15 +107,6 @@ type Server struct {
 
 // New returns a server and starts its sweeper.
 func New(cfg Config) *Server {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Client == nil {
-		cfg.Client = func(r *http.Request) netip.Addr {
-			peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-			return peer.Addr().Unmap()
-		}
-	}
 	cfg.InitTimeout = cmp.Or(cfg.InitTimeout, 10*time.Second)
 	cfg.Ping = cmp.Or(cfg.Ping, 25*time.Second)
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 10*time.Second)
@@ -126,12 +114,6 @@ func New(cfg Config) *Server {
 	cfg.Operations = cmp.Or(cfg.Operations, 100)
 	cfg.MessagesPerSecond = cmp.Or(cfg.MessagesPerSecond, 200)
 	cfg.MessageBurst = cmp.Or(cfg.MessageBurst, 1000)
-	if cfg.Quota == nil {
-		cfg.Quota = quota.New(quota.Limits{})
-	}
-	if cfg.Incoming == nil {
-		cfg.Incoming = quota.NewMemory(32 << 20)
-	}
 	s := &Server{cfg: cfg, sockets: make(map[*socket]struct{})}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -141,11 +123,9 @@ func New(cfg Config) *Server {
 
 // ServeHTTP accepts a WebSocket and returns; the socket lives on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.CheckOrigin != nil {
-		if err := s.cfg.CheckOrigin(r); err != nil {
-			http.Error(w, err.Error(), http.StatusForbidden)
-			return
-		}
+	if err := s.cfg.CheckOrigin(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
 	}
 	client := s.cfg.Client(r)
 	if status, err := s.admit(client); err != nil {
@@ -157,7 +137,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k := newSocket(s, context.WithoutCancel(r.Context()), client)
 	hijacked := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{
-		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: s.cfg.CheckOrigin != nil, CompressionMode: websocket.CompressionDisabled,
+		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived: func(context.Context, []byte) bool { return k.alive() },
 		OnPongReceived: func(context.Context, []byte) { k.alive() },
 	})

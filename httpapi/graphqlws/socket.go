@@ -35,8 +35,7 @@ type socket struct {
 	// base is the socket's context, ended by cancel. ctx is the client's context after Init; only the reader sets it.
 	base, ctx context.Context
 	cancel    context.CancelFunc
-	// initialised is set when the client has sent connection_init, acknowledged when it was accepted. Only the reader
-	// sets them.
+	// initialised is set when the client has sent connection_init, acknowledged when it was accepted. Only the reader sets them.
 	initialised  atomic.Bool
 	acknowledged bool
 	// deep is true when the operator's work has grown the reader's stack. Only the reader uses it.
@@ -51,8 +50,7 @@ type socket struct {
 	// flush is k.write as a value: making the value costs an allocation.
 	flush func()
 
-	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu
-	// is held.
+	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu is held.
 	mu         sync.Mutex
 	operations map[string]*operation
 	// slots bounds the concurrent queries and mutations; nil until there is one.

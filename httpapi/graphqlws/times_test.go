@@ -46,8 +46,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *gra
 func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()
-		cfg.Operator = o
-		s := graphqlws.New(cfg)
+		s := graphqlws.New(required(cfg, o))
 		p := &pipes{make(chan net.Conn), make(chan struct{})}
 		server := &http.Server{Handler: s}
 		served := make(chan error, 1)

@@ -108,8 +108,7 @@ func TestCost(t *testing.T) {
 		{`{` + user + `{trades{nodes{price}} b:trades(first:10){nodes{price}}}}`, "", 1 + 1 + 100 + 1 + 20, 0, 2},
 		{`{` + user + `{positions(first:80){nodes{redeemable market{id} valuation{value}}}}}`, "", 2 + 80*6, 80 * 2, 1},
 		{`{` + user + `{positions{totalCount} portfolio{totalValue availableCash}}}`, "", 6, 0, 1 + 2},
-		// Fields with one response key are one field, also through fragments. Fields under a condition count if it may
-		// be met.
+		// Fields with one response key are one field, also through fragments. Fields under a condition count if it may be met.
 		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":true}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":false}`, 1, 0, 0},

@@ -31,8 +31,7 @@ type Limits struct {
 	Repeats int
 	// Directives bounds the directives of a document. Default 50.
 	Directives int
-	// ListItems bounds the items of each list and the members of each object, in a document or in variables. Default
-	// 1,000.
+	// ListItems bounds the items of each list and the members of each object, in a document or in variables. Default 1,000.
 	ListItems int
 	// VariableBytes bounds the JSON text of the variables. Default 131,072.
 	VariableBytes int

@@ -58,8 +58,7 @@ type root struct {
 	operation bool
 }
 
-// visit visits every node once. It returns the operations, and the fragments that no operation spreads: validation walks
-// those too.
+// visit visits every node once. It returns the operations, and the fragments that no operation spreads: validation walks those too.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {

@@ -35,8 +35,7 @@ func (i id) given() bool { return i.hashed || i.custom != "" }
 
 const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
 
-// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. It also takes 64 hex digits
-// alone as a hash.
+// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. It also takes 64 hex digits alone as a hash.
 func parseID(s string) (id, error) {
 	if len(s) > maxID {
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)

@@ -61,8 +61,7 @@ type Status struct {
 	Trusted int
 }
 
-// Open reads the manifest, if there is one. An invalid document in the manifest is an error that names the document's
-// id.
+// Open reads the manifest, if there is one. An invalid document in the manifest is an error that names the document's id.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{mode: cfg.Mode}
 	if cfg.AutomaticBytes > 0 {

@@ -62,8 +62,7 @@ func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep forgets clients with a full balance, at most once in the time that filling an empty one takes. The caller holds
-// the lock.
+// sweep forgets clients with a full balance, at most once in the time that filling an empty one takes. The caller holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

@@ -1,5 +1,4 @@
-// Package quota bounds what one client address may hold at once: connections, operations, executions of subscriptions,
-// and memory.
+// Package quota bounds what one client address may hold at once: connections, operations, executions of subscriptions, and memory.
 package quota
 
 import (
@@ -16,11 +15,9 @@ type Limits struct {
 	Connections int
 	// Operations is the number of operations on these connections: 9,000.
 	Operations int
-	// Total bounds the operations of all clients together, shared by Fair: 12,000, or four thirds of Operations if that
-	// is more.
+	// Total bounds the operations of all clients together, shared by Fair: 12,000, or four thirds of Operations if that is more.
 	Total int
-	// Executions is the number of subscription executions that a client takes part in: 500. Equal subscriptions have one
-	// execution.
+	// Executions is the number of subscription executions that a client takes part in: 500. Equal subscriptions have one execution.
 	Executions int
 	// Watched is the number of ids that these executions follow, counted in every execution: 20,000.
 	Watched int
@@ -138,12 +135,10 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 }
 
 // Fair reports whether a client that holds held of a shared resource may take n more, of which free are free. A client
-// holds at most three times what it leaves free: one client gets three quarters, several get equal parts, and a newcomer
-// finds room.
+// holds at most three times what it leaves free: one client gets three quarters, several get equal parts, and a newcomer finds room.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
-// Network returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, the least that providers
-// hand out.
+// Network returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, the least that providers hand out.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()

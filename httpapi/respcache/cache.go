@@ -20,8 +20,7 @@ const (
 	// maxAge is how long a response is served before it is executed again, even if it is still valid. The caches below
 	// keep entries and streams only while they are read, so a response must not hide for long that they are in use.
 	maxAge = 5 * time.Second
-	// overhead is the size of a response beside its body, perHandle that of each handle, perRequest that of each stored
-	// request.
+	// overhead is the size of a response beside its body, perHandle that of each handle, perRequest that of each stored request.
 	overhead, perHandle, perRequest = 1024, 96, 256
 	// One response may take the maxShare-th part of the cache.
 	maxShare = 16
@@ -34,8 +33,7 @@ type Key struct {
 	Identity  Identity
 }
 
-// OperationHash returns the hash of a document's operation with variables, for a media type. Equal variables must be
-// equal bytes.
+// OperationHash returns the hash of a document's operation with variables, for a media type. Equal variables must be equal bytes.
 func OperationHash(document [sha256.Size]byte, operation string, variables []byte, media string) [sha256.Size]byte {
 	text := make([]byte, 0, 512)
 	text = append(text, document[:]...)
@@ -51,13 +49,11 @@ type Config struct {
 	Clock market.Clock
 	// Encode returns a body in a content coding: zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Wait is called before a caller waits for the execution of another caller. An error ends the wait; a nil Wait never
-	// refuses.
+	// Wait is called before a caller waits for the execution of another caller. An error ends the wait; a nil Wait never refuses.
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. Its goroutines end before the last Do that waits for them
-// returns.
+// Cache stores responses. It is safe for concurrent use. Its goroutines end before the last Do that waits for them returns.
 type Cache struct {
 	limit      int64
 	clock      market.Clock

@@ -419,8 +419,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingOldIsServed changes values under many readers. A reader that asks after a change gets the changed value or
-// a later one.
+// TestNothingOldIsServed changes values under many readers. A reader that asks after a change gets the changed value or a later one.
 func TestNothingOldIsServed(t *testing.T) {
 	g := newRig(256 << 10)
 	const values = 8
@@ -482,37 +481,4 @@ func TestNothingOldIsServed(t *testing.T) {
 	if s := g.Stats(); s.Hits == 0 || s.Invalidated == 0 || s.Bytes != g.counted() {
 		t.Errorf("%+v", s)
 	}
-}
-
-func BenchmarkHit(b *testing.B) {
-	g := newRig(64 << 20)
-	body := bytes.Repeat([]byte("x"), 600)
-	for _, n := range []int{1, 50, 150} {
-		handles := make([]*market.Handle, n)
-		for i := range handles {
-			handles[i] = g.fresh(time.Hour)
-		}
-		key := g.question(fmt.Sprint(n), g.Identity(nil))
-		g.ask(b, key, on(handles...))
-		r, _, _ := g.Do(b.Context(), key, nil)
-		body := fmt.Appendf(body, "%d", n)
-		g.StoreRequest(r, "POST", body, always)
-		b.Run(fmt.Sprintf("%d handles", n), func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					if g.FindRequest(key.Identity, "POST", body) == nil {
-						b.Fatal("no hit")
-					}
-				}
-			})
-		})
-	}
-	c := account(b, "alice")
-	b.Run("identity", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			g.Identity(c)
-		}
-	})
 }

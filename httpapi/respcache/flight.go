@@ -31,8 +31,7 @@ type flight struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set when done is closed. current says that the response was valid then. interrupted says that
-	// ctx had ended.
+	// response or err is set when done is closed. current says that the response was valid then. interrupted says that ctx had ended.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -55,8 +54,7 @@ type flight struct {
 // time left than it has waited gets that response, because its own execution would be cut short too. So does a caller
 // whose time ends while it waits again.
 //
-// run returns nil if ctx ended before it could start. The error is the cause of the end of ctx, or reports a panic in
-// run.
+// run returns nil if ctx ended before it could start. The error is the cause of the end of ctx, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var previous *flight // the last flight that has ended and was not shared

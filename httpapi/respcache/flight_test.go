@@ -216,8 +216,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestCallersOutOfTime: a caller that runs out of time gets the response cut short for another caller, unless the cache
-// was flushed.
+// TestCallersOutOfTime: a caller that runs out of time gets the response cut short for another caller, unless the cache was flushed.
 func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {

@@ -10,8 +10,7 @@ import (
 	"sync"
 )
 
-// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, since the header precedes
-// it.
+// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, since the header precedes it.
 const buffered = 4 << 10
 
 type connKey struct{}

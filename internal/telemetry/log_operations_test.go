@@ -149,19 +149,6 @@ type discardLines struct{}
 
 func (discardLines) Write(p []byte) (int, error) { return len(p), nil }
 
-func BenchmarkOperations(b *testing.B) {
-	for _, format := range []string{"text", "json"} {
-		b.Run(format, func(b *testing.B) {
-			o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, format), 1_000_000_000)
-			ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
-			b.ReportAllocs()
-			for b.Loop() {
-				o.Ended(ctx, j)
-			}
-		})
-	}
-}
-
 // TestRequestsLeaveRoomForFailures sends more requests in a second than may have lines, and then fills a log that nobody
 // reads.
 func TestRequestsLeaveRoomForFailures(t *testing.T) {

@@ -96,8 +96,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestKeysAreRotated: the issuer signs with a new key and later withdraws the old one, which ends the old key's
-// sessions.
+// TestKeysAreRotated: the issuer signs with a new key and later withdraws the old one, which ends the old key's sessions.
 func TestKeysAreRotated(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	i := newIssuer(t, published("1", one))
