@@ -53,18 +53,18 @@ type Budget struct {
 	closed bool
 	// cold is until when a new window has its reserve only; see Inherit.
 	cold   time.Time
-	wakes  sync.WaitGroup
+	timers sync.WaitGroup
 	public *window
 	// keys holds the windows of accepted credentials, recent the same with those used last in front.
 	keys   map[string]*window
 	recent list.List
-	// held is until when the venue wants no calls with credentials that have no window.
-	held map[string]time.Time
+	// heldUntil is until when the venue wants no calls with credentials that have no window.
+	heldUntil map[string]time.Time
 	// admitted and refused count calls in all windows, also in those that are forgotten.
 	admitted, refused uint64
 }
 
-// maxHeld bounds Budget.held; calls are let through too rarely for that many refusals within patience.
+// maxHeld bounds Budget.heldUntil; calls are let through too rarely for that many refusals within patience.
 const maxHeld = 1024
 
 // New returns an unspent budget; see Inherit.
@@ -74,7 +74,7 @@ func New(cfg Config) *Budget {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
-	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), held: make(map[string]time.Time), opened: cfg.Clock.Now()}
+	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), heldUntil: make(map[string]time.Time), opened: cfg.Clock.Now()}
 	if s := cfg.Sharing; s.Ledger != nil {
 		b.cold = b.opened.Add(span + time.Second)
 		if !s.Keys {
@@ -94,7 +94,7 @@ func (b *Budget) Close() {
 		w.close()
 	}
 	b.mu.Unlock()
-	b.wakes.Wait()
+	b.timers.Wait()
 }
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
@@ -110,7 +110,7 @@ func (b *Budget) Enter(want reqctx.Want) reqctx.Ticket {
 		return t
 	}
 	t.window = b.windowOf(want.Scope)
-	if err := b.holds(want.Scope, b.clock.Now()); err != nil {
+	if err := b.heldError(want.Scope, b.clock.Now()); err != nil {
 		b.refused++
 		t.refuse(err)
 		return t
@@ -129,11 +129,11 @@ func (b *Budget) windowOf(scope string) *window {
 	return b.public
 }
 
-// about returns the window that the venue's word on a call with a ticket's scope is about, nil where there is none. Calls
+// windowFor returns the window that the venue's word on a call with a ticket's scope is about, nil where there is none. Calls
 // with credentials that have no window are counted as public ones, but what the venue says may be about the credentials, of
 // which their owner may have spent any number elsewhere: it must not be held against the others. If it was about the address,
 // the next public call will show that.
-func (b *Budget) about(t *ticket) *window {
+func (b *Budget) windowFor(t *ticket) *window {
 	if t.scope == t.window.scope {
 		return t.window
 	}
@@ -142,22 +142,22 @@ func (b *Budget) about(t *ticket) *window {
 
 // hold remembers that the venue wants no calls with credentials that have no window.
 func (b *Budget) hold(scope string, until, now time.Time) {
-	if len(b.held) >= maxHeld {
-		maps.DeleteFunc(b.held, func(_ string, until time.Time) bool { return !until.After(now) })
+	if len(b.heldUntil) >= maxHeld {
+		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
 	}
 	until = earlier(until, now.Add(patience))
-	if old, known := b.held[scope]; until.After(old) && (known || len(b.held) < maxHeld) {
-		b.held[scope] = until
+	if old, known := b.heldUntil[scope]; until.After(old) && (known || len(b.heldUntil) < maxHeld) {
+		b.heldUntil[scope] = until
 	}
 }
 
-// holds returns why no call is made with credentials that have no window, or nil.
-func (b *Budget) holds(scope string, now time.Time) error {
-	until, known := b.held[scope]
+// heldError returns why no call is made with credentials that have no window, or nil.
+func (b *Budget) heldError(scope string, now time.Time) error {
+	until, known := b.heldUntil[scope]
 	if wait := until.Sub(now); known && wait > 0 {
 		return reqctx.RateLimited(wait)
 	}
-	delete(b.held, scope)
+	delete(b.heldUntil, scope)
 	return nil
 }
 
@@ -178,10 +178,10 @@ func (b *Budget) accept(scope string, now time.Time) {
 	w := newWindow(b, scope, b.cfg.Key)
 	w.element = b.recent.PushFront(w)
 	b.keys[scope] = w
-	if until := b.held[scope]; until.After(now) {
+	if until := b.heldUntil[scope]; until.After(now) {
 		w.throttle(until, now)
 	}
-	delete(b.held, scope)
+	delete(b.heldUntil, scope)
 }
 
 // Left returns how much of the window of public calls is left, from 0 to 1; 0 while the venue wants no calls.

@@ -1006,13 +1006,13 @@ func TestHeldKeysAreBounded(t *testing.T) {
 			k.scope = fmt.Sprint(i)
 			k.Throttled(within(time.Minute))
 		}
-		if len(b.held) != maxHeld {
-			t.Errorf("%d keys are remembered", len(b.held))
+		if len(b.heldUntil) != maxHeld {
+			t.Errorf("%d keys are remembered", len(b.heldUntil))
 		}
 		time.Sleep(time.Minute)
 		k.Throttled(within(100 * time.Hour))
-		if len(b.held) != 1 || b.held[k.scope].After(within(patience)) {
-			t.Errorf("%d keys are remembered, the last until %s", len(b.held), b.held[k.scope])
+		if len(b.heldUntil) != 1 || b.heldUntil[k.scope].After(within(patience)) {
+			t.Errorf("%d keys are remembered, the last until %s", len(b.heldUntil), b.heldUntil[k.scope])
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (w *window) enter(t *ticket, want reqctx.Want) {
 
 // add puts a ticket into the queue and lets it leave at once where it is its turn.
 func (w *window) add(t *ticket, now time.Time) {
-	if w.waiting == 0 && !w.throttled.After(now) && w.may(t, now) && w.funded() {
+	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now) // the usual case
 		return
 	}
@@ -37,15 +37,15 @@ func (w *window) add(t *ticket, now time.Time) {
 	}
 	w.insert(t)
 	if full {
-		w.plan(now)
+		w.planTurns(now)
 		w.refuse(t, now, t.turn)
 		return
 	}
 	w.settle(now)
 }
 
-// may reports whether a ticket could leave if nobody waited.
-func (w *window) may(t *ticket, now time.Time) bool {
+// canLeave reports whether a ticket could leave if nobody waited.
+func (w *window) canLeave(t *ticket, now time.Time) bool {
 	free := w.free()
 	switch {
 	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
@@ -82,7 +82,7 @@ func (w *window) settle(now time.Time) {
 		return
 	}
 	if !w.throttled.After(now) {
-		for t := w.next(now); t != nil; t = w.next(now) {
+		for t := w.ready(now); t != nil; t = w.ready(now) {
 			if !w.funded() {
 				w.ask(now)
 				break
@@ -92,28 +92,28 @@ func (w *window) settle(now time.Time) {
 		}
 	}
 	if w.waiting > len(w.queue[reqctx.PriorityRefresh]) {
-		w.plan(now)
+		w.planTurns(now)
 		w.refuseLate(now)
 	}
 	w.arm(now)
 }
 
-// next returns the ticket that is to leave now, or nil.
-func (w *window) next(now time.Time) *ticket {
-	l := ledger{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
-	if t := w.pick(&l); t != nil {
+// ready returns the ticket that is to leave now, or nil.
+func (w *window) ready(now time.Time) *ticket {
+	l := plan{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
+	if t := w.next(&l); t != nil {
 		return t
 	}
 	for _, t := range w.queue[reqctx.PriorityRefresh] {
-		if w.may(t, now) {
+		if w.canLeave(t, now) {
 			return t
 		}
 	}
 	return nil
 }
 
-// ledger is what pick decides by: how the window stands, or will stand at a time that is planned for.
-type ledger struct {
+// plan is what next decides by: how the window stands, or will stand at a time that is planned for.
+type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
 	// round is that of the plan; 0 in the present.
@@ -123,7 +123,7 @@ type ledger struct {
 }
 
 // used returns how many calls of a caller are in the window.
-func (l *ledger) used(c *caller) int {
+func (l *plan) used(c *caller) int {
 	if l.round != 0 && c.plannedRound == l.round {
 		return c.used + c.planned
 	}
@@ -131,7 +131,7 @@ func (l *ledger) used(c *caller) int {
 }
 
 // spend plans n calls of a caller.
-func (l *ledger) spend(c *caller, n int) {
+func (l *plan) spend(c *caller, n int) {
 	if c == nil {
 		return // of another process
 	}
@@ -143,9 +143,9 @@ func (l *ledger) spend(c *caller, n int) {
 	l.reserved += max(l.share-c.used-c.planned, 0)
 }
 
-// pick returns the ticket whose turn it is, by the order that the package describes; nil when none may leave. Refreshes
+// next returns the ticket whose turn it is, by the order that the package describes; nil when none may leave. Refreshes
 // are not among them.
-func (w *window) pick(l *ledger) *ticket {
+func (w *window) next(l *plan) *ticket {
 	if l.free <= 0 {
 		return nil
 	}
@@ -175,12 +175,12 @@ func (w *window) pick(l *ledger) *ticket {
 // horizon bounds how far plans look: what has no turn until then is told to come back then.
 const horizon = 5 * span
 
-// plan finds out when each of those who wait will have its turn, given the log and the queue, if nobody comes in between
+// planTurns finds out when each of those who wait will have its turn, given the log and the queue, if nobody comes in between
 // and calls take no time. Those who would be too late take no place in it.
-func (w *window) plan(now time.Time) {
+func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
-	l := ledger{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority, round: w.round}
+	l := plan{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority, round: w.round}
 	at := now
 	if w.throttled.After(now) {
 		at = w.throttled
@@ -188,8 +188,8 @@ func (w *window) plan(now time.Time) {
 	last := at.Add(horizon)
 	landing := now.Add(span) // of all that has not ended, at the earliest
 	ended, foreign, flying, refill := w.ended, w.foreign, w.flying, w.pool.next()
-	var planned []place
-	leave := func(places []place) []place {
+	var planned []callRecord
+	leave := func(places []callRecord) []callRecord {
 		for len(places) > 0 && !places[0].until.After(at) {
 			l.free++
 			l.byPriority[places[0].priority]--
@@ -216,7 +216,7 @@ func (w *window) plan(now time.Time) {
 		if !refill.IsZero() && !refill.After(at) {
 			l.free, refill = l.free+1, refill.Add(w.pace())
 		}
-		if t := w.pick(&l); t != nil {
+		if t := w.next(&l); t != nil {
 			left--
 			t.turn, t.round = at, w.round
 			for p := t.priority; l.from[p] < len(w.queue[p]) && w.queue[p][l.from[p]].round == w.round; {
@@ -226,12 +226,12 @@ func (w *window) plan(now time.Time) {
 				l.free--
 				l.byPriority[t.priority]++
 				l.spend(t.caller, 1)
-				planned = append(planned, place{until: at.Add(span), caller: t.caller, priority: t.priority})
+				planned = append(planned, callRecord{until: at.Add(span), caller: t.caller, priority: t.priority})
 			}
 			continue
 		}
 		next := last
-		for _, places := range [2][]place{ended, planned} {
+		for _, places := range [2][]callRecord{ended, planned} {
 			if len(places) > 0 && places[0].until.Before(next) {
 				next = places[0].until
 			}
@@ -336,19 +336,19 @@ func (w *window) arm(now time.Time) {
 	if at.IsZero() {
 		return // the end of a call will tell
 	}
-	w.budget.wakes.Add(1)
+	w.budget.timers.Add(1)
 	w.timer = time.AfterFunc(at.Sub(now), w.wake)
 }
 
 func (w *window) disarm() {
 	if w.timer != nil && w.timer.Stop() {
-		w.budget.wakes.Done()
+		w.budget.timers.Done()
 	}
 	w.timer = nil
 }
 
 func (w *window) wake() {
-	defer w.budget.wakes.Done()
+	defer w.budget.timers.Done()
 	w.budget.mu.Lock()
 	defer w.budget.mu.Unlock()
 	if !w.budget.closed {

@@ -77,11 +77,11 @@ func (w *window) withhold(reserve int, until time.Time) {
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
-			w.ended = append(w.ended, place{until: s.At.Add(span), priority: reqctx.PriorityRefresh})
+			w.ended = append(w.ended, callRecord{until: s.At.Add(span), priority: reqctx.PriorityRefresh})
 			w.byPriority[reqctx.PriorityRefresh]++
 		}
 	}
-	slices.SortStableFunc(w.ended, func(a, b place) int { return a.until.Compare(b.until) })
+	slices.SortStableFunc(w.ended, func(a, b callRecord) int { return a.until.Compare(b.until) })
 	w.stale = true
 }
 

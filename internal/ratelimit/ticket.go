@@ -120,7 +120,7 @@ func (t *ticket) Turn() time.Time {
 	}
 	now := t.budget.clock.Now()
 	if t.window.expire(now); t.window.stale {
-		t.window.plan(now)
+		t.window.planTurns(now)
 	}
 	return t.turn
 }
@@ -204,7 +204,7 @@ func (t *ticket) admitCall(ctx context.Context) error {
 		}
 		w.expire(now)
 		w.end(t, now)
-		if err := t.budget.holds(t.scope, now); err != nil {
+		if err := t.budget.heldError(t.scope, now); err != nil {
 			t.budget.mu.Unlock()
 			return err
 		}
@@ -244,7 +244,7 @@ func (t *ticket) count() {
 func (t *ticket) Observe(limit, remaining int, reset time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	if w := t.budget.about(t); w != nil {
+	if w := t.budget.windowFor(t); w != nil {
 		w.observe(limit, remaining, reset, t.budget.clock.Now())
 	}
 }
@@ -254,7 +254,7 @@ func (t *ticket) Throttled(until time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	now := t.budget.clock.Now()
-	if w := t.budget.about(t); w != nil {
+	if w := t.budget.windowFor(t); w != nil {
 		w.throttle(until, now)
 	} else {
 		t.budget.hold(t.scope, until, now)

@@ -15,9 +15,9 @@ const (
 	patience = 5 * time.Minute
 )
 
-// place is a call that has ended, which counts for a minute yet. Until it ends a call counts without a time, since nobody
+// callRecord is a call that has ended, which counts for a minute yet. Until it ends a call counts without a time, since nobody
 // knows when it will reach the venue.
-type place struct {
+type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
@@ -67,7 +67,7 @@ type window struct {
 	probe          time.Time
 
 	flying int
-	ended  []place // oldest first
+	ended  []callRecord // oldest first
 	// byPriority counts all calls in the window, flyingBy those that have not ended.
 	byPriority, flyingBy [reqctx.Priorities]int
 
@@ -246,7 +246,7 @@ func (w *window) fly(t *ticket, n int) {
 func (w *window) end(t *ticket, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
-		w.ended = append(w.ended, place{now.Add(span), t.caller, t.counted, t.credit.call != ""})
+		w.ended = append(w.ended, callRecord{now.Add(span), t.caller, t.counted, t.credit.call != ""})
 		if t.credit.call != "" {
 			w.pool.Ledger.End(w.scope, []string{t.credit.call}, nil)
 		}
@@ -271,7 +271,7 @@ func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.R
 func (w *window) adopt(t *ticket, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
-		w.ended = append(w.ended, place{until: now.Add(span), caller: c, priority: t.counted})
+		w.ended = append(w.ended, callRecord{until: now.Add(span), caller: c, priority: t.counted})
 		if w.pool != nil {
 			w.pool.own++
 		}
