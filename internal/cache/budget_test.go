@@ -43,7 +43,7 @@ func by(t testing.TB, caller string, d time.Duration) context.Context {
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
-		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
 		if k.Err() != nil || k.AdmitCall(t.Context()) != nil {
 			t.Fatal("not admitted")
 		}
@@ -186,7 +186,7 @@ func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 		spend(t, b, 0)
 		ctx, cancel := context.WithCancel(by(t, "a", 2*time.Minute))
 		gone := fetch(ctx, c, ids("t", 0, 200)...)
-		next := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"})
+		next := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 6 {
 			t.Fatalf("%+v", s)
 		}
@@ -274,7 +274,7 @@ func TestStaleTimeStretches(t *testing.T) {
 		}
 		received := time.Now()
 		throttle := func(d time.Duration) {
-			k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
+			k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 			k.Throttled(time.Now().Add(d))
 			k.Release(false)
 		}
@@ -324,7 +324,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
-			k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
+			k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
 			if k.AdmitCall(t.Context()) != nil {
 				break
 			}
@@ -699,7 +699,7 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 			t.Errorf("only %d calls were made", n)
 		}
 
-		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		k.Throttled(time.Now().Add(5 * time.Minute))
 		o = run(3*time.Minute, 10)
 		k.Throttled(time.Now().Add(5 * time.Minute))

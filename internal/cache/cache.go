@@ -216,16 +216,16 @@ var decided = func() chan struct{} {
 	return c
 }()
 
-func (admitAll) Enter(reqctx.Want) reqctx.Ticket { return admitAll{} }
-func (admitAll) Left() float64                   { return 1 }
-func (admitAll) Decided() <-chan struct{}        { return decided }
-func (admitAll) Err() error                      { return nil }
-func (admitAll) Turn() time.Time                 { return time.Time{} }
-func (admitAll) Raise(reqctx.Want)               {}
-func (admitAll) Release(bool)                    {}
-func (admitAll) AdmitCall(context.Context) error { return nil }
-func (admitAll) Observe(int, int, time.Time)     {}
-func (admitAll) Throttled(time.Time)             {}
+func (admitAll) Reserve(reqctx.CallRequest) reqctx.Reservation { return admitAll{} }
+func (admitAll) Left() float64                                 { return 1 }
+func (admitAll) Decided() <-chan struct{}                      { return decided }
+func (admitAll) Err() error                                    { return nil }
+func (admitAll) ReadyAt() time.Time                            { return time.Time{} }
+func (admitAll) Join(reqctx.CallRequest)                       {}
+func (admitAll) Release(bool)                                  {}
+func (admitAll) AdmitCall(context.Context) error               { return nil }
+func (admitAll) Observe(int, int, time.Time)                   {}
+func (admitAll) Throttled(time.Time)                           {}
 
 // newScope returns a scope under a random key of its own. It names credentials under a shared key, if there is one.
 func newScope(shared []byte) (s scope) {

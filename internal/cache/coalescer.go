@@ -16,9 +16,9 @@ import (
 
 // Admission decides when upstream calls may leave.
 type Admission interface {
-	// Enter asks for one read of the venue, before it is known which keys it will carry: they gather while the ticket
+	// Reserve asks for one read of the venue, before it is known which keys it will carry: they gather while the ticket
 	// waits. It never waits itself.
-	Enter(want reqctx.Want) reqctx.Ticket
+	Reserve(req reqctx.CallRequest) reqctx.Reservation
 	// Left returns how much of the budget of public calls is left, from 0 to 1; 0 while the venue wants no calls.
 	Left() float64
 }
@@ -80,14 +80,14 @@ type flight[K comparable, T any] struct {
 
 // batch is a call that will leave or has left.
 type batch[K comparable, T any] struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	ticket  reqctx.Ticket
-	flights []*flight[K, T]
+	ctx         context.Context
+	cancel      context.CancelFunc
+	reservation reqctx.Reservation
+	flights     []*flight[K, T]
 	// bytes is what the ids of its keys take in a URL.
 	bytes int
-	// want is what those who have joined want: the greatest priority, the latest deadline.
-	want        reqctx.Want
+	// request has the greatest priority and the latest deadline of all callers that joined.
+	request     reqctx.CallRequest
 	credentials *market.Credentials
 	left        bool
 	// change is the last one that was announced when the batch left, at the time at.
@@ -120,23 +120,23 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		return out
 	}
 	joined := make([]*flight[K, T], len(keys))
-	want := reqctx.Want{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
+	req := reqctx.CallRequest{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
-		want.Priority = reqctx.PriorityRefresh
+		req.Priority = reqctx.PriorityRefresh
 	}
-	want.Deadline, _ = ctx.Deadline()
+	req.Deadline, _ = ctx.Deadline()
 	journal := reqctx.LogFrom(ctx)
 	var credentials *market.Credentials
 	if c.scope != nil {
 		credentials = reqctx.CredentialsFrom(ctx)
-		want.Scope = c.scope(credentials)
+		req.Scope = c.scope(credentials)
 	}
 
 	came := time.Now()
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	c.mu.Lock()
-	want.Takes = c.pace.most()
+	req.Takes = c.pace.most()
 	c.round++
 	var refused error
 	coalesced := uint32(0)
@@ -153,7 +153,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 				continue
 			}
 			if refused == nil {
-				f, refused = c.enter(key, share, want, credentials)
+				f, refused = c.enter(key, share, req, credentials)
 			}
 			if refused != nil {
 				out[i].Err = refused
@@ -161,12 +161,12 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 			}
 		}
 		joined[i] = f
-		f.join(want, c.round)
+		f.join(req, c.round)
 		if journal != nil && c.observer != nil {
 			f.waited = append(f.waited, journal)
 		}
 	}
-	c.dismiss(joined, want, out)
+	c.dismiss(joined, req, out)
 	c.mu.Unlock()
 	c.counters.coalesced.Add(uint64(coalesced))
 	journal.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
@@ -210,7 +210,7 @@ func (c *coalescer[K, T]) tell(j *reqctx.Log, joined []*flight[K, T]) {
 // describe returns what is told of a batch to whoever waited for so many of its keys. The caller holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
-		Serial: b.serial, Kind: c.kind, Priority: b.want.Priority, Keys: len(b.flights), Own: own,
+		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
 		Formed: b.formed, Admitted: b.admitted, Left: b.departed, Ended: b.arrived, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
 	}
 	if b.err != nil {
@@ -251,25 +251,25 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
 // caller holds the lock.
-func (c *coalescer[K, T]) enter(key K, share int, want reqctx.Want, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) enter(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.holds(b, key) && b.takes(want) && b.ticket.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
+		if c.holds(b, key) && b.takes(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
 			f.batch = b
 			break
 		}
 	}
 	if f.batch == nil {
-		b := &batch[K, T]{want: want, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
-		b.ticket = c.admission.Enter(want)
-		if err := b.ticket.Err(); err != nil {
-			b.ticket.Release(false)
+		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
+		b.reservation = c.admission.Reserve(req)
+		if err := b.reservation.Err(); err != nil {
+			b.reservation.Release(false)
 			return nil, err
 		}
 		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
 		if !c.tasks.start(func() { c.work(b) }) {
 			b.cancel()
-			b.ticket.Release(false)
+			b.reservation.Release(false)
 			return nil, errClosed
 		}
 		c.queue = append(c.queue, b)
@@ -283,8 +283,8 @@ func (c *coalescer[K, T]) enter(key K, share int, want reqctx.Want, credentials 
 
 // takes reports whether a batch that has not left takes another key in. What somebody waits for does not join refreshes: it
 // would take them out of their pace, and whoever asks for junk could have all of them spend the budget like this.
-func (b *batch[K, T]) takes(want reqctx.Want) bool {
-	return b.want.Scope == want.Scope && (b.want.Priority > reqctx.PriorityRefresh || want.Priority == reqctx.PriorityRefresh)
+func (b *batch[K, T]) takes(req reqctx.CallRequest) bool {
+	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
 // holds reports whether a batch may carry one key more: what was admitted is one call.
@@ -294,30 +294,30 @@ func (c *coalescer[K, T]) holds(b *batch[K, T], key K) bool {
 }
 
 // join adds a waiter. The caller holds the coalescer's lock.
-func (f *flight[K, T]) join(want reqctx.Want, round uint64) {
+func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.left {
 		b.wanted++
 	}
 	if b.round != round {
 		b.round = round
-		b.raise(want)
+		b.raise(req)
 	}
 }
 
 // raise takes in what one more waiter wants.
-func (b *batch[K, T]) raise(want reqctx.Want) {
-	b.want.Priority = max(b.want.Priority, want.Priority)
-	if want.Deadline.IsZero() || !b.want.Deadline.IsZero() && want.Deadline.After(b.want.Deadline) {
-		b.want.Deadline = want.Deadline
+func (b *batch[K, T]) raise(req reqctx.CallRequest) {
+	b.request.Priority = max(b.request.Priority, req.Priority)
+	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
+		b.request.Deadline = req.Deadline
 	}
-	b.ticket.Raise(want)
+	b.reservation.Join(req)
 }
 
 // dismiss refuses, of the flights that a caller has joined, those whose turn will come too late for its deadline. Others may
 // wait on for them. The caller holds the lock.
-func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want reqctx.Want, out []market.Result[market.Read[*T]]) {
-	if want.Deadline.IsZero() || len(c.queue) == 0 {
+func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
+	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return
 	}
 	var asked *batch[K, T]
@@ -327,9 +327,9 @@ func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want reqctx.Want, out 
 			continue
 		}
 		if f.batch != asked {
-			asked, turn = f.batch, f.batch.ticket.Turn()
+			asked, turn = f.batch, f.batch.reservation.ReadyAt()
 		}
-		if !turn.IsZero() && !turn.Add(want.Takes).Before(want.Deadline) {
+		if !turn.IsZero() && !turn.Add(req.Takes).Before(req.Deadline) {
 			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
 			c.leave(f)
 			joined[i] = nil
@@ -359,7 +359,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		if f == nil {
 			continue
 		}
-		turn := f.batch.ticket.Turn() // zero for one that waits no more
+		turn := f.batch.reservation.ReadyAt() // zero for one that waits no more
 		switch {
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
@@ -416,7 +416,7 @@ func (c *coalescer[K, T]) unwant(f *flight[K, T]) {
 // drop takes a batch out of the queue that has lost its keys. The caller holds the lock.
 func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 	b.cancel()
-	b.ticket.Release(false)
+	b.reservation.Release(false)
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 }
 
@@ -467,10 +467,10 @@ func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[
 func (c *coalescer[K, T]) work(b *batch[K, T]) {
 	defer b.cancel()
 	select {
-	case <-b.ticket.Decided():
+	case <-b.reservation.Decided():
 	case <-b.ctx.Done():
 	}
-	err := b.ticket.Err()
+	err := b.reservation.Err()
 	var admitted time.Time
 	if err == nil {
 		admitted = time.Now()
@@ -490,7 +490,7 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 	if c.tasks.ctx.Err() != nil && err != nil {
 		err = errClosed
 	}
-	b.ticket.Release(err == nil)
+	b.reservation.Release(err == nil)
 	if told := c.arrive(b, results, err); c.observer != nil && len(told.Calls) > 0 {
 		c.observer(told, b.waited())
 	}
@@ -555,7 +555,7 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		if other.want.Scope != b.want.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
 			i++
 			continue
 		}
@@ -572,7 +572,7 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 			continue
 		}
 		other.flights = slices.Delete(other.flights, 0, n)
-		b.raise(other.want)
+		b.raise(other.request)
 		if len(other.flights) == 0 {
 			c.drop(other)
 		} else {
@@ -602,7 +602,7 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	ctx := reqctx.WithPermit(b.ctx, b.ticket)
+	ctx := reqctx.WithPermit(b.ctx, b.reservation)
 	ctx = reqctx.WithCall(ctx, &departed[K, T]{c: c, b: b})
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
@@ -668,14 +668,14 @@ type departed[K comparable, T any] struct {
 func (d *departed[K, T]) Priority() reqctx.Priority {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
-	return d.b.want.Priority
+	return d.b.request.Priority
 }
 
 // Deadline returns the latest deadline of the batch's waiters.
 func (d *departed[K, T]) Deadline() (time.Time, bool) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
-	return d.b.want.Deadline, !d.b.want.Deadline.IsZero()
+	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
 }
 
 // Trace returns the place of one more HTTP call of the batch in the trace of one of its waiters; zero where none is traced.

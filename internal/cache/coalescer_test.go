@@ -252,7 +252,7 @@ func newAdmission() *admission { return &admission{verdict: make(chan error)} }
 type ticket struct {
 	admitAll
 	of      *admission
-	want    reqctx.Want
+	want    reqctx.CallRequest
 	turn    time.Time
 	decided chan struct{}
 	gone    chan struct{}
@@ -266,7 +266,7 @@ func (a *admission) Left() float64 {
 	return 1 - a.spent
 }
 
-func (a *admission) Enter(want reqctx.Want) reqctx.Ticket {
+func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 	t := &ticket{of: a, want: want, decided: make(chan struct{}), gone: make(chan struct{})}
 	a.mu.Lock()
 	a.entered = append(a.entered, t)
@@ -297,13 +297,13 @@ func (t *ticket) Err() error {
 	return t.err
 }
 
-func (t *ticket) Turn() time.Time {
+func (t *ticket) ReadyAt() time.Time {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	return t.turn
 }
 
-func (t *ticket) Raise(want reqctx.Want) {
+func (t *ticket) Join(want reqctx.CallRequest) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	t.want.Priority = max(t.want.Priority, want.Priority)
@@ -331,7 +331,7 @@ func (t *ticket) Release(bool) {
 }
 
 // wants returns what the n-th read that entered wants by now.
-func (a *admission) wants(n int) reqctx.Want {
+func (a *admission) wants(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -969,7 +969,7 @@ func (w *wild) mood() *rand.Rand { return rand.New(rand.NewPCG(w.seed, w.n.Add(1
 
 func (w *wild) Left() float64 { return 1 }
 
-func (w *wild) Enter(want reqctx.Want) reqctx.Ticket {
+func (w *wild) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 	r := w.mood()
 	t := &wildTicket{of: w, decided: make(chan struct{}), gone: make(chan struct{})}
 	if r.IntN(10) == 0 {

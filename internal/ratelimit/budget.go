@@ -99,23 +99,23 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Enter asks for one call. It never waits: the ticket that it returns is admitted, refused, or waits for its turn. The
+// Reserve asks for one call. It never waits: the reservation that it returns is admitted, refused, or waits for its turn. The
 // holder releases it.
-func (b *Budget) Enter(want reqctx.Want) reqctx.Ticket {
+func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero(), takes: want.Takes}
+	t := &reservation{budget: b, scope: req.Scope, deadline: req.Deadline, unlimited: req.Deadline.IsZero(), takes: req.Takes}
 	if b.closed {
 		t.refuse(errClosed)
 		return t
 	}
-	t.window = b.windowOf(want.Scope)
-	if err := b.heldError(want.Scope, b.clock.Now()); err != nil {
+	t.window = b.windowOf(req.Scope)
+	if err := b.heldError(req.Scope, b.clock.Now()); err != nil {
 		b.refused++
 		t.refuse(err)
 		return t
 	}
-	t.window.enter(t, want)
+	t.window.enter(t, req)
 	return t
 }
 
@@ -129,11 +129,11 @@ func (b *Budget) windowOf(scope string) *window {
 	return b.public
 }
 
-// windowFor returns the window that the venue's word on a call with a ticket's scope is about, nil where there is none. Calls
+// windowFor returns the window that the venue's word on a call with a reservation's scope is about, nil where there is none. Calls
 // with credentials that have no window are counted as public ones, but what the venue says may be about the credentials, of
 // which their owner may have spent any number elsewhere: it must not be held against the others. If it was about the address,
 // the next public call will show that.
-func (b *Budget) windowFor(t *ticket) *window {
+func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
 	}

@@ -31,18 +31,18 @@ func open(t *testing.T, cfg Config) *Budget {
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // prices is what a client wants who has so much time.
-func prices(caller string, d time.Duration) reqctx.Want {
-	return reqctx.Want{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
+func prices(caller string, d time.Duration) reqctx.CallRequest {
+	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
 }
 
 // call makes a call that takes no time. It reports whether it was admitted at once.
-func call(b *Budget, want reqctx.Want) bool {
-	t := b.Enter(want)
+func call(b *Budget, want reqctx.CallRequest) bool {
+	t := b.Reserve(want)
 	defer t.Release(true)
 	return admitted(t) && t.AdmitCall(context.Background()) == nil
 }
 
-func admitted(t reqctx.Ticket) bool {
+func admitted(t reqctx.Reservation) bool {
 	select {
 	case <-t.Decided():
 		return t.Err() == nil
@@ -62,7 +62,7 @@ func spend(t *testing.T, b *Budget, caller string, n int) {
 }
 
 // retryAfter returns what a refused ticket was told.
-func retryAfter(t *testing.T, k reqctx.Ticket) time.Duration {
+func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	t.Helper()
 	var e *market.Error
 	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
@@ -72,7 +72,7 @@ func retryAfter(t *testing.T, k reqctx.Ticket) time.Duration {
 }
 
 // waits checks that a ticket is in the queue.
-func waits(t *testing.T, k reqctx.Ticket) {
+func waits(t *testing.T, k reqctx.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
 		t.Fatalf("waits no more: %v", k.Err())
@@ -115,11 +115,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				wg.Go(func() {
 					for time.Since(start) < 5*time.Minute {
 						time.Sleep(time.Duration(r.ExpFloat64() * float64(3*time.Second)))
-						want := reqctx.Want{
+						want := reqctx.CallRequest{
 							Priority: reqctx.Priority(r.IntN(reqctx.Priorities)), Caller: fmt.Sprint(c), Deadline: within(time.Duration(r.IntN(20)) * time.Second),
 						}
 						ctx, cancel := context.WithDeadline(t.Context(), want.Deadline)
-						k := b.Enter(want)
+						k := b.Reserve(want)
 						select {
 						case <-k.Decided():
 						case <-ctx.Done():
@@ -174,11 +174,11 @@ func TestRefusalTellsTheTime(t *testing.T) {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
 		}
-		var waiting []reqctx.Ticket
+		var waiting []reqctx.Reservation
 		for range 3 {
-			waiting = append(waiting, b.Enter(prices("", time.Minute)))
+			waiting = append(waiting, b.Reserve(prices("", time.Minute)))
 		}
-		k := b.Enter(prices("", 10*time.Second))
+		k := b.Reserve(prices("", 10*time.Second))
 		wait := retryAfter(t, k)
 		if want := 54*time.Second + time.Millisecond; wait != want {
 			t.Errorf("told to come back in %s, the fourth place is free in %s", wait, want)
@@ -187,7 +187,7 @@ func TestRefusalTellsTheTime(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(wait - 1)
-		if k := b.Enter(prices("", 1)); k.Err() == nil {
+		if k := b.Reserve(prices("", 1)); k.Err() == nil {
 			t.Error("admitted before the time that was told")
 		}
 		time.Sleep(time.Nanosecond)
@@ -210,12 +210,12 @@ func TestRefusalIsTrueWhateverWaits(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			b := open(t, Config{Public: 20 + r.IntN(60)})
 			for range r.IntN(150) {
-				call(b, reqctx.Want{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(1)})
+				call(b, reqctx.CallRequest{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(1)})
 				time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
 			}
-			var all []reqctx.Ticket
+			var all []reqctx.Reservation
 			for range 40 {
-				all = append(all, b.Enter(reqctx.Want{
+				all = append(all, b.Reserve(reqctx.CallRequest{
 					Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(time.Minute),
 				}))
 				if r.IntN(4) == 0 {
@@ -232,10 +232,10 @@ func TestRefusalIsTrueWhateverWaits(t *testing.T) {
 			}
 			synctest.Wait()
 			const patience = 5 * time.Second
-			want := reqctx.Want{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(patience)}
-			k := b.Enter(want)
+			want := reqctx.CallRequest{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(patience)}
+			k := b.Reserve(want)
 			if k.Err() == nil {
-				turn := k.Turn()
+				turn := k.ReadyAt()
 				if <-k.Decided(); k.Err() != nil || !turn.IsZero() && !time.Now().Equal(turn) {
 					t.Errorf("seed %d: planned for %s, admitted at %s: %v", seed, turn, time.Now(), k.Err())
 				}
@@ -249,7 +249,7 @@ func TestRefusalIsTrueWhateverWaits(t *testing.T) {
 			time.Sleep(wait)
 			synctest.Wait()
 			want.Deadline = within(patience)
-			k = b.Enter(want)
+			k = b.Reserve(want)
 			if <-k.Decided(); k.Err() != nil {
 				t.Errorf("seed %d: told to come back in %s and refused again: %v", seed, wait, k.Err())
 			}
@@ -265,7 +265,7 @@ func exhaust(t *testing.T, b *Budget) {
 }
 
 // order lets those who wait go, one by one, and returns the order in which they went.
-func order(t *testing.T, tickets map[string]reqctx.Ticket) (names []string) {
+func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string) {
 	t.Helper()
 	for range 100 * 61 {
 		synctest.Wait()
@@ -290,7 +290,7 @@ func order(t *testing.T, tickets map[string]reqctx.Ticket) (names []string) {
 func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
-		if !call(b, reqctx.Want{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
+		if !call(b, reqctx.CallRequest{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
 			t.Fatal("not admitted")
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -304,10 +304,10 @@ func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixed)
-		tickets := map[string]reqctx.Ticket{}
+		tickets := map[string]reqctx.Reservation{}
 		for _, p := range []reqctx.Priority{reqctx.PriorityHistory, reqctx.PrioritySearch, reqctx.PriorityMarkets, reqctx.PriorityBooks, reqctx.PriorityPrices, reqctx.PriorityUser} {
 			for i := range 2 {
-				tickets[fmt.Sprintf("%s%d", p, i)] = b.Enter(reqctx.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
+				tickets[fmt.Sprintf("%s%d", p, i)] = b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
 			}
 		}
 		got := order(t, tickets)
@@ -325,17 +325,17 @@ func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixed)
-		enter := func(p reqctx.Priority, caller string) reqctx.Ticket {
-			return b.Enter(reqctx.Want{Priority: p, Caller: caller})
+		enter := func(p reqctx.Priority, caller string) reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
 		}
 		history, books, first := enter(reqctx.PriorityHistory, "h"), enter(reqctx.PriorityBooks, "b"), enter(reqctx.PriorityPrices, "p")
-		before, told := history.Turn(), first.Turn()
-		history.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "h"})
-		if turn := history.Turn(); !turn.Before(before) || !turn.Before(books.Turn()) || !first.Turn().Equal(told) {
-			t.Errorf("its turn was at %s and is at %s; the first's was at %s and is at %s", before, turn, told, first.Turn())
+		before, told := history.ReadyAt(), first.ReadyAt()
+		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
+		if turn := history.ReadyAt(); !turn.Before(before) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(told) {
+			t.Errorf("its turn was at %s and is at %s; the first's was at %s and is at %s", before, turn, told, first.ReadyAt())
 		}
-		history.Raise(reqctx.Want{Priority: reqctx.PrioritySearch, Caller: "h"}) // never falls
-		if got := order(t, map[string]reqctx.Ticket{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
+		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // never falls
+		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -347,15 +347,15 @@ func TestWhoIsPushedBackIsTold(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spread(t, b, mixed)
 		turn := 59 * time.Second
-		enter := func(p reqctx.Priority, d time.Duration) reqctx.Ticket {
-			return b.Enter(reqctx.Want{Priority: p, Caller: p.String(), Deadline: within(d)})
+		enter := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
 		}
 		late, patient := enter(reqctx.PriorityHistory, turn+200*time.Millisecond), enter(reqctx.PriorityHistory, turn+350*time.Millisecond)
 		waits(t, late)
 		waits(t, patient)
-		patient.Raise(reqctx.Want{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
+		patient.Join(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
 		for i := range 3 {
-			waits(t, b.Enter(reqctx.Want{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
+			waits(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
 		}
 		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
 			t.Errorf("told to come back in %s", wait)
@@ -370,10 +370,10 @@ func TestWhoseAnswerWouldBeTooLateIsToldNow(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "a", 9)
 		turn := time.Until(b.Status().ThrottledUntil)
-		enter := func(d time.Duration) reqctx.Ticket {
+		enter := func(d time.Duration) reqctx.Reservation {
 			want := prices("b", d)
 			want.Takes = 300 * time.Millisecond
-			return b.Enter(want)
+			return b.Reserve(want)
 		}
 		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
 			t.Errorf("told to come back in %s; the turn is in %s", wait, turn)
@@ -397,7 +397,7 @@ func TestNoPriorityStarves(t *testing.T) {
 			for i := range clients {
 				wg.Go(func() {
 					for time.Since(start) < 3*time.Minute {
-						k := b.Enter(reqctx.Want{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
+						k := b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
 						select {
 						case <-k.Decided():
 						case <-time.After(10 * time.Second):
@@ -449,7 +449,7 @@ func TestFairShare(t *testing.T) {
 				spend(t, b, fmt.Sprint("honest", i), 22)
 			}
 			if others > 0 {
-				k := b.Enter(prices("greedy", time.Second))
+				k := b.Reserve(prices("greedy", time.Second))
 				if wait := retryAfter(t, k); wait > 31*time.Second {
 					t.Errorf("its first calls leave the window in 30 s, it was told %s", wait)
 				}
@@ -470,14 +470,14 @@ func TestFairShareOfTheQueue(t *testing.T) {
 			spend(t, b, caller, 1)
 			time.Sleep(100 * time.Millisecond)
 		}
-		tickets := map[string]reqctx.Ticket{}
+		tickets := map[string]reqctx.Reservation{}
 		for i := range 2 {
-			tickets[fmt.Sprint("greedy", i)] = b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+			tickets[fmt.Sprint("greedy", i)] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		}
-		shared := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+		shared := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		tickets["shared"] = shared
-		tickets["honest"] = b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "honest"})
-		shared.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "other"}) // keeps its time of arrival
+		tickets["honest"] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "honest"})
+		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"}) // keeps its time of arrival
 		got := order(t, tickets)
 		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
 			t.Errorf("%v", got)
@@ -491,7 +491,7 @@ func TestQueueIsBounded(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
 		exhaust(t, b)
 		enter := func(caller string) bool {
-			return b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
+			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
 		}
 		n := 0
 		for enter("greedy") {
@@ -505,7 +505,7 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Errorf("%d finds no place", i)
 			}
 		}
-		if k := b.Enter(reqctx.Want{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
+		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
 			t.Error(k.Err())
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
@@ -519,20 +519,20 @@ func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "", 8)
-		unused := b.Enter(prices("a", time.Second))
+		unused := b.Reserve(prices("a", time.Second))
 		if !admitted(unused) {
 			t.Fatal("not admitted")
 		}
-		first, second := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c"})
+		first, second := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c"})
 		waits(t, first)
 		waits(t, second)
-		before := second.Turn()
+		before := second.ReadyAt()
 		if s := b.Status(); s.Admitted != 8 { // or it would go down when one is given back
 			t.Errorf("%+v", s)
 		}
 		first.Release(false)
 		first.Release(false)
-		if turn := second.Turn(); turn.After(before) {
+		if turn := second.ReadyAt(); turn.After(before) {
 			t.Errorf("its turn was at %s and is at %s", before, turn)
 		}
 		unused.Release(false)
@@ -553,14 +553,14 @@ func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4}) // 3
-		k := b.Enter(prices("a", 90*time.Second))
+		k := b.Reserve(prices("a", 90*time.Second))
 		for range 3 {
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}
-		other := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "a"})
+		other := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "a"})
 		further := make(chan error, 1)
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(57 * time.Second)
@@ -585,7 +585,7 @@ func TestFurtherCalls(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		// Until somebody joins who has more time.
-		k.Raise(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "b"})
+		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := k.AdmitCall(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -612,7 +612,7 @@ func TestFurtherCalls(t *testing.T) {
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Enter(prices("", time.Second))
+		k := b.Reserve(prices("", time.Second))
 		_ = k.AdmitCall(t.Context())
 		k.Throttled(within(20 * time.Second))
 		k.Release(false)
@@ -620,12 +620,12 @@ func TestThrottled(t *testing.T) {
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || b.Left() != 0 {
 			t.Errorf("%+v", s)
 		}
-		if wait := retryAfter(t, b.Enter(prices("", 10*time.Second))); wait != 20*time.Second {
+		if wait := retryAfter(t, b.Reserve(prices("", 10*time.Second))); wait != 20*time.Second {
 			t.Errorf("told to come back in %s", wait)
 		}
-		patient := b.Enter(prices("", 30*time.Second))
+		patient := b.Reserve(prices("", 30*time.Second))
 		waits(t, patient)
-		impatient := b.Enter(prices("", 25*time.Second))
+		impatient := b.Reserve(prices("", 25*time.Second))
 		waits(t, impatient)
 		k.Throttled(within(10 * time.Second)) // not earlier
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
@@ -669,7 +669,7 @@ func TestThrottled(t *testing.T) {
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Enter(prices("", time.Minute))
+		k := b.Reserve(prices("", time.Minute))
 		defer k.Release(true)
 		_ = k.AdmitCall(t.Context())
 		left := func(limit, want int) {
@@ -691,7 +691,7 @@ func TestObserve(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		left(95, 94)
 		k.Observe(100, 0, time.Time{})
-		waiting := b.Enter(prices("", 2*time.Minute))
+		waiting := b.Reserve(prices("", 2*time.Minute))
 		waits(t, waiting)
 		time.Sleep(span)
 		if synctest.Wait(); !admitted(waiting) {
@@ -700,10 +700,10 @@ func TestObserve(t *testing.T) {
 		waiting.Release(true)
 
 		// A lower limit counts at once: those who wait too long for it are told.
-		late := b.Enter(prices("", 5*time.Second))
+		late := b.Reserve(prices("", 5*time.Second))
 		late.Release(true)
 		exhaust(t, b)
-		late = b.Enter(prices("", span+time.Second))
+		late = b.Reserve(prices("", span+time.Second))
 		waits(t, late)
 		k.Observe(2, -1, time.Time{})
 		waits(t, late) // one a minute is in time yet
@@ -716,12 +716,12 @@ func TestObserve(t *testing.T) {
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38
-		user := func(scope string) reqctx.Want {
-			return reqctx.Want{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
+		user := func(scope string) reqctx.CallRequest {
+			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
 		junk := 0
 		for i := range 100 {
-			k := b.Enter(user(fmt.Sprint("junk", i)))
+			k := b.Reserve(user(fmt.Sprint("junk", i)))
 			if k.Err() == nil && k.AdmitCall(t.Context()) == nil {
 				junk++
 			}
@@ -759,11 +759,11 @@ func TestScopes(t *testing.T) {
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
-		refresh := func() reqctx.Ticket {
-			return b.Enter(reqctx.Want{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		refresh := func() reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
 		}
 		n := 0
-		for call(b, reqctx.Want{Priority: reqctx.PriorityRefresh}) {
+		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
 			n++
 		}
 		if n != 48 { // 47 are left, which is less than half
@@ -791,7 +791,7 @@ func TestRefreshesAreLast(t *testing.T) {
 		retryAfter(t, refresh())
 		// 20 places are left in the queue, and those of refreshes.
 		for i := range 40 {
-			if k := b.Enter(reqctx.Want{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
+			if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
 				t.Fatalf("%d: %v", i, k.Err())
 			}
 		}
@@ -806,9 +806,9 @@ func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})
 		spend(t, b, "", 15)
-		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
 		waits(t, k)
-		k.Raise(prices("a", time.Second))
+		k.Join(prices("a", time.Second))
 		if !admitted(k) {
 			t.Error("waits although there is enough for reads")
 		}
@@ -819,19 +819,19 @@ func TestRefreshBecomesARead(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Config{Public: 2})
-		k := b.Enter(prices("", time.Second))
-		waiting := b.Enter(prices("", 2*time.Minute))
+		k := b.Reserve(prices("", time.Second))
+		waiting := b.Reserve(prices("", 2*time.Minute))
 		_ = k.AdmitCall(t.Context())
 		k.Release(true)
 		waits(t, waiting)
 		b.Close()
 		b.Close()
-		for _, k := range []reqctx.Ticket{waiting, b.Enter(prices("", time.Second))} {
+		for _, k := range []reqctx.Reservation{waiting, b.Reserve(prices("", time.Second))} {
 			<-k.Decided()
 			if market.CodeOf(k.Err()) != market.CodeUpstreamUnavailable || k.AdmitCall(t.Context()) == nil {
 				t.Errorf("%v", k.Err())
 			}
-			k.Raise(prices("", time.Second))
+			k.Join(prices("", time.Second))
 			k.Release(false)
 		}
 	})
@@ -841,13 +841,13 @@ func TestClose(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	b := New(Config{Public: 1 << 20})
 	defer b.Close()
-	want := reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
 		call(b, want) // the log has grown
 	}
 	n := testing.AllocsPerRun(1000, func() {
-		k := b.Enter(want)
+		k := b.Reserve(want)
 		<-k.Decided()
 		_ = k.AdmitCall(ctx)
 		k.Release(true)
@@ -861,10 +861,10 @@ func TestAllocations(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	budget := New(Config{Public: 1 << 40})
 	defer budget.Close()
-	want := reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	b.ReportAllocs()
 	for b.Loop() {
-		k := budget.Enter(want)
+		k := budget.Reserve(want)
 		<-k.Decided()
 		_ = k.AdmitCall(b.Context())
 		k.Release(false)
@@ -877,14 +877,14 @@ func BenchmarkRefusal(b *testing.B) {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
 			budget := New(Config{})
 			defer budget.Close()
-			for call(budget, reqctx.Want{Priority: reqctx.PriorityPrices, Deadline: within(1)}) {
+			for call(budget, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Deadline: within(1)}) {
 			}
 			for i := range waiting {
-				budget.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
+				budget.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				k := budget.Enter(reqctx.Want{Priority: reqctx.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
+				k := budget.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
 				if k.Err() == nil {
 					b.Fatal("admitted")
 				}
@@ -898,14 +898,14 @@ func BenchmarkRefusal(b *testing.B) {
 func TestCallsBeforeAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 100, Key: 20})
-		want := reqctx.Want{Scope: "key", Priority: reqctx.PriorityUser, Deadline: time.Now().Add(time.Second)}
+		want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Deadline: time.Now().Add(time.Second)}
 		made := 0
-		call := func(k reqctx.Ticket) {
+		call := func(k reqctx.Reservation) {
 			if k.AdmitCall(t.Context()) == nil {
 				made++
 			}
 		}
-		first := []reqctx.Ticket{b.Enter(want), b.Enter(want), b.Enter(want)}
+		first := []reqctx.Reservation{b.Reserve(want), b.Reserve(want), b.Reserve(want)}
 		for _, k := range first {
 			call(k)
 		}
@@ -914,7 +914,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 			k.Release(true)
 		}
 		for range 30 {
-			k := b.Enter(want)
+			k := b.Reserve(want)
 			call(k)
 			k.Release(true)
 		}
@@ -929,13 +929,13 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		key := func(scope string) reqctx.Want {
-			return reqctx.Want{Scope: scope, Priority: reqctx.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
+		key := func(scope string) reqctx.CallRequest {
+			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
 		}
 		before := b.Status()
 
 		// Used 250 times elsewhere.
-		k := b.Enter(key("busy"))
+		k := b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 49, within(time.Minute))
 		k.Observe(10, -1, time.Time{})
@@ -944,7 +944,7 @@ func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 			t.Errorf("after the first call with a busy key: %+v", s)
 		}
 		// From now on it is known whose word it is, also of a call that was under way.
-		k = b.Enter(key("busy"))
+		k = b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 3, within(time.Minute))
 		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
@@ -955,7 +955,7 @@ func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 		// Used up elsewhere, again and again, with one key and with many.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
-				k := b.Enter(key(scope))
+				k := b.Reserve(key(scope))
 				if err := k.Err(); i > 0 && scope == "empty" {
 					if wait := retryAfter(t, k); wait != 40*time.Second {
 						t.Errorf("told to come back in %s", wait)
@@ -985,12 +985,12 @@ func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 		}
 
 		// What was said before the venue accepted the key holds in its window.
-		first, second := b.Enter(key("new")), b.Enter(key("new"))
+		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
 		first.Throttled(within(30 * time.Second))
 		first.Release(false)
 		second.Release(true)
-		if wait := retryAfter(t, b.Enter(key("new"))); wait != 30*time.Second {
+		if wait := retryAfter(t, b.Reserve(key("new"))); wait != 30*time.Second {
 			t.Errorf("told to come back in %s", wait)
 		}
 	})
@@ -1000,7 +1000,7 @@ func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Enter(reqctx.Want{Scope: "key"}).(*ticket)
+		k := b.Reserve(reqctx.CallRequest{Scope: "key"}).(*reservation)
 		defer k.Release(false)
 		for i := range 2 * maxHeld {
 			k.scope = fmt.Sprint(i)
@@ -1045,7 +1045,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		spend(t, b, "x", 6)
 		until("one is left", 0)
-		flying := b.Enter(prices("x", time.Second))
+		flying := b.Reserve(prices("x", time.Second))
 		until("used up", span-10*time.Second)
 		flying.Release(false)
 		until("given back", 0)
@@ -1053,7 +1053,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		holds("used up")
 
 		time.Sleep(2 * span)
-		k := b.Enter(prices("x", time.Second))
+		k := b.Reserve(prices("x", time.Second))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(11, 0, within(20*time.Second))
 		until("used up by others", 20*time.Second)
@@ -1063,7 +1063,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		time.Sleep(2 * span)
 		spend(t, b, "x", 5)
 		time.Sleep(5 * time.Second)
-		k = b.Enter(prices("x", time.Second))
+		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
 		k.Observe(4, -1, time.Time{})
 		until("of the five three have to leave", span-5*time.Second)
@@ -1084,7 +1084,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		spend(t, b, "x", 3)
 		time.Sleep(20 * time.Second)
 		spend(t, b, "x", 2)
-		k = b.Enter(prices("x", time.Second))
+		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
 		k.Observe(4, -1, time.Time{})
 		until("the first of the later two has to leave", span-20*time.Second)
@@ -1093,9 +1093,9 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		k.Observe(11, -1, time.Time{})
 
 		time.Sleep(10 * time.Minute)
-		var all []reqctx.Ticket
+		var all []reqctx.Reservation
 		for range 10 {
-			all = append(all, b.Enter(prices("x", time.Second)))
+			all = append(all, b.Reserve(prices("x", time.Second)))
 			_ = all[len(all)-1].AdmitCall(t.Context())
 		}
 		until("all are under way", span)
@@ -1110,7 +1110,7 @@ func TestCallersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4 * maxCallers, Queue: 8})
 		for i := range 3 * maxCallers {
-			b.Enter(prices(fmt.Sprint(i), time.Second)).Release(false)
+			b.Reserve(prices(fmt.Sprint(i), time.Second)).Release(false)
 		}
 		w := b.public
 		if len(w.callers) != maxCallers || w.recent.Len() != maxCallers {

@@ -100,8 +100,8 @@ func (w *window) funded() bool {
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay pays for the call of a ticket, which leaves now.
-func (w *window) pay(t *ticket, now time.Time) {
+// pay pays for the call of a reservation, which leaves now.
+func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
 	case p == nil:
@@ -116,7 +116,7 @@ func (w *window) pay(t *ticket, now time.Time) {
 }
 
 // refund takes back what a call cost that was not made.
-func (w *window) refund(t *ticket) {
+func (w *window) refund(t *reservation) {
 	switch p := w.pool; {
 	case p == nil:
 	case t.credit.call == "":
@@ -127,8 +127,8 @@ func (w *window) refund(t *ticket) {
 	}
 }
 
-// overdue reports whether the granted call of an admitted ticket must not be sent any more.
-func (t *ticket) overdue(now time.Time) bool {
+// overdue reports whether the granted call of an admitted reservation must not be sent any more.
+func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 

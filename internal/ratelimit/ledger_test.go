@@ -146,7 +146,7 @@ func TestSharedLimit(t *testing.T) {
 				defer calls.Wait()
 				for time.Since(start) < to {
 					calls.Go(func() {
-						ticket := b.Enter(prices(name, 5*time.Second))
+						ticket := b.Reserve(prices(name, 5*time.Second))
 						defer ticket.Release(true)
 						<-ticket.Decided()
 						if ticket.Err() != nil || ticket.AdmitCall(context.Background()) != nil {
@@ -207,7 +207,7 @@ func TestReserve(t *testing.T) {
 		l := newSharedLedger(t)
 		l.down = true
 		b := open(t, sharedBy(l))
-		first := b.Enter(prices("a", 2*time.Minute))
+		first := b.Reserve(prices("a", 2*time.Minute))
 		defer first.Release(true)
 		time.Sleep(time.Minute)
 		waits(t, first)
@@ -217,7 +217,7 @@ func TestReserve(t *testing.T) {
 		}
 		n := 0
 		for range 20 {
-			further := b.Enter(prices("a", time.Second))
+			further := b.Reserve(prices("a", time.Second))
 			time.Sleep(2 * time.Millisecond)
 			if admitted(further) && further.AdmitCall(t.Context()) == nil {
 				n++
@@ -235,7 +235,7 @@ func TestCreditsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		b := open(t, sharedBy(l))
-		first := b.Enter(prices("a", time.Second))
+		first := b.Reserve(prices("a", time.Second))
 		if admitted(first) {
 			t.Fatal("the first call did not wait for the ledger")
 		}
@@ -267,7 +267,7 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		b := open(t, sharedBy(l))
-		ticket := b.Enter(prices("a", time.Minute))
+		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
 		time.Sleep(sharedUse)
 		l.set(func(l *sharedLedger) { l.closed = time.Now().Add(3 * time.Second) })
@@ -292,11 +292,11 @@ func TestSharedHold(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
 		time.Sleep(2 * time.Minute) // the reserves are open
-		refused := a.Enter(prices("a", time.Second))
+		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
 		refused.Throttled(time.Now().Add(20 * time.Second))
 		refused.Release(true)
-		ticket := b.Enter(prices("b", time.Minute))
+		ticket := b.Reserve(prices("b", time.Minute))
 		defer ticket.Release(true)
 		time.Sleep(19 * time.Second)
 		waits(t, ticket)
@@ -340,9 +340,9 @@ func TestSharedTurn(t *testing.T) {
 		l := newSharedLedger(t)
 		b := open(t, sharedBy(l))
 		l.closed = time.Now().Add(40 * time.Second)
-		long := b.Enter(prices("a", 50*time.Second))
+		long := b.Reserve(prices("a", 50*time.Second))
 		defer long.Release(true)
-		short := b.Enter(prices("a", 30*time.Second))
+		short := b.Reserve(prices("a", 30*time.Second))
 		defer short.Release(true)
 		time.Sleep(2 * time.Millisecond)
 		if wait := retryAfter(t, short); wait < 39*time.Second || wait > time.Minute {
@@ -366,7 +366,7 @@ func TestSharedKeys(t *testing.T) {
 			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
 			time.Sleep(2 * time.Minute)
 			for _, b := range all {
-				want := reqctx.Want{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
+				want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				call(b, want)
 				time.Sleep(10 * time.Millisecond)
 				call(b, want) // the first has shown that the venue accepts the credentials
@@ -392,7 +392,7 @@ func TestSharedKeys(t *testing.T) {
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))
-		ticket := b.Enter(prices("a", time.Minute))
+		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
 		ticket.Observe(100, 80, time.Time{}) // 20 calls of other processes
 		if left := b.Left(); left == 0 {

@@ -8,18 +8,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// enter admits a new ticket, refuses it or puts it into the queue.
-func (w *window) enter(t *ticket, want reqctx.Want) {
+// enter admits a new reservation, refuses it or puts it into the queue.
+func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	now := w.budget.clock.Now()
 	w.expire(now)
-	t.priority, t.caller = want.Priority, w.callerOf(want.Caller, now)
+	t.priority, t.caller = req.Priority, w.callerOf(req.Caller, now)
 	w.arrivals++
 	t.arrival = w.arrivals
 	w.add(t, now)
 }
 
-// add puts a ticket into the queue and lets it leave at once where it is its turn.
-func (w *window) add(t *ticket, now time.Time) {
+// add puts a reservation into the queue and lets it leave at once where it is its turn.
+func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now) // the usual case
 		return
@@ -44,8 +44,8 @@ func (w *window) add(t *ticket, now time.Time) {
 	w.settle(now)
 }
 
-// canLeave reports whether a ticket could leave if nobody waited.
-func (w *window) canLeave(t *ticket, now time.Time) bool {
+// canLeave reports whether a reservation could leave if nobody waited.
+func (w *window) canLeave(t *reservation, now time.Time) bool {
 	free := w.free()
 	switch {
 	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
@@ -98,8 +98,8 @@ func (w *window) settle(now time.Time) {
 	w.arm(now)
 }
 
-// ready returns the ticket that is to leave now, or nil.
-func (w *window) ready(now time.Time) *ticket {
+// ready returns the reservation that is to leave now, or nil.
+func (w *window) ready(now time.Time) *reservation {
 	l := plan{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
 	if t := w.next(&l); t != nil {
 		return t
@@ -143,13 +143,13 @@ func (l *plan) spend(c *caller, n int) {
 	l.reserved += max(l.share-c.used-c.planned, 0)
 }
 
-// next returns the ticket whose turn it is, by the order that the package describes; nil when none may leave. Refreshes
+// next returns the reservation whose turn it is, by the order that the package describes; nil when none may leave. Refreshes
 // are not among them.
-func (w *window) next(l *plan) *ticket {
+func (w *window) next(l *plan) *reservation {
 	if l.free <= 0 {
 		return nil
 	}
-	var served *ticket // of a caller who has had its share
+	var served *reservation // of a caller who has had its share
 	for _, below := range [2]bool{true, false} {
 		for p := reqctx.Priorities - 1; p > int(reqctx.PriorityRefresh); p-- {
 			if l.byPriority[p] < l.floor != below {
@@ -271,17 +271,17 @@ func (w *window) refuseLate(now time.Time) {
 	}
 }
 
-// refuse takes a ticket out of the queue and says when it would have had its turn.
-func (w *window) refuse(t *ticket, now, turn time.Time) {
+// refuse takes a reservation out of the queue and says when it would have had its turn.
+func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
 	t.refuse(reqctx.RateLimited(turn.Sub(now)))
 }
 
-// insert puts a ticket into the queue of its priority, by its time of arrival.
-func (w *window) insert(t *ticket) {
+// insert puts a reservation into the queue of its priority, by its time of arrival.
+func (w *window) insert(t *reservation) {
 	q := w.queue[t.priority]
-	i, _ := slices.BinarySearchFunc(q, t, func(a, b *ticket) int { return cmp.Compare(a.arrival, b.arrival) })
+	i, _ := slices.BinarySearchFunc(q, t, func(a, b *reservation) int { return cmp.Compare(a.arrival, b.arrival) })
 	w.queue[t.priority] = slices.Insert(q, i, t)
 	w.waiting++
 	t.caller.waiting++
@@ -289,8 +289,8 @@ func (w *window) insert(t *ticket) {
 	w.stale = true
 }
 
-// remove takes a ticket out of the queue.
-func (w *window) remove(t *ticket) {
+// remove takes a reservation out of the queue.
+func (w *window) remove(t *reservation) {
 	q := w.queue[t.priority]
 	i := slices.Index(q, t)
 	w.queue[t.priority] = slices.Delete(q, i, i+1)

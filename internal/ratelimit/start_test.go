@@ -19,7 +19,7 @@ func openCold(t *testing.T, cfg Config) *Budget {
 
 // made returns how many calls of different callers are admitted at once, without an answer of the venue.
 func made(b *Budget, scope string) (n int) {
-	for call(b, reqctx.Want{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
+	for call(b, reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
 		n++
 	}
 	return n
@@ -36,7 +36,7 @@ func TestColdStart(t *testing.T) {
 			if s := b.Status(); s.Left != 0 || !s.ThrottledUntil.Equal(within(time.Minute)) {
 				t.Errorf("limit %d: %+v", limit, s)
 			}
-			if wait := retryAfter(t, b.Enter(prices("z", time.Second))); wait != time.Minute {
+			if wait := retryAfter(t, b.Reserve(prices("z", time.Second))); wait != time.Minute {
 				t.Errorf("limit %d: told to come back in %v", limit, wait)
 			}
 			time.Sleep(time.Minute - 1)
@@ -56,7 +56,7 @@ func TestColdStartEndsForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		made(b, "")
-		k := b.Enter(prices("z", 2*time.Minute))
+		k := b.Reserve(prices("z", 2*time.Minute))
 		waits(t, k)
 		time.Sleep(time.Minute)
 		if synctest.Wait(); !admitted(k) {
@@ -70,7 +70,7 @@ func TestColdStartEndsForThoseWhoWait(t *testing.T) {
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
-		mine := reqctx.Want{Scope: "mine", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}
+		mine := reqctx.CallRequest{Scope: "mine", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}
 		if !call(b, mine) || b.Status().Scopes != 1 {
 			t.Fatal("not admitted")
 		}
@@ -78,7 +78,7 @@ func TestColdStartOfCredentials(t *testing.T) {
 			t.Errorf("%d calls at the start, want 14", n)
 		}
 		time.Sleep(time.Minute)
-		if !call(b, reqctx.Want{Scope: "later", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
+		if !call(b, reqctx.CallRequest{Scope: "later", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
 			t.Fatal("not admitted")
 		}
 		if n := made(b, "later"); n != 284 {
@@ -92,7 +92,7 @@ func TestColdStartEndsByTheVenuesWord(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openCold(t, Config{})
-			k := b.Enter(prices("", time.Second))
+			k := b.Reserve(prices("", time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -109,9 +109,9 @@ func TestColdStartEndsByTheVenuesWord(t *testing.T) {
 func TestColdStartWithCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		var under []reqctx.Ticket
+		var under []reqctx.Reservation
 		for i := range 5 {
-			k := b.Enter(prices(string(rune('a'+i)), time.Second))
+			k := b.Reserve(prices(string(rune('a'+i)), time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestColdStartWithCallsUnderWay(t *testing.T) {
 		for _, k := range under {
 			k.Release(true)
 		}
-		b.Enter(prices("z", time.Second)).Observe(100, 25, time.Time{})
+		b.Reserve(prices("z", time.Second)).Observe(100, 25, time.Time{})
 		if s := b.Status(); s.Left != 20 {
 			t.Errorf("%d left when all are counted", s.Left)
 		}
@@ -136,19 +136,19 @@ func TestColdStartWithAnswersThatOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		b.Inherit(Unsure, nil, within(time.Minute))
-		enter := func() reqctx.Ticket {
-			k := b.Enter(prices(fmt.Sprint(b.Status().Admitted), time.Second))
+		enter := func() reqctx.Reservation {
+			k := b.Reserve(prices(fmt.Sprint(b.Status().Admitted), time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return k
 		}
-		answer := func(k reqctx.Ticket, remaining int) {
+		answer := func(k reqctx.Reservation, remaining int) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
 		answer(enter(), 60) // 39 of others
-		var under []reqctx.Ticket
+		var under []reqctx.Reservation
 		for range 10 {
 			under = append(under, enter())
 		}
@@ -170,7 +170,7 @@ func TestColdStartAsksAgainAtTheReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		for i := range 5 {
-			k := b.Enter(prices(string(rune('a'+i)), time.Second))
+			k := b.Reserve(prices(string(rune('a'+i)), time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -180,11 +180,11 @@ func TestColdStartAsksAgainAtTheReset(t *testing.T) {
 		if n := made(b, ""); n != 0 {
 			t.Errorf("%d calls although nothing remains", n)
 		}
-		k := b.Enter(prices("z", 10*time.Second))
+		k := b.Reserve(prices("z", 10*time.Second))
 		if k.Err() == nil {
 			t.Error("waits for a call that is not planned")
 		}
-		patient := b.Enter(prices("y", 2*time.Minute))
+		patient := b.Reserve(prices("y", 2*time.Minute))
 		waits(t, patient)
 		time.Sleep(3 * time.Second)
 		if synctest.Wait(); !admitted(patient) {
@@ -208,7 +208,7 @@ func TestColdStartAsksAgainAtTheReset(t *testing.T) {
 func TestReserveOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		k := b.Enter(prices("", time.Second))
+		k := b.Reserve(prices("", time.Second))
 		k.Observe(40, -1, time.Time{})
 		k.Release(false)
 		if n := made(b, ""); n != 2 {
@@ -252,9 +252,9 @@ func TestInheritedCallsArePlannedWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		b.Inherit(Alone, []Spent{{Calls: 95, At: within(-20 * time.Second)}}, time.Time{})
-		k := b.Enter(prices("", 2*time.Minute))
-		if want := within(40*time.Second + time.Millisecond); !k.Turn().Equal(want) {
-			t.Errorf("its turn is at %v, want %v", k.Turn(), want)
+		k := b.Reserve(prices("", 2*time.Minute))
+		if want := within(40*time.Second + time.Millisecond); !k.ReadyAt().Equal(want) {
+			t.Errorf("its turn is at %v, want %v", k.ReadyAt(), want)
 		}
 		time.Sleep(40*time.Second + time.Millisecond)
 		if synctest.Wait(); !admitted(k) {
@@ -273,7 +273,7 @@ func TestInheritBesideOthers(t *testing.T) {
 			t.Errorf("%d calls beside two processes", n)
 		}
 		b.Inherit(Second, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
-		k := b.Enter(prices("", time.Second))
+		k := b.Reserve(prices("", time.Second))
 		if err := k.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestInheritBesideOthers(t *testing.T) {
 		if n := made(b, ""); n != 5 {
 			t.Errorf("%d calls, want the reserve of another minute", n)
 		}
-		k = b.Enter(prices("z", 2*time.Minute))
+		k = b.Reserve(prices("z", 2*time.Minute))
 		waits(t, k)
 		b.Inherit(Alone, []Spent{{Calls: 80, At: time.Now()}}, time.Time{})
 		if synctest.Wait(); !admitted(k) {
@@ -318,11 +318,11 @@ func TestRecord(t *testing.T) {
 				t.Errorf("%+v, want %d taken and %d ended", r, taken, ended)
 			}
 		}
-		k := b.Enter(prices("", time.Second))
+		k := b.Reserve(prices("", time.Second))
 		want(0, 0)
 		k.Release(false)
 		want(0, 0)
-		k = b.Enter(prices("", time.Second))
+		k = b.Reserve(prices("", time.Second))
 		for i := range 3 {
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
@@ -333,14 +333,14 @@ func TestRecord(t *testing.T) {
 		want(3, 3)
 		spend(t, b, "", 92)
 		want(95, 95)
-		if b.Enter(prices("", time.Second)).AdmitCall(t.Context()) == nil {
+		if b.Reserve(prices("", time.Second)).AdmitCall(t.Context()) == nil {
 			t.Error("a call too many")
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
-		call(b, reqctx.Want{Scope: "mine", Deadline: within(time.Second)}) // counted as a public one
+		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // counted as a public one
 		want(96, 96)
-		call(b, reqctx.Want{Scope: "mine", Deadline: within(time.Second)})
+		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
 	})
 }
@@ -357,9 +357,9 @@ func TestWhenAColdStartAsksAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, start := openCold(t, Config{}), time.Now()
-			var last reqctx.Ticket
+			var last reqctx.Reservation
 			for i := range 5 {
-				last = b.Enter(prices(string(rune('a'+i)), time.Second))
+				last = b.Reserve(prices(string(rune('a'+i)), time.Second))
 				if err := last.AdmitCall(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -13,7 +13,7 @@ import (
 func TestFurtherCallsAtOnceEndWithTheirRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
-		k := b.Enter(prices("", 5*time.Minute))
+		k := b.Reserve(prices("", 5*time.Minute))
 		if err := k.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -47,13 +47,13 @@ func TestPlanningEndsAtTheHorizon(t *testing.T) {
 		b := open(t, Config{Public: 2}) // 1
 		spend(t, b, "", 1)
 		now := time.Now()
-		var waiting []reqctx.Ticket
+		var waiting []reqctx.Reservation
 		for range 8 {
-			waiting = append(waiting, b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})) // without a deadline
+			waiting = append(waiting, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})) // without a deadline
 		}
 		for i, k := range waiting {
-			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.Turn().Equal(want) {
-				t.Errorf("the turn of %d is in %v, want %v", i, k.Turn().Sub(now), want.Sub(now))
+			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.ReadyAt().Equal(want) {
+				t.Errorf("the turn of %d is in %v, want %v", i, k.ReadyAt().Sub(now), want.Sub(now))
 			}
 		}
 		for _, k := range waiting {
@@ -66,7 +66,7 @@ func TestPlanningEndsAtTheHorizon(t *testing.T) {
 func TestWaitersGetALapsedShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		b.Enter(prices("idle", time.Second)).Release(false)
+		b.Reserve(prices("idle", time.Second)).Release(false)
 		lapses := time.Now().Add(span)
 		time.Sleep(10 * time.Second)
 		for call(b, prices("busy", time.Second)) {
@@ -74,7 +74,7 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 		if s := b.Status(); s.Left != 23 {
 			t.Fatalf("%d left, want the share of the other caller", s.Left)
 		}
-		k := b.Enter(prices("busy", 5*time.Minute))
+		k := b.Reserve(prices("busy", 5*time.Minute))
 		time.Sleep(time.Until(lapses) - 1)
 		waits(t, k)
 		time.Sleep(time.Nanosecond)
@@ -89,16 +89,16 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 func TestWaitersGetAMendedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
-		var under []reqctx.Ticket
+		var under []reqctx.Reservation
 		for range 8 {
-			k := b.Enter(prices("", time.Second))
+			k := b.Reserve(prices("", time.Second))
 			if err := k.AdmitCall(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			under = append(under, k)
 		}
 		under[0].Throttled(time.Now()) // 8 for two minutes
-		k := b.Enter(reqctx.Want{Priority: reqctx.PriorityPrices})
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)
 		time.Sleep(time.Nanosecond)

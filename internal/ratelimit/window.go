@@ -77,9 +77,9 @@ type window struct {
 	recent   list.List
 	reserved int
 
-	queue   [reqctx.Priorities][]*ticket
+	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals numbers the tickets.
+	// arrivals numbers the reservations.
 	arrivals uint64
 	// refreshed is when the last refresh was admitted.
 	refreshed time.Time
@@ -224,15 +224,15 @@ func (w *window) relimit() {
 	w.stale = true
 }
 
-// take counts the call of a ticket, which is under way from now on.
-func (w *window) take(t *ticket) {
+// take counts the call of a reservation, which is under way from now on.
+func (w *window) take(t *reservation) {
 	w.fly(t, 1)
 	w.byPriority[t.counted]++
 	w.spend(t.caller, 1)
 }
 
-// fly counts the call of a ticket, or uncounts it by -1, among those that have not ended.
-func (w *window) fly(t *ticket, n int) {
+// fly counts the call of a reservation, or uncounts it by -1, among those that have not ended.
+func (w *window) fly(t *reservation, n int) {
 	if w.flying == 0 {
 		w.lowest = math.MaxInt
 	}
@@ -242,8 +242,8 @@ func (w *window) fly(t *ticket, n int) {
 	t.flying = n > 0
 }
 
-// end lets the calls of a ticket count for a minute from now on.
-func (w *window) end(t *ticket, now time.Time) {
+// end lets the calls of a reservation count for a minute from now on.
+func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
 		w.ended = append(w.ended, callRecord{now.Add(span), t.caller, t.counted, t.credit.call != ""})
@@ -268,7 +268,7 @@ func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.R
 
 // adopt counts calls of the window's credentials that were made before it was known that the venue accepts them. Among the
 // public calls they count as well.
-func (w *window) adopt(t *ticket, now time.Time) {
+func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
 		w.ended = append(w.ended, callRecord{until: now.Add(span), caller: c, priority: t.counted})
@@ -281,8 +281,8 @@ func (w *window) adopt(t *ticket, now time.Time) {
 	w.stale = true
 }
 
-// giveBack uncounts the call of a ticket, which was not made.
-func (w *window) giveBack(t *ticket) {
+// giveBack uncounts the call of a reservation, which was not made.
+func (w *window) giveBack(t *reservation) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--
 	w.spend(t.caller, -1)

@@ -351,9 +351,9 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTimeout + callTimeout},
 		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
 		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudgetRow.name}},
-		{name: "fair share", rig: withAdmission(func(w *reqctx.Want) { w.Caller = "" }), rows: []string{greedyClientRow.name}},
-		{name: "priorities", rig: withAdmission(func(w *reqctx.Want) { w.Priority = reqctx.PriorityPrices }), rows: []string{priorityRow.name}},
-		{name: "budget of a key", rig: withAdmission(func(w *reqctx.Want) { w.Scope = "" }), rows: []string{keyBudgetRow.name}},
+		{name: "fair share", rig: withAdmission(func(w *reqctx.CallRequest) { w.Caller = "" }), rows: []string{greedyClientRow.name}},
+		{name: "priorities", rig: withAdmission(func(w *reqctx.CallRequest) { w.Priority = reqctx.PriorityPrices }), rows: []string{priorityRow.name}},
+		{name: "budget of a key", rig: withAdmission(func(w *reqctx.CallRequest) { w.Scope = "" }), rows: []string{keyBudgetRow.name}},
 		{name: "bound of the queue", rig: func(w *app.Wiring) {
 			b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Clock: w.Reads.Clock})
 			t.Cleanup(b.Close)

@@ -315,25 +315,25 @@ var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow
 // changedAdmission is an Admission that lacks a defence: change modifies each request before it reaches the budget.
 type changedAdmission struct {
 	cache.Admission
-	change func(*reqctx.Want)
+	change func(*reqctx.CallRequest)
 }
 
-func (a changedAdmission) Enter(w reqctx.Want) reqctx.Ticket {
+func (a changedAdmission) Reserve(w reqctx.CallRequest) reqctx.Reservation {
 	a.change(&w)
-	return changedTicket{a.Admission.Enter(w), a.change}
+	return changedTicket{a.Admission.Reserve(w), a.change}
 }
 
 type changedTicket struct {
-	reqctx.Ticket
-	change func(*reqctx.Want)
+	reqctx.Reservation
+	change func(*reqctx.CallRequest)
 }
 
-func (c changedTicket) Raise(w reqctx.Want) {
+func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.change(&w)
-	c.Ticket.Raise(w)
+	c.Reservation.Join(w)
 }
 
 // withAdmission puts such an Admission before the budget.
-func withAdmission(change func(*reqctx.Want)) func(*app.Wiring) {
+func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

@@ -28,52 +28,51 @@ var priorityNames = [Priorities]string{"refresh", "history", "search", "markets"
 // String returns the name that metrics show.
 func (p Priority) String() string { return priorityNames[p] }
 
-// Permit is the admission of one read of the venue, which may take several HTTP calls. It is safe for concurrent use.
+// Permit admits the HTTP calls of one read of the venue. It is safe for concurrent use.
 type Permit interface {
-	// AdmitCall waits until one more HTTP call may be made. The calls that were foreseen are admitted with the read; each
-	// call beyond them waits for its turn in the venue's budget. It fails with CodeRateLimited, at once, where the turn
-	// would come after the deadline of everybody who waits for the read, and with ctx.
+	// AdmitCall waits until one more HTTP call may be made. The call that the read was admitted for does not wait; each
+	// further call waits in the queue. AdmitCall fails at once with CodeRateLimited if the call would leave after the
+	// deadline of every caller, and it fails when ctx ends.
 	AdmitCall(ctx context.Context) error
-	// Observe tells what an answer said about the venue's limit. A negative number is one that it did not say, the zero
-	// time too.
+	// Observe reports the rate-limit headers of an answer. A missing header is a negative number or the zero time.
 	Observe(limit, remaining int, reset time.Time)
-	// Throttled tells that the venue refused a call for its rate and wants none before the given time.
+	// Throttled reports that the venue refused a call with 429 and accepts none before until.
 	Throttled(until time.Time)
 }
 
-// Want is what a read asks of the venue's budget.
-type Want struct {
-	// Scope is "" for public data, else a keyed hash of the credentials that the read is made with.
+// CallRequest describes a read of the venue to the rate limiter.
+type CallRequest struct {
+	// Scope is "" for public data, otherwise a keyed hash of the read's credentials.
 	Scope    string
 	Priority Priority
-	// Caller is who asks, see WithCaller.
+	// Caller is the client that the read counts for; see WithCaller.
 	Caller string
-	// Deadline is how long somebody waits for the read; the zero time is without limit.
+	// Deadline is when the last caller stops waiting. The zero time means never.
 	Deadline time.Time
-	// Takes is how long the read lasts once it was admitted, so how long before Deadline it has to be.
+	// Takes is the expected duration of the read. The read must leave that long before Deadline.
 	Takes time.Duration
 }
 
-// Ticket is the place of a read in the queue for the venue's budget and, once admitted, its Permit. It is safe for
+// Reservation is the place of a read in the rate limiter's queue. Once admitted, it is the read's Permit. It is safe for
 // concurrent use.
-type Ticket interface {
+type Reservation interface {
 	Permit
-	// Decided is closed when the read was admitted or refused.
+	// Decided is closed when the read is admitted or refused.
 	Decided() <-chan struct{}
-	// Err says why the read was refused, with CodeRateLimited; nil when it was admitted or that is not decided.
+	// Err returns why the read was refused, with CodeRateLimited. It is nil before the decision and after an admission.
 	Err() error
-	// Turn is the earliest time at which the read will be admitted, as far as the log of calls and the queue before it
-	// tell; the zero time when it waits no more.
-	Turn() time.Time
-	// Raise takes in one more who waits for the read. Priority and Deadline become the greater ones; the read counts
-	// for the caller who has had least.
-	Raise(w Want)
-	// Release ends the read, or its wait. accepted tells that the venue took the credentials. Calls that were not made are
-	// given back.
+	// ReadyAt is the earliest time at which the read can be admitted, by the recorded calls and the queue ahead of it. It is
+	// the zero time if the read does not wait.
+	ReadyAt() time.Time
+	// Join adds a caller. The reservation takes the greater priority and the later deadline. The read counts for the caller
+	// with the fewest calls.
+	Join(r CallRequest)
+	// Release ends the read or its wait, and gives back calls that were not made. accepted reports that the venue accepted
+	// the credentials.
 	Release(accepted bool)
 }
 
-// RateLimited returns the error of a read whose turn in the venue's budget comes only after a wait.
+// RateLimited returns the error of a read that would be admitted only after wait.
 func RateLimited(wait time.Duration) *market.Error {
 	wait = max(wait, time.Millisecond)
 	e := market.Errorf(market.CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))

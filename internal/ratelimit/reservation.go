@@ -8,12 +8,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// ticket is the place of one read in a window's queue and, once admitted, its permit. The budget's lock protects it.
-type ticket struct {
+// reservation is the place of one read in a window's queue and, once admitted, its permit. The budget's lock protects it.
+type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority is that of the queue, counted the one that the ticket's calls were counted by.
+	// priority is that of the queue, counted the one that the reservation's calls were counted by.
 	priority, counted reqctx.Priority
 	caller            *caller
 	// deadline is until when somebody waits for the read; unlimited tells that somebody does for ever.
@@ -23,22 +23,22 @@ type ticket struct {
 	takes time.Duration
 
 	queued bool
-	// arrival orders the tickets of one priority; a further call has that of its read.
+	// arrival orders the reservations of one priority; a further call has that of its read.
 	arrival uint64
-	// turn is what plan says about a queued ticket, in the round of that plan.
+	// turn is what plan says about a queued reservation, in the round of that plan.
 	turn  time.Time
 	round uint64
 
-	// admitted tells that the ticket may make one call more, which is counted already; flying that its call is counted and
+	// admitted tells that the reservation may make one call more, which is counted already; flying that its call is counted and
 	// has not ended.
 	admitted, released, flying bool
 	// made counts the calls that were let through, further ones included.
 	made int
-	// of is the ticket of the read that this one is a further call of, further are those of the further calls that wait or
+	// of is the reservation of the read that this one is a further call of, further are those of the further calls that wait or
 	// have not ended.
-	of      *ticket
-	further []*ticket
-	// credit is the granted call that the ticket uses; zero if it uses none.
+	of      *reservation
+	further []*reservation
+	// credit is the granted call that the reservation uses; zero if it uses none.
 	credit credit
 	// decided is made when somebody waits for it.
 	decided chan struct{}
@@ -52,9 +52,9 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether a queued ticket's turn would come when the answer finds nobody waiting any more. Of a refresh it never
+// late reports whether a queued reservation's turn would come when the answer finds nobody waiting any more. Of a refresh it never
 // does.
-func (t *ticket) late() bool {
+func (t *reservation) late() bool {
 	read := t
 	if t.of != nil {
 		read = t.of
@@ -62,8 +62,8 @@ func (t *ticket) late() bool {
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit lets the ticket make a call. The caller holds the lock.
-func (t *ticket) admit(now time.Time) {
+// admit lets the reservation make a call. The caller holds the lock.
+func (t *reservation) admit(now time.Time) {
 	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
 	}
@@ -73,13 +73,13 @@ func (t *ticket) admit(now time.Time) {
 	t.decide()
 }
 
-// refuse ends the ticket's wait. The caller holds the lock.
-func (t *ticket) refuse(err error) {
+// refuse ends the reservation's wait. The caller holds the lock.
+func (t *reservation) refuse(err error) {
 	t.err = err
 	t.decide()
 }
 
-func (t *ticket) decide() {
+func (t *reservation) decide() {
 	if t.decided != nil {
 		close(t.decided)
 		t.decided = nil
@@ -87,14 +87,14 @@ func (t *ticket) decide() {
 }
 
 // Decided is closed when the read was admitted or refused.
-func (t *ticket) Decided() <-chan struct{} {
+func (t *reservation) Decided() <-chan struct{} {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	return t.wait()
 }
 
-// wait returns the channel that is closed when a queued ticket waits no more. The caller holds the lock.
-func (t *ticket) wait() <-chan struct{} {
+// wait returns the channel that is closed when a queued reservation waits no more. The caller holds the lock.
+func (t *reservation) wait() <-chan struct{} {
 	if !t.queued {
 		return closedChannel
 	}
@@ -105,14 +105,14 @@ func (t *ticket) wait() <-chan struct{} {
 }
 
 // Err says why the read was refused.
-func (t *ticket) Err() error {
+func (t *reservation) Err() error {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	return t.err
 }
 
-// Turn is the earliest time at which the read will be admitted. Refreshes are not planned for and have none.
-func (t *ticket) Turn() time.Time {
+// ReadyAt is the earliest time at which the read will be admitted. Refreshes are not planned for and have none.
+func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if !t.queued || t.priority == reqctx.PriorityRefresh {
@@ -125,32 +125,32 @@ func (t *ticket) Turn() time.Time {
 	return t.turn
 }
 
-// Raise takes in one more who waits for the read.
-func (t *ticket) Raise(want reqctx.Want) {
+// Join takes in one more who waits for the read.
+func (t *reservation) Join(req reqctx.CallRequest) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if t.released || t.err != nil {
 		return
 	}
-	if want.Deadline.IsZero() {
+	if req.Deadline.IsZero() {
 		t.unlimited = true
-	} else if want.Deadline.After(t.deadline) {
-		t.deadline = want.Deadline
+	} else if req.Deadline.After(t.deadline) {
+		t.deadline = req.Deadline
 	}
 	w, now := t.window, t.budget.clock.Now()
-	c := w.callerOf(want.Caller, now)
-	better := w.raise(t, want.Priority, c)
+	c := w.callerOf(req.Caller, now)
+	better := w.raise(t, req.Priority, c)
 	for _, further := range t.further {
-		better = w.raise(further, want.Priority, c) || better
+		better = w.raise(further, req.Priority, c) || better
 	}
 	if better {
 		w.settle(now)
 	}
 }
 
-// raise moves a ticket to a greater priority, and to a caller who has had less. It reports whether its turn may come
+// raise moves a reservation to a greater priority, and to a caller who has had less. It reports whether its turn may come
 // earlier.
-func (w *window) raise(t *ticket, p reqctx.Priority, c *caller) (better bool) {
+func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // of the calls to come
 		return false
@@ -174,7 +174,7 @@ func (w *window) raise(t *ticket, p reqctx.Priority, c *caller) (better bool) {
 
 // AdmitCall waits until one more call may be made. The one that the read was admitted for passes at once. Whoever asks for
 // another has had an answer to the ones before, which so have reached the venue.
-func (t *ticket) AdmitCall(ctx context.Context) error {
+func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
 		t.budget.cfg.Record.Take()
@@ -182,7 +182,7 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 	return err
 }
 
-func (t *ticket) admitCall(ctx context.Context) error {
+func (t *reservation) admitCall(ctx context.Context) error {
 	t.budget.mu.Lock()
 	switch w := t.window; {
 	case t.err != nil:
@@ -208,7 +208,7 @@ func (t *ticket) admitCall(ctx context.Context) error {
 			t.budget.mu.Unlock()
 			return err
 		}
-		further := &ticket{budget: t.budget, window: w, of: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
+		further := &reservation{budget: t.budget, window: w, of: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
 		w.add(further, now)
 		t.further = append(t.further, further)
 		decided := further.wait()
@@ -226,7 +226,7 @@ func (t *ticket) admitCall(ctx context.Context) error {
 			further.err = context.Cause(ctx)
 		}
 		if further.err != nil {
-			t.further = slices.DeleteFunc(t.further, func(f *ticket) bool { return f == further })
+			t.further = slices.DeleteFunc(t.further, func(f *reservation) bool { return f == further })
 		} else {
 			t.count()
 		}
@@ -235,13 +235,13 @@ func (t *ticket) admitCall(ctx context.Context) error {
 }
 
 // count counts a call that is let through. The caller holds the lock.
-func (t *ticket) count() {
+func (t *reservation) count() {
 	t.made++
 	t.budget.admitted++
 }
 
 // Observe tells what an answer said about the venue's limit.
-func (t *ticket) Observe(limit, remaining int, reset time.Time) {
+func (t *reservation) Observe(limit, remaining int, reset time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if w := t.budget.windowFor(t); w != nil {
@@ -250,7 +250,7 @@ func (t *ticket) Observe(limit, remaining int, reset time.Time) {
 }
 
 // Throttled tells that the venue wants no calls before a time.
-func (t *ticket) Throttled(until time.Time) {
+func (t *reservation) Throttled(until time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	now := t.budget.clock.Now()
@@ -262,7 +262,7 @@ func (t *ticket) Throttled(until time.Time) {
 }
 
 // Release ends the read, or its wait.
-func (t *ticket) Release(accepted bool) {
+func (t *reservation) Release(accepted bool) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if t.released || t.window == nil {
