@@ -25,7 +25,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// memory is a source that has everything.
+// memory is a source with every price.
 type memory struct{ nothing }
 
 func (memory) price(id string) market.Read[*market.Price] {
@@ -61,8 +61,7 @@ func boardQuery(b testing.TB) []byte {
 	return body
 }
 
-// libraryHandler serves the same schema by the library's own handler and POST transport, each response with loaders of its
-// own as ours have them.
+// libraryHandler serves the schema by gqlgen's handler and POST transport. Each response has its own loaders.
 func libraryHandler(cfg Config) http.Handler {
 	srv := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}}))
 	srv.AddTransport(transport.POST{})
@@ -83,7 +82,7 @@ func libraryHandler(cfg Config) http.Handler {
 	return srv
 }
 
-// discard is a response that goes nowhere.
+// discard is a ResponseWriter that discards the response.
 type discard struct {
 	header http.Header
 	status int
@@ -97,7 +96,7 @@ func (d *discard) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// SetReadDeadline and SetWriteDeadline are what a connection has.
+// SetReadDeadline implements the interface of a connection.
 func (*discard) SetReadDeadline(time.Time) error  { return nil }
 func (*discard) SetWriteDeadline(time.Time) error { return nil }
 
@@ -115,7 +114,7 @@ func benchConfig(b testing.TB) Config {
 	return cfg
 }
 
-// TestOursCostsNoMore than the library's transport, with all that it does besides.
+// TestOursCostsNoMore compares the time of a request with that of gqlgen's transport, which does less.
 func TestOursCostsNoMore(t *testing.T) {
 	cfg, body := benchConfig(t), boardQuery(t)
 	header := http.Header{"Content-Type": {"application/json"}}
@@ -162,7 +161,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// prepared returns what reads a request to the operation that is executed, and gives it a turn.
+// prepared returns a function that parses a request, prepares its operation and acquires a slot.
 func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
@@ -179,9 +178,9 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) erro
 	}
 }
 
-// TestATurnAllocatesNothing compares operations with a turn to those without one. The mean has fractions, since pools lose a part of their
-// content with the race detector.
-func TestATurnAllocatesNothing(t *testing.T) {
+// TestASlotAllocatesNothing compares operations with and without a slot. The mean has fractions, since pools drop items under the race
+// detector.
+func TestASlotAllocatesNothing(t *testing.T) {
 	mean := func(prepare func()) float64 {
 		return testing.AllocsPerRun(20, func() {
 			for range 100 {
@@ -196,7 +195,7 @@ func TestATurnAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestReadingARequestAllocatesLittle holds what a document that is known takes, with 50 ids in its variables.
+// TestReadingARequestAllocatesLittle bounds the allocations of a request with a known document and 50 ids in its variables.
 func TestReadingARequestAllocatesLittle(t *testing.T) {
 	if n := testing.AllocsPerRun(100, prepared(t, boardQuery(t), atOnce)); n > 15 {
 		t.Errorf("%.0f allocations", n)

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// cacheControl returns the Cache-Control of a valid document for somebody who is anonymous.
+// cacheControl returns the Cache-Control of a valid document for an anonymous client.
 func cacheControl(t testing.TB, h *documentCache, document string) string {
 	t.Helper()
 	doc := h.load(document, false)
@@ -54,7 +54,7 @@ func TestCacheControl(t *testing.T) {
 		`{ nodes(ids: ["1"]) { ...F } } fragment F on Order { size }`:                        "private, max-age=0",
 		`{ serviceStatus { version } }`:                                                      noStore,
 		`{ market(marketId: "1") { question } serviceStatus { version } }`:                   noStore,
-		// What a variable may leave out counts too.
+		// Selections that a variable may exclude count, too.
 		`query ($a: Boolean!) { market(marketId: "1") { question tokens @include(if: $a) { price { price } } } }`:                         "public, max-age=1",
 		`{ ...F } fragment F on Query { market(marketId: "1") { ...G } } fragment G on Market { question tokens { spread { bestBid } } }`: "public, max-age=1",
 	} {
@@ -68,15 +68,16 @@ func TestCacheControl(t *testing.T) {
 	}
 }
 
-// parts are types that are read together with an object that shows them.
+// parts are types that are read together with their parent.
 var parts = []string{
 	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge",
-	"Token", // which reads nothing by itself
+	"Token", // its fields do the reads
 }
 
-// TestEveryTypeHasAHint or is known to be a part of others; so a new type can't be cached for as long as what shows it.
+// TestEveryTypeHasAHint fails for a type without a hint that is not in parts. Otherwise a new type would have the max-age of its
+// parent.
 func TestEveryTypeHasAHint(t *testing.T) {
 	schema := testConfig(t).Compiler.Schema()
 	for name, definition := range schema.Types {
@@ -95,7 +96,7 @@ func TestEveryTypeHasAHint(t *testing.T) {
 	}
 }
 
-// TestConditionalRequests asks again for what is known.
+// TestConditionalRequests repeats requests with If-None-Match.
 func TestConditionalRequests(t *testing.T) {
 	version := strings.Repeat("long ", 1000)
 	cfg := broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} })
@@ -127,7 +128,7 @@ func TestConditionalRequests(t *testing.T) {
 	if again, _, _, _ := get(prices); again != tag {
 		t.Error("the same response has another tag")
 	}
-	// The coded bytes are others, so the tag is a weak one; what they say is the same.
+	// The encoded bytes differ, so the tag is weak.
 	plain, _, _, _ := get(many)
 	coded, _, _, _ := get(many, "Accept-Encoding", "gzip")
 	if coded != "W/"+plain {
@@ -136,7 +137,7 @@ func TestConditionalRequests(t *testing.T) {
 	if _, _, status, _ := get(many, "Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
 		t.Errorf("%d", status)
 	}
-	// What is of an account is cached by its owner alone, and what went wrong by nobody.
+	// Private caches may store the data of an account. No cache may store an error.
 	credentials := []string{CredentialsHeader, "eyJhcGlLZXkiOiJrIn0"}
 	if _, control, _, _ := get(prices, credentials...); control != "private, max-age=1" {
 		t.Errorf("with credentials: %s", control)

@@ -9,13 +9,13 @@ import (
 	"testing/fstest"
 )
 
-// turns is the order in which clients were written to.
+// turns records the order of writes by client.
 type turns struct {
 	mu sync.Mutex
 	of []string
 }
 
-// recorded is a response that never blocks and records when it is written to.
+// recorded is a ResponseWriter that never blocks and records its writes.
 type recorded struct {
 	http.ResponseWriter
 	client string
@@ -29,7 +29,7 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns has two clients read a large file on one processor. Neither may be done before the other has begun.
+// TestFilesTakeTurns serves a large file to two clients on one processor. Neither response may end before the other begins.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)

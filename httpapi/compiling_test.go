@@ -15,8 +15,7 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// TestUnknownDocumentsWait occupies all places of documents that are compiled. An unknown document waits for its turn and is refused
-// after a while; a known one does not wait.
+// TestUnknownDocumentsWait fills the compile limiter. An unknown document waits and times out. A known document does not wait.
 func TestUnknownDocumentsWait(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.QueueTimeout = 10 * time.Millisecond
@@ -27,7 +26,7 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running = compiling.operations // of others
+	compiling.running = compiling.operations // other clients'
 	compiling.mu.Unlock()
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Errorf("known: %d %s", w.Code, w.Body)
@@ -43,14 +42,14 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	}
 }
 
-// atOnce gives every operation its turn.
+// atOnce admits every operation.
 func atOnce(ctx context.Context, t *slot) error {
 	*t = slot{Context: ctx, release: func() {}}
 	return nil
 }
 
-// TestWaitingDocumentsTakeNoPlace has a client send more unknown documents than it has places among the operations that execute,
-// while none can be compiled. It keeps its places for what it sends besides, over every transport.
+// TestWaitingDocumentsTakeNoPlace fills the compile limiter and has a client send more unknown documents than it may have running
+// operations. Its other operations still run, over every transport.
 func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 8, 8
@@ -64,7 +63,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running, compiling.queue = compiling.operations, 100 // of others
+	compiling.running, compiling.queue = compiling.operations, 100 // other clients'
 	compiling.mu.Unlock()
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -93,7 +92,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// unknownNames returns a document with operations that spread a fragment with as many unknown names as the limits allow.
+// unknownNames returns a document whose operations spread a fragment with the maximum number of unknown names.
 func unknownNames(operations int) string {
 	var b strings.Builder
 	for i := range operations {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// TestAHitAllocatesLittle holds what a response that is cached costs from the front door to the connection.
+// TestAHitAllocatesLittle bounds the allocations of a cached response, from the handler to the connection.
 func TestAHitAllocatesLittle(t *testing.T) {
 	if unraced.Run(t) {
 		return

@@ -51,8 +51,8 @@ func TestDocumentsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestDocumentsSentOnceDisplaceNone fills the cache with documents. What one client sends once takes none of the place of others,
-// however long it is. What is sent again is cached, and so is a trusted document at once.
+// TestDocumentsSentOnceDisplaceNone fills the cache. A document that is sent once displaces no other. A document that is sent twice,
+// and a trusted document, enter the cache.
 func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
 		c := newDocumentCache(testConfig(t))
@@ -80,7 +80,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	}
 }
 
-// TestSizeOfDocuments holds what a cached document is counted as against the memory that it takes.
+// TestSizeOfDocuments compares the estimated size of documents with the memory that they take.
 func TestSizeOfDocuments(t *testing.T) {
 	if unraced.Run(t) {
 		return
@@ -116,7 +116,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestOneDocumentByMany has many read a document at once.
+// TestOneDocumentByMany loads a document from many goroutines.
 func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup
@@ -132,7 +132,7 @@ func TestOneDocumentByMany(t *testing.T) {
 func TestErrorsOfADocument(t *testing.T) {
 	for document, want := range map[string]int{
 		`{ nope }`: 1, `{ nope nope }`: 2,
-		`{ ...F ...F } fragment F on Query { nope }`: 1, // in one place, however often it is met
+		`{ ...F ...F } fragment F on Query { nope }`: 1, // reported once for all spreads
 		"{" + fields(100, " f%d") + "}":              maxErrors + 1,
 	} {
 		if errs := newDocumentCache(testConfig(t)).load(document, false).errs; len(errs) != want {
@@ -150,7 +150,7 @@ func fields(n int, format string) string {
 }
 
 func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
-	documents := map[string]string{ // what hints at a name of the schema when it may
+	documents := map[string]string{ // errors that suggest names of the schema
 		`{ tokn(tokenId: "1") { id } }`: "token", `{ token(tokenID: "1") { id } }`: "tokenId",
 		`{ token(tokenId: "1") { candles(interval: HOURS) { open } } }`: "HOUR", `{ searchMarkets(filter: {statuss: OPEN}) { totalCount } }`: "status"}
 	for _, suggestions := range []bool{true, false} {

@@ -58,7 +58,7 @@ func TestStatuses(t *testing.T) {
 		target, body string
 		header       []string
 		modern       int // the status with application/graphql-response+json
-		legacy       int // that with application/json
+		legacy       int // the status with application/json
 		code         string
 	}{
 		{"a query", "POST", "", `{"query":"{ __typename }"}`, []string{json}, 200, 200, ""},
@@ -141,7 +141,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// untouched fails when anything is read of it.
+// untouched is a body that fails the test when it is read.
 type untouched struct{ t *testing.T }
 
 func (u untouched) Read([]byte) (int, error) {
@@ -159,7 +159,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	if w.Code != 413 || w.Header().Get("Connection") != "close" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	// Of one whose length is not known as much is read as may be.
+	// Without a length, the body is read up to the limit.
 	read := &countingReader{}
 	r = httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, read)
 	r.Header.Set("Content-Type", "application/json")
@@ -182,7 +182,7 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken is a service whose serviceStatus does what a test says.
+// broken returns the configuration of a service with the test's serviceStatus.
 func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
@@ -199,7 +199,7 @@ func TestPanicsAreMasked(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	// One of a source, while other fields have their values.
+	// A source panics; the other fields have values.
 	cfg := testConfig(t)
 	cfg.Sources.Prices = panicking[string, market.Price]{}
 	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } token(tokenId: \"1\") { tokenId } }"}`)
@@ -210,18 +210,18 @@ func TestPanicsAreMasked(t *testing.T) {
 	}
 }
 
-// panicking is a source that breaks while it is asked.
+// panicking is a source that panics.
 type panicking[K comparable, T any] struct{ loaders.Source[K, T] }
 
 func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[*T]], []int) []int {
 	panic("canary")
 }
 
-// endless is a source that gives nothing before its time is over.
+// endless is a source that waits for the deadline.
 type endless struct{ *nothing }
 
 func (endless) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
-	<-ctx.Done() // else the test never ends
+	<-ctx.Done() // the deadline ends the wait
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
 	for i := range out {
 		out[i].Err = ctx.Err()
@@ -233,12 +233,12 @@ func TestTheTimeOfARequest(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timeout = time.Millisecond
 	cfg.Sources.Prices = endless{&nothing{}}
-	if w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`); w.Code != 200 && w.Code != 504 { // which is when it has not even begun
+	if w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`); w.Code != 200 && w.Code != 504 { // 504 if the deadline passed before the first fetch
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// TestCost shows what an operation costs to those who ask.
+// TestCostOnRequest requests the cost of operations.
 func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
@@ -256,8 +256,8 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls refuses a query in the pass whose calls are too many, with the path of a field that has none. It does not matter
-// whether responses are cached.
+// TestTooManyCalls rejects a query in the pass that exceeds the limit of calls. The error has the path of a missing field, with and
+// without the response cache.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestTooManyCalls(t *testing.T) {
 			if w = post(t, h, more); w.Code != http.StatusBadRequest {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			prices.held = []string{"1", "7", "8", "9"} // it takes no calls now
+			prices.held = []string{"1", "7", "8", "9"} // cached now, so they take no calls
 			if w = post(t, h, more); w.Code != http.StatusOK {
 				t.Errorf("once it is cached: %d %s", w.Code, w.Body)
 			}
@@ -292,7 +292,7 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestDeferredPartsComeAtOnce since nothing could carry them later.
+// TestDeferredPartsComeAtOnce ignores @defer, since the transports have no later parts.
 func TestDeferredPartsComeAtOnce(t *testing.T) {
 	h := New(benchConfig(t))
 	for _, query := range []string{
@@ -306,7 +306,7 @@ func TestDeferredPartsComeAtOnce(t *testing.T) {
 	}
 }
 
-// TestCompression reads a response in every coding, and by many at once.
+// TestCompression reads a response in every coding from many clients at once.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
 	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
@@ -344,7 +344,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// TestBusy fills the gate and the queue before it.
+// TestBusy fills the limiter and its queue.
 func TestBusy(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.QueueTimeout = 1, 0, time.Minute
@@ -386,7 +386,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAClientThatDoesNotRead keeps no room from others.
+// TestAClientThatDoesNotRead has a client that does not read. Others still get responses.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 1, 0

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// guessKey returns the header of credentials that differ by n.
+// guessKey returns the header of the nth credentials.
 func guessKey(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
 }
@@ -49,8 +49,8 @@ func firstEvent(t *testing.T, url, credentials, body string) string {
 	return ""
 }
 
-// TestGuessesOfSubscriptionsAreBounded subscribes to accounts with many different credentials of one address, over WebSockets and
-// event streams. The venue is asked with as many as with queries, and what it refuses counts.
+// TestGuessesOfSubscriptionsAreBounded subscribes with many credentials from one address, over WebSockets and event streams. The limit
+// of guesses is the same as for queries.
 func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
 	for _, transport := range []string{transportWebSocket, transportEvents} {
@@ -98,8 +98,8 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFieldThatFailsDoesNotMakeAGuess reads an account beside prices that fail. The venue accepts the credentials, so they stay good
-// when others behind the same address have guessed too often.
+// TestAFieldThatFailsDoesNotMakeAGuess reads an account beside prices that fail. The venue accepts the credentials, so they still work
+// when others behind the same address have made too many guesses.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

@@ -21,7 +21,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// nothing is a source without anything in it, which counts how often it is asked.
+// nothing is an empty source that counts its calls.
 type nothing struct{ asked int }
 
 func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
@@ -38,7 +38,7 @@ func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market
 	return make([]market.Result[market.Read[*market.Price]], len(keys))
 }
 
-// noRefusals lets everybody try.
+// noRefusals rejects nothing.
 type noRefusals struct{}
 
 func (noRefusals) Check(netip.Addr, auth.Key) error { return nil }
@@ -47,7 +47,7 @@ func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
 	return func(bool) {}, nil
 }
 
-// ended is an Observer of what has ended.
+// ended is an Observer that receives the logs of ended operations.
 type ended func(j *reqctx.Log)
 
 func (ended) Began(*reqctx.Log, Hints, bool) {}
@@ -56,7 +56,7 @@ func (ended) EventFailed([]string) {}
 
 func (e ended) Ended(_ context.Context, j *reqctx.Log) { e(j) }
 
-// testConfig is a front door with nothing behind it.
+// testConfig returns the configuration of an API with an empty source.
 func testConfig(t testing.TB) Config {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
@@ -78,13 +78,13 @@ func testConfig(t testing.TB) Config {
 	}
 }
 
-// post returns what a POST of a body is answered with.
+// post returns the response to a POST of a body.
 func post(t testing.TB, h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
-// send returns the answer to a request with headers, name and value in turn.
+// send returns the response to a request. header has names and values in turn.
 func send(t testing.TB, h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -96,7 +96,7 @@ func send(t testing.TB, h http.Handler, method, target, body string, header ...s
 	return w
 }
 
-// TestRefusedRequestsReadNothing sends what can be seen to be wrong before it is executed; looking ahead must not begin.
+// TestRefusedRequestsReadNothing sends requests that are invalid before execution. No source may be called.
 func TestRefusedRequestsReadNothing(t *testing.T) {
 	prices := &nothing{}
 	var outcomes []string
@@ -125,7 +125,7 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	}
 }
 
-// TestBodiesThatBreakOff ends in the middle of a body.
+// TestBodiesThatBreakOff sends incomplete bodies.
 func TestBodiesThatBreakOff(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":"canary`), brokenReader{}))
 	r.Header.Set("Content-Type", "application/json")

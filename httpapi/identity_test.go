@@ -31,7 +31,7 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// testAccounts is an accounts file with one account; the function removes it.
+// testAccounts returns accounts with one account, and a function that revokes it.
 func testAccounts(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")
@@ -54,7 +54,7 @@ func testAccounts(t testing.TB) (store *auth.Store, revoke func()) {
 	}
 }
 
-// heldClock does not move by itself.
+// heldClock is a clock that only the test moves.
 type heldClock struct{ now time.Time }
 
 func (c *heldClock) Now() time.Time { return c.now }
@@ -141,17 +141,17 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// readingOf returns the context that a request is answered in.
+// readingOf returns the context for the reads of a request.
 func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 	r := newRequest(plain)
 	err := who.fromHeaders(r)
 	return who.reading(r.Context()), err
 }
 
-// TestIdentitiesOfOneSocket has headers and connection_init say who asks.
+// TestIdentitiesOfOneSocket identifies clients by headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
-		header  string // of credentials or, with a blank, a bearer token
+		header  string // credentials or, with a blank, a bearer token
 		payload map[string]any
 		want    string
 	}{
@@ -186,7 +186,7 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
-	for range 10 { // there is nothing to find out, so nobody is stopped from trying
+	for range 10 { // a rejected token here reveals nothing, so nothing is counted
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -194,7 +194,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted sends one bad token until it is not looked at. Other tokens and credentials of the same address are.
+// TestRefusalsAreCounted sends one invalid token until it is rejected without a look-up. Other tokens and credentials of the address
+// still work.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)
@@ -233,7 +234,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// heldBalances is a source that answers when it is told to: accepted reads are good, others refused.
+// heldBalances is a source that answers when the test releases it. It rejects credentials that are not accepted.
 type heldBalances struct {
 	refusing
 	asked    chan struct{}
@@ -250,8 +251,8 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	return h.refusing.Fetch(ctx, keys)
 }
 
-// TestGuessesAreBounded asks for accounts with many different credentials of one address at once. Only some are tried at the venue;
-// those that it has accepted are tried in any case.
+// TestGuessesAreBounded reads accounts with many credentials from one address at once. Only some reach the venue, and always those that
+// it has accepted before.
 func TestGuessesAreBounded(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)
@@ -289,7 +290,7 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRevocation ends what is done for an account while it is done.
+// TestRevocation revokes an account while its operation runs.
 func TestRevocation(t *testing.T) {
 	who, revoke, _ := newTestIdentities(t)
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
@@ -308,7 +309,7 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// TestCredentialsLeaveTheHeaders: what comes after may log or forward headers.
+// TestCredentialsLeaveTheHeaders checks that later code sees headers without credentials.
 func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-func TestGate(t *testing.T) {
+func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(3, 3, time.Second) // of which one client has two
+		g := newLimiter(3, 3, time.Second) // one client may have two
 		enter := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
 		leave1, err1 := enter(t.Context())
 		leave2, err2 := enter(t.Context())
@@ -41,7 +41,7 @@ func TestGate(t *testing.T) {
 		if first.err != nil {
 			t.Fatal(first.err)
 		}
-		time.Sleep(time.Second) // of the bubble: the other's patience ends
+		time.Sleep(time.Second) // the other operation times out
 		if late := <-results; !errors.As(late.err, &full) {
 			t.Errorf("after its patience: %v", late.err)
 		}
@@ -69,7 +69,7 @@ func from(t *testing.T, address string) context.Context {
 	return &requestContext{t.Context(), identity{client: netip.MustParseAddr(address)}}
 }
 
-// crowd enters the gate n times for a client and counts what came of it when all have settled.
+// crowd acquires places for clients and counts the results when all goroutines are blocked.
 type crowd struct {
 	mu              sync.Mutex
 	leaves          []func()
@@ -111,7 +111,7 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 	}
 }
 
-// TestOneClientLeavesRoom has one address ask for more than there is, while others want in.
+// TestOneClientLeavesRoom has one address request more places than there are, beside other clients.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
@@ -125,7 +125,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 		other.expect(t, 1, 0)
 		neighbour.leave(1)
 		other.leave(1)
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second) // in the bubble
 		synctest.Wait()
 		greedy.expect(t, 192, 800-192)
 		greedy.leave(192)
@@ -135,8 +135,8 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	})
 }
 
-// TestTurns shows that what becomes free goes to who has least.
-func TestTurns(t *testing.T) {
+// TestFreePlaces gives free places to the client with the fewest operations.
+func TestFreePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)
 		var a, b, late crowd
@@ -164,7 +164,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-func TestTheGateAllocatesNothing(t *testing.T) {
+func TestTheLimiterAllocatesNothing(t *testing.T) {
 	g, ctx := newLimiter(256, 512, time.Second), from(t, "192.0.2.1")
 	if n := testing.AllocsPerRun(100, func() {
 		leave, err := g.acquire(ctx)

@@ -79,8 +79,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestACookieChangesNothing is why a GET needs no preflight: there is nothing that a browser adds by itself and that means
-// anything here.
+// TestACookieChangesNothing shows why a GET needs no preflight: the service ignores everything that a browser adds by itself.
 func TestACookieChangesNothing(t *testing.T) {
 	h := New(testConfig(t))
 	for _, target := range []string{"?query={viewer{address}}", "?query={__typename}", "?query={"} {
@@ -100,7 +99,7 @@ func TestACookieChangesNothing(t *testing.T) {
 	}
 }
 
-// TestLoopbackOrigins allows pages of this machine, at any port, over HTTP and WebSocket.
+// TestLoopbackOrigins allows origins of this machine with any port, over HTTP and WebSocket.
 func TestLoopbackOrigins(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"http://localhost:5173": true, "http://LOCALHOST": true, "https://localhost:3000": true, "http://127.0.0.1:1": true, "http://[::1]:5173": true,
@@ -125,7 +124,7 @@ func TestLoopbackOrigins(t *testing.T) {
 	}
 }
 
-// TestRefusedOriginIsNamed tells who is refused a WebSocket its origin, bounded and escaped, and the flag that allows it.
+// TestRefusedOriginIsNamed checks that the error names the origin, shortened and escaped, and the flag that allows it.
 func TestRefusedOriginIsNamed(t *testing.T) {
 	h := New(testConfig(t))
 	for origin, says := range map[string]string{

@@ -16,7 +16,7 @@ func pageFiles(names ...string) fstest.MapFS {
 	return files
 }
 
-// pagesConfig is testConfig with pages; those of built are there when it is told.
+// pagesConfig is testConfig with pages. built adds the built pages.
 func pagesConfig(t *testing.T, built bool) Config {
 	cfg := testConfig(t)
 	if built {
@@ -76,8 +76,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestThePlainPageStandsIn has the plain page served in place of those that are not built.
-func TestThePlainPageStandsIn(t *testing.T) {
+// TestThePlainPage serves the plain page if the others are not built.
+func TestThePlainPage(t *testing.T) {
 	api := New(pagesConfig(t, false))
 	for _, path := range []string{"/", "/live", "/plain"} {
 		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusOK || w.Body.String() != "content of plain.html" {
@@ -86,7 +86,7 @@ func TestThePlainPageStandsIn(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfPages has them use what the service serves, and nothing that is written into them or comes from elsewhere.
+// TestThePolicyOfPages allows the service's own files, and no inline or foreign code.
 func TestThePolicyOfPages(t *testing.T) {
 	api := New(pagesConfig(t, true))
 	for _, path := range []string{"/", "/live", "/plain"} {

@@ -25,8 +25,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// streaming returns a compiler of documents of a few fields, whose subscriptions show the numbers that arrive on a channel and
-// whose queries panic where no field catches it.
+// streaming returns a compiler for a few fields. Its subscriptions send the numbers from a channel. Its queries panic outside of
+// fields.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{
@@ -45,7 +45,7 @@ func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Com
 		})
 }
 
-// jumpy panics when it is asked about an address for the nth time.
+// jumpy panics in the nth call of Check.
 type jumpy struct {
 	noRefusals
 	n atomic.Int64
@@ -66,7 +66,7 @@ func jumpyAt(n int64) func(cfg *Config) {
 	}
 }
 
-// journal is a log that many goroutines write.
+// journal is a concurrent log buffer.
 type journal struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -84,7 +84,7 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// converse says messages on a WebSocket and returns what comes until a part of it does, or the close.
+// converse sends messages on a WebSocket and returns the received text until it contains until, or the close.
 func converse(t *testing.T, url, until string, messages ...string) string {
 	t.Helper()
 	return converseAs(t, url, encodedCredentials, until, messages...)
@@ -116,8 +116,8 @@ func converseAs(t *testing.T, url, credentials, until string, messages ...string
 	return heard.String()
 }
 
-// TestPanics has every goroutine that runs an operation panic, in a field and where no field catches it. The client gets an error
-// that says nothing of it, the log has it once with its stack, and the next operation is answered.
+// TestPanics has every goroutine that runs an operation panic, in a field and outside. The client gets an error without details, the log
+// has the panic once with its stack, and the next operation works.
 func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
 	until := func(end string) func(body string) func(t *testing.T, url string) string {
@@ -151,7 +151,7 @@ func TestPanics(t *testing.T) {
 		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
 	}
 	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
-	// What is told of an operation panics too, so that what catches panics in an execution does not get to answer.
+	// The observer panics, too, so that the recover of an execution cannot answer.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
 			cfg.Observer = ended(func(j *reqctx.Log) {
@@ -188,7 +188,7 @@ func TestPanics(t *testing.T) {
 		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
 		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
 		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
-			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close has no room for more
+			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame has no room for more
 		}, "Forbidden", 0},
 		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
 	} {
@@ -219,7 +219,7 @@ func TestPanics(t *testing.T) {
 			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
 				t.Errorf("afterwards: %d %s", w.Code, w.Body)
 			}
-			api.Drain(t.Context()) // the end of an operation on a socket is told of after its last message
+			api.Drain(t.Context()) // the observer sees the end of an operation after its last message
 			server.Close()
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			if want := 1 + test.again; len(lines) != want {

@@ -25,7 +25,7 @@ func TestParams(t *testing.T) {
 		{body: `{"qu\u0065ry":"{a}"}`, want: params{Query: "{a}"}},
 		{body: `{"documentId":"sha256:0","variables":{}}`, want: params{DocumentID: "sha256:0", Variables: `{}`}},
 		{body: `{"query":null,"operationName":null,"variables":null,"extensions":null,"documentId":null}`},
-		{body: `{"Query":"{a}","QUERY":"{b}","more":[{"query":"{c}"}],"x":1,"y":true,"z":"\\"}`}, // names are compared with case
+		{body: `{"Query":"{a}","QUERY":"{b}","more":[{"query":"{c}"}],"x":1,"y":true,"z":"\\"}`}, // names are case-sensitive
 		{body: `{"query":"Run🏃Swim🏊"}`, want: params{Query: "Run🏃Swim🏊"}},
 		{body: `{}`},
 
@@ -61,7 +61,7 @@ func TestParams(t *testing.T) {
 		name := test.body[:min(len(test.body), 60)]
 		body := []byte(test.body)
 		p, err := parseParams(body)
-		clear(body) // nothing of it may be used any more
+		clear(body) // the result must not share memory with it
 		if test.says != "" {
 			if err == nil || !strings.Contains(err.Error(), test.says) || market.CodeOf(err) != market.CodeBadUserInput {
 				t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, test.says)
@@ -113,7 +113,7 @@ func TestQueryString(t *testing.T) {
 	}
 }
 
-// FuzzParams compares what is read with what the standard library reads.
+// FuzzParams compares the result with that of encoding/json.
 func FuzzParams(f *testing.F) {
 	for _, seed := range []string{
 		`{"query":"{a}","variables":{"b":[1,"}"]},"operationName":null}`, `{"a":{"b":[]},"c":"\"","query":"x"} `, `{"query":"\ud800"}`, `{"":1}`, `{}`, `[1]`, `{"extensions":{}}`,

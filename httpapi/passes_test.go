@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// careless has resolvers that keep errors to themselves.
+// careless has resolvers that drop errors.
 type careless struct{ *resolvers.Resolver }
 
 func (c careless) Query() graph.QueryResolver { return carelessQuery{c.Resolver.Query()} }
@@ -38,7 +38,7 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source that has some prices in memory and gets the others.
+// shelf is a source with some prices in memory.
 type shelf struct {
 	memory
 	held    []string
@@ -72,7 +72,7 @@ func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.R
 	return out
 }
 
-// TestPasses executes queries with what is in memory, what has to be fetched and what fails. Nothing is fetched twice.
+// TestPasses executes queries with values from memory, fetched values and failures. No key is fetched twice.
 func TestPasses(t *testing.T) {
 	prices := &shelf{held: []string{"1"}}
 	var outcomes []string

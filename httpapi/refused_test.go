@@ -23,8 +23,7 @@ var wrongArguments = func() string {
 	return string(body)
 }()
 
-// TestRefusalsAreShort has a document be refused for as many and as long errors as there may be, by an answer within the part that
-// every response has for nothing.
+// TestRefusalsAreShort rejects documents with the longest errors. The response fits into the free bytes.
 func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
@@ -53,14 +52,14 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// graphError is an error as clients read it.
+// graphError is an error of a response.
 type graphError struct {
 	Message    string
 	Extensions struct{ Code string }
 }
 
-// TestACompressedResponseKeepsNothingElse has clients not read compressed responses. The program keeps what they are sent, which has
-// room, and neither the response before it was compressed nor its operation.
+// TestACompressedResponseKeepsNothingElse has clients that do not read compressed responses. The service keeps the compressed bytes in
+// memory, but neither the uncompressed response nor the operation.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			if !cached {
 				cfg.ResponseBytes = 0
 			} else {
-				cfg.ResponseBytes = 1 << 20 // a sixteenth is too little for one
+				cfg.ResponseBytes = 1 << 20 // too small for one response
 			}
 			h := New(cfg)
 			selected := ""
@@ -107,17 +106,17 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	}
 }
 
-// living returns the bytes of all objects that are in use.
+// living returns the bytes of all live objects.
 func living() int {
 	var m runtime.MemStats
-	for range 3 { // what was pooled goes with the second collection
+	for range 3 { // the second collection frees pooled objects
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
 
-// TestKeptErrorsAreCounted has the cache of responses keep responses of nothing but errors. They take no more than they count.
+// TestKeptErrorsAreCounted caches responses that consist of errors. They take no more memory than the cache counts.
 func TestKeptErrorsAreCounted(t *testing.T) {
 	cfg, _ := keeping(t)
 	cfg.ResponseBytes = 64 << 20

@@ -25,12 +25,12 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// standing is a source whose prices stand until the test changes them.
+// standing is a source whose prices are valid until the test changes them.
 type standing struct {
 	memory
 	asked atomic.Int64
 	mu    sync.Mutex
-	// handles are those of the prices by token; amount is what all of them are.
+	// handles has the handles by token. amount is the price of all tokens.
 	handles map[string]*market.Handle
 	amount  string
 }
@@ -51,7 +51,7 @@ func (s *standing) Lookup(_ context.Context, keys []string, into []market.Result
 	return missing
 }
 
-// change gives all prices another amount.
+// change changes all prices.
 func (s *standing) change(amount string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *standing) change(amount string) {
 	s.amount = amount
 }
 
-// keeping returns a front door that keeps responses.
+// keeping returns an API with a response cache.
 func keeping(t testing.TB) (Config, *standing) {
 	cfg, source := testConfig(t), &standing{handles: map[string]*market.Handle{}, amount: "0.5"}
 	cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: source}, 1<<20, market.SystemClock{}
@@ -109,7 +109,7 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-// TestKeptResponsesAreSentLikeOthers compares every way to send a response with that of a front door that keeps none.
+// TestKeptResponsesAreSentLikeOthers compares responses with those of an API without a response cache, for every form of request.
 func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	cfg, _ := keeping(t)
 	cached := New(cfg)
@@ -146,7 +146,7 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	}
 }
 
-// TestNotKept asks twice for what is true at one moment only, or what went wrong.
+// TestNotKept repeats queries whose responses must not be cached: momentary data and errors.
 func TestNotKept(t *testing.T) {
 	cfg, source := keeping(t)
 	states := 0
@@ -159,7 +159,7 @@ func TestNotKept(t *testing.T) {
 	h := New(cfg)
 	for _, query := range []string{
 		`{ serviceStatus { version } }`, `{ ... on Query { serviceStatus { version } } }`, `query { ...f } fragment f on Query { a: serviceStatus { version } }`,
-		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // whose source fails
+		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // its source fails
 		`{ tokenPrices(tokenIds: [\"1\", ` + strings.Repeat(`\"\", `, maxCachedErrors+1) + `]) { price } }`,
 	} {
 		a, b := post(t, h, `{"query":"`+query+`"}`), post(t, h, `{"query":"`+query+`"}`)
@@ -172,7 +172,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheRequestAreKept holds that a client can't force executions by an error in what it asks.
+// TestErrorsOfTheRequestAreKept shows that a client cannot force executions by an invalid argument.
 func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
@@ -201,7 +201,7 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	}
 }
 
-// TestATextThatIsNoLongerTrusted is not answered although its response still stands.
+// TestATextThatIsNoLongerTrusted rejects a document that was trusted before, although its response is still valid.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	cfg, source := keeping(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")
@@ -241,7 +241,7 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestsKeepTheirDocument registered, as requests do that are read.
+// TestRepeatedRequestsKeepTheirDocument shows that a cached request keeps its persisted query registered.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	cfg, _ := keeping(t)
 	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})
@@ -266,7 +266,7 @@ func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 
 func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
-// TestSocketsShareWhatIsKept answers an operation of an event stream from what a request has left.
+// TestSocketsShareWhatIsKept answers an operation of an event stream with the cached response of a request.
 func TestSocketsShareWhatIsKept(t *testing.T) {
 	cfg, source := keeping(t)
 	srv := httptest.NewServer(New(cfg))

@@ -13,10 +13,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// largeBody asks for a response of some 60 KB without reading anything of the venue.
+// largeBody requests a response of some 60 KB that reads nothing from the venue.
 const largeBody = `{"query":"{ __schema { types { name description fields { name description } } } }"}`
 
-// TestResponseTooLarge asks for more than a response may have.
+// TestResponseTooLarge requests responses beyond the limit.
 func TestResponseTooLarge(t *testing.T) {
 	for _, test := range []struct{ name, body, path string }{
 		{"introspection, which is not cached", largeBody, `"path":["__schema","types",`},
@@ -58,7 +58,7 @@ var manyIDs = func() string {
 	return "[" + strings.Join(ids, ",") + "]"
 }()
 
-// manyPrices asks for a response of some 60 KB that is cached.
+// manyPrices requests a response of some 60 KB that can be cached.
 var manyPrices = `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price a: price b: price c: price d: price e: price f: price g: price h: price i: price } }","variables":{"ids":` + manyIDs + `}}`
 
 // failing is a source of prices that fails.
@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses has clients leave as much unread as they may: what one has no room for is refused before it is written, others
-// have room, and so has the client again when it has read.
+// TestUnreadResponses has clients leave responses unread up to their bound. A response beyond it is rejected. Other clients still get
+// responses, and so does the client when it has read.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (r *refusedBy) Refused(client netip.Addr, _ auth.Key) {
 	r.count[client.String()]++
 }
 
-// refusing is a source that the venue refuses the caller's credentials for.
+// refusing is a source that rejects the caller's credentials.
 type refusing struct {
 	loaders.Source[market.Address, market.Balance]
 }
@@ -58,9 +58,9 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 
 type testID struct{}
 
-// TestWhatIsSharedIsNobodys has two clients share a subscription. When it fails, each is told the id of the execution and not
-// that of the other's request. When the venue refuses their credentials, which it was asked once, that counts once.
-func TestWhatIsSharedIsNobodys(t *testing.T) {
+// TestSharedFailures has two clients share a subscription. If it fails, both get the request id of the execution, not that of a client.
+// If the venue rejects their credentials, in one read, that counts once.
+func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func()
 		want string
@@ -111,14 +111,14 @@ func TestWhatIsSharedIsNobodys(t *testing.T) {
 			}
 			close(end)
 			clients.Wait()
-			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // before a client hears of it
+			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // counted before the client gets the error
 				t.Errorf("%d refusals are counted, want %d", n, test.refused)
 			}
 		})
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {

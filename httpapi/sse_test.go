@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tape is a client's end of a response. It notes when something came.
+// tape is a ResponseWriter that records the writes and their times.
 type tape struct {
 	*httptest.ResponseRecorder
 	began time.Time
@@ -29,9 +29,9 @@ func (t *tape) Write(b []byte) (int, error) {
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 
-// TestSignsOfLife leaves an event stream idle: a comment comes at once, so that the client knows that the stream is open, and
-// one every fifteen seconds, so that nothing on the way takes it for dead. They are no events.
-func TestSignsOfLife(t *testing.T) {
+// TestKeepAlive leaves an event stream idle. A comment comes at once, which opens the stream for the client, and then one every fifteen
+// seconds, so that no proxy closes the connection.
+func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)
 		event := make(chan int)

@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestSubscribePayload closes a socket with 4400 for a payload that is not one of the protocol, and answers any other.
+// TestSubscribePayload closes a socket with 4400 for a payload that violates the protocol, and answers all others.
 func TestSubscribePayload(t *testing.T) {
 	api := New(testConfig(t))
 	server := httptest.NewServer(api)

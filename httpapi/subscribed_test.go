@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// readers subscribe by event streams.
+// readers are clients with event streams.
 type readers struct {
 	api   *API
 	began []*tape
@@ -58,7 +58,7 @@ func (r *readers) refused() (n int, last string) {
 	return n, last
 }
 
-// longDocument returns a document of some 200 KB that differs by n.
+// longDocument returns the nth document of some 200 KB.
 func longDocument(n int) string {
 	var b strings.Builder
 	for i := range 190 {
@@ -67,8 +67,8 @@ func longDocument(n int) string {
 	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
 }
 
-// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. They take three quarters of what there is
-// for that, another client gets its part, and all is given back in the end.
+// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. It may hold three quarters of the memory for
+// them, and another client gets its share. All memory is released in the end.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
@@ -98,12 +98,12 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestADocumentOfManySubscribersIsCountedOnce has clients of many addresses subscribe with one document, which the cache does not keep.
+// TestADocumentOfManySubscribersIsCountedOnce has clients of many addresses subscribe with one document that is not in the cache.
 func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	r := newReaders(t)
 	documents := r.api.transports.engine.documents
 	documents.mu.Lock()
-	documents.bytes = MaxDocumentBytes // so that there is no room
+	documents.bytes = MaxDocumentBytes // the cache is full
 	documents.mu.Unlock()
 	r.subscribe("198.51.100.200", longDocument(0))
 	eventually(t, func() bool { return r.api.Stats().Groups.Members == 1 })

@@ -20,7 +20,7 @@ var simpleSchema = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	type Query { a: Int }
 `})
 
-// simpleOperation returns an operation with variables that are declared so.
+// simpleOperation returns an operation with the declared variables.
 func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
 	t.Helper()
 	if declared != "" {
@@ -36,7 +36,7 @@ func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
 	return doc.Operations[0]
 }
 
-// alike returns a value as the library has it.
+// alike converts a value to the library's types.
 func alike(v any) any {
 	list, ok := v.([]string)
 	if !ok {
@@ -49,7 +49,7 @@ func alike(v any) any {
 	return out
 }
 
-// sameVariables fails where what was read at once is not what the library reads.
+// sameVariables fails if the fast result differs from the library's.
 func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
 	t.Helper()
 	got, ok := newFastVariables(simpleSchema, op).read(raw)
@@ -74,7 +74,7 @@ func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw stri
 	return true
 }
 
-func TestSimpleVariables(t *testing.T) {
+func TestFastVariables(t *testing.T) {
 	for _, test := range []struct {
 		declared, raw string
 		simple        bool
@@ -147,7 +147,7 @@ func TestSimpleVariables(t *testing.T) {
 	}
 }
 
-// randomJSON is an object of variables with random values, some of them of no good form.
+// randomJSON returns an object of variables with random values, some of them invalid.
 func randomJSON(r *rand.Rand) string {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	space := func() string { return pick("", "", "", " ", "\n\t", "\r\n ") }
@@ -177,7 +177,7 @@ func randomJSON(r *rand.Rand) string {
 	return "{" + strings.Join(members, ",") + space() + "}"
 }
 
-// randomDeclaration declares variables of random types.
+// randomDeclaration returns declarations of random types.
 func randomDeclaration(r *rand.Rand) string {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	declared := make([]string, r.IntN(4))
@@ -194,8 +194,8 @@ func randomDeclaration(r *rand.Rand) string {
 	return strings.Join(declared, ", ")
 }
 
-// TestSimpleVariablesAreTheLibrarys for random declarations and values.
-func TestSimpleVariablesAreTheLibrarys(t *testing.T) {
+// TestFastVariablesEqualTheLibrarys compares both decoders for random declarations and values.
+func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	r, simple := rand.New(rand.NewPCG(1, 2)), 0
 	for range 60_000 {
 		declared, raw := randomDeclaration(r), randomJSON(r)
@@ -211,8 +211,8 @@ func TestSimpleVariablesAreTheLibrarys(t *testing.T) {
 	}
 }
 
-// FuzzSimpleVariables reads any object for declarations of every kind.
-func FuzzSimpleVariables(f *testing.F) {
+// FuzzFastVariables decodes any object for declarations of every kind.
+func FuzzFastVariables(f *testing.F) {
 	for _, seed := range []string{`{"a":"b","b":["c"],"c":1,"d":true,"e":"A"}`, `{"b":[" ","]"] , "c" : -0}`, `{"e":"a"}`, `{"d":null}`} {
 		f.Add(seed)
 	}
@@ -225,8 +225,8 @@ func FuzzSimpleVariables(f *testing.F) {
 	})
 }
 
-// TestSimpleVariablesAllocateLittle, however many texts there are.
-func TestSimpleVariablesAllocateLittle(t *testing.T) {
+// TestFastVariablesAllocateLittle bounds the allocations for any number of strings.
+func TestFastVariablesAllocateLittle(t *testing.T) {
 	op := simpleOperation(t, "$ids: [String!]!")
 	raw, err := json.Marshal(map[string]any{"ids": strings.Split(strings.Repeat("71321045679252212594626385532706912750332728571942532289631379312455583992563,", 500), ",")})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// failures is an Observer of the events that failed.
+// failures is an Observer of failed events.
 type failures struct {
 	ended
 	codes *[]string
@@ -18,7 +18,7 @@ type failures struct {
 
 func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
 
-// TestEventsForClientsThatHaveLeft has an event fail while its clients are there, and because they have left.
+// TestEventsForClientsThatHaveLeft has an event fail while its clients are connected, and because they have left. Only the first counts.
 func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	var codes []string
 	cfg := testConfig(t)

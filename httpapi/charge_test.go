@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// hanging is a source of prices that answers nobody.
+// hanging is a source of prices that never answers.
 type hanging struct{ *nothing }
 
 func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
@@ -27,8 +27,8 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return make([]market.Result[market.Read[*market.Price]], len(keys))
 }
 
-// TestWaitingQueriesHaveRoom has one client send queries with long variables by event streams, while the venue does not answer.
-// What they hold takes three quarters of what there is for that, and all is given back in the end.
+// TestWaitingQueriesHaveRoom has one client send queries with long variables by event streams while the venue hangs. The client may hold
+// three quarters of the memory for them. All of it is released in the end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}
