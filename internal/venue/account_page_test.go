@@ -13,22 +13,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// pageCase is a venue whose trades and history are read one after the other.
+// pageCase is a venue, and reads of its trades and history in order.
 type pageCase struct {
 	name string
-	// knows are the parameters that it does not refuse, besides address and credentials.
-	knows []string
-	rows  int
-	// size is the greatest number of rows on a page; 0 has all on one.
+	// accepts are the parameters that the venue does not refuse, besides address and credentials.
+	accepts []string
+	rows    int
+	// size is the greatest number of rows on a page. 0 puts all rows on one page.
 	size  int
 	reads []pageRead
 }
 
-// pageRead is one read of a page: its query, the rows and the parameters of the calls that it takes.
+// pageRead is one read of a page: its query, its rows and the parameters of its calls.
 type pageRead struct {
 	after    time.Duration
 	marketID string
-	// next asks for the page behind the one before.
+	// next reads the page after the one before.
 	next       bool
 	rows       int
 	more       bool
@@ -40,7 +40,7 @@ var pageCases = []pageCase{
 		"knows nothing but the account", nil, 53, 0,
 		[]pageRead{
 			{rows: 53, more: true, parameters: "-"},
-			{next: true, rows: 0, parameters: "offset"}, // the list was whole, and 53 rows are more than asked for
+			{next: true, rows: 0, parameters: "offset"}, // the list was complete, and 53 rows are more than requested
 			{rows: 53, parameters: "-"},
 			{marketID: "M1", rows: 26, parameters: "marketId | -"},
 			{marketID: "M1", rows: 26, parameters: "-"},
@@ -68,11 +68,11 @@ var pageCases = []pageCase{
 	},
 }
 
-// serve answers with a page, or refuses a parameter.
+// serve responds with a page, or refuses a parameter.
 func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	for name := range q {
-		if name != "address" && name != "credentials" && !slices.Contains(p.knows, name) {
+		if name != "address" && name != "credentials" && !slices.Contains(p.accepts, name) {
 			badParameter(w, r)
 			return
 		}
@@ -99,14 +99,14 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
 }
 
-// TestPagesAreAskedAsTheVenueKnowsThem reads trades and history from venues with different habits, 5 rows at a time. A page that is
-// longer than that is passed on.
-func TestPagesAreAskedAsTheVenueKnowsThem(t *testing.T) {
+// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
+// client returns longer pages as they are.
+func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {
 			t.Run(test.name+"/"+list, func(t *testing.T) {
 				v := newVenue(t, everywhere(test.serve))
-				clock := &heldClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+				clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked, token := 0, ""
 				for i, read := range test.reads {
@@ -135,14 +135,14 @@ func TestPagesAreAskedAsTheVenueKnowsThem(t *testing.T) {
 						calls = append(calls, parametersOf(query))
 					}
 					asked += len(calls)
-					same(t, fmt.Sprint("read ", i, ": ", sortedWords(calls)), fmt.Sprint("read ", i, ": ", sortedWords(strings.Split(read.parameters, " | "))))
+					assertEqual(t, fmt.Sprint("read ", i, ": ", sortedWords(calls)), fmt.Sprint("read ", i, ": ", sortedWords(strings.Split(read.parameters, " | "))))
 				}
 			})
 		}
 	}
 }
 
-// sortedWords joins texts whose words are sorted.
+// sortedWords joins texts after sorting the words of each.
 func sortedWords(texts []string) string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -153,7 +153,7 @@ func sortedWords(texts []string) string {
 	return strings.Join(out, " | ")
 }
 
-// TestSearchWithoutOptions searches a venue that knows no sort and no page size.
+// TestSearchWithoutOptions searches a venue that accepts neither a sort nor a page size.
 func TestSearchWithoutOptions(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := url.ParseQuery(r.URL.RawQuery)
@@ -167,7 +167,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		}
 		answer("["+strings.Join(rows, ",")+"]")(w, r)
 	}))
-	clock := &heldClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+	clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
 	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 	for i, read := range []struct {
 		query market.Search
@@ -189,7 +189,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		for _, query := range v.queries()[before:] {
 			calls = append(calls, parametersOf(query))
 		}
-		same(t, sortedWords(calls), read.calls)
+		assertEqual(t, sortedWords(calls), read.calls)
 	}
 	clock.move(relearnAfter)
 	before := v.count()

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-func TestAgeOfAnAnswer(t *testing.T) {
+func TestAgeOfResponse(t *testing.T) {
 	const s = time.Second
 	for _, test := range []struct {
 		age, cacheControl string

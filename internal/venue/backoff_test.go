@@ -15,30 +15,30 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestNoKeyIsAskedForBeforeItsBackoffEnds holds it for every read and every failure that passes.
-func TestNoKeyIsAskedForBeforeItsBackoffEnds(t *testing.T) {
+// TestFailedKeysAreNotReadDuringBackoff checks every read with every temporary failure.
+func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)
 		code   market.Code
 		wait   time.Duration
 	}{
-		"429":             {says(429, ""), market.CodeRateLimited, 125 * time.Millisecond},
-		"429 with wait":   {says(429, "", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
-		"429 and 0":       {says(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
-		"429 HTML":        {says(429, "<html>slow down", "Content-Type", "text/html", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
-		"429 with window": {says(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
-		"200 and limited": {says(200, `{"success":false,"code":"RATE_LIMITED"}`, "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
-		"500":             {says(500, ""), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
-		"503 with wait":   {says(503, "", "Retry-After", "3"), market.CodeUpstreamUnavailable, 3 * time.Second},
-		"504":             {says(504, ""), market.CodeUpstreamTimeout, 125 * time.Millisecond},
-		"refused":         {fails(syscall.ECONNREFUSED), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
-		"hang":            {hangs, market.CodeUpstreamTimeout, 125 * time.Millisecond},
+		"429":             {respond(429, ""), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 with wait":   {respond(429, "", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 and 0":       {respond(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 HTML":        {respond(429, "<html>slow down", "Content-Type", "text/html", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 with window": {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
+		"200 and limited": {respond(200, `{"success":false,"code":"RATE_LIMITED"}`, "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"500":             {respond(500, ""), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"503 with wait":   {respond(503, "", "Retry-After", "3"), market.CodeUpstreamUnavailable, 3 * time.Second},
+		"504":             {respond(504, ""), market.CodeUpstreamTimeout, 125 * time.Millisecond},
+		"refused":         {failWith(syscall.ECONNREFUSED), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"hang":            {hangUntilDone, market.CodeUpstreamTimeout, 125 * time.Millisecond},
 	} {
 		for _, r := range reads {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					v := &scripted{answer: tt.answer}
-					if r.name == "spreads" { // no book takes their place
+					if r.name == "spreads" { // the books must fail too
 						v.answer = withoutBooks(tt.answer)
 					}
 					c := v.client(t, 0.5)
@@ -55,14 +55,14 @@ func TestNoKeyIsAskedForBeforeItsBackoffEnds(t *testing.T) {
 					calls := v.calls()
 					expect(tt.wait)
 					time.Sleep(tt.wait / 4)
-					expect((tt.wait*3/4 + time.Millisecond - 1).Truncate(time.Millisecond)) // told in whole milliseconds
+					expect((tt.wait*3/4 + time.Millisecond - 1).Truncate(time.Millisecond)) // RetryAfter is in whole milliseconds
 					time.Sleep(tt.wait/4*3 - time.Microsecond)
 					expect(time.Millisecond)
 					if v.calls() != calls {
 						t.Fatalf("asked %q before the end of the backoff", v.asked[calls:])
 					}
 					time.Sleep(time.Millisecond)
-					v.answer = truth
+					v.answer = validResponse
 					if _, err := r.call(ctx, c); err != nil || v.calls() == calls {
 						t.Fatalf("after the backoff: %v after %d calls", err, v.calls()-calls)
 					}
@@ -75,57 +75,57 @@ func TestNoKeyIsAskedForBeforeItsBackoffEnds(t *testing.T) {
 	}
 }
 
-func TestBackoffGrowsAndASuccessEndsIt(t *testing.T) {
+func TestBackoffGrowsUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(503, "")}
+		v := &scripted{answer: respond(503, "")}
 		c := v.client(t, 1)
 		fail := func(want time.Duration) {
 			t.Helper()
 			_, err := c.Book(t.Context(), "101", 20)
-			same(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE "+want.String())
+			assertEqual(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE "+want.String())
 			time.Sleep(want)
 		}
 		for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
 			fail(want * time.Millisecond)
 		}
-		v.answer = truth
+		v.answer = validResponse
 		if _, err := c.Book(t.Context(), "101", 20); err != nil {
 			t.Fatal(err)
 		}
-		v.answer = says(503, "")
+		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
 		fail(500 * time.Millisecond)
-		v.answer = says(404, "") // an answer, too
+		v.answer = respond(404, "") // this is a response too
 		if b, err := c.Book(t.Context(), "101", 20); b != nil || err != nil {
 			t.Fatal(b, err)
 		}
-		v.answer = says(503, "")
+		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
-		v.answer = says(200, `{"bids":7}`)
+		v.answer = respond(200, `{"bids":7}`)
 		if _, err := c.Book(t.Context(), "101", 20); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Fatal(err)
 		}
-		v.answer = says(503, "")
+		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
-		time.Sleep(maxBackoff + time.Millisecond) // left alone for so long, it starts anew
+		time.Sleep(maxBackoff + time.Millisecond) // after this time the count of failures starts again
 		fail(250 * time.Millisecond)
 	})
 }
 
-func TestBackoffIsOfItsKeyAlone(t *testing.T) {
+func TestBackoffIsPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(429, "", "Retry-After", "60")}
+		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
 		c := v.client(t, 0.5)
 		if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
 			t.Fatal(err)
 		}
-		v.answer = truth
+		v.answer = validResponse
 		results, err := c.Prices(t.Context(), []string{"101", "103", "102", "103"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
-		same(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
+		assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
+		assertEqual(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
 		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
 			t.Errorf("all refused: %v, %v", results, err)
 		}
@@ -135,10 +135,10 @@ func TestBackoffIsOfItsKeyAlone(t *testing.T) {
 	})
 }
 
-// TestBackoffIsOfTheCallerAlone: nobody can lock an account's owner out with credentials of his own.
-func TestBackoffIsOfTheCallerAlone(t *testing.T) {
+// TestBackoffIsPerCredentials: failures with other credentials do not delay the owner of an account.
+func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(429, "", "Retry-After", "60")}
+		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
 		c := v.client(t, 0.5)
 		stranger, err := market.ParseCredentials([]byte(`{"apiKey":"junk"}`))
 		must(t, err)
@@ -148,7 +148,7 @@ func TestBackoffIsOfTheCallerAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		v.answer = truth
+		v.answer = validResponse
 		if _, err := c.Balance(asUser(t), wallet); err != nil || v.calls() != 2 {
 			t.Errorf("the owner: %v after %d calls", err, v.calls())
 		}
@@ -160,10 +160,10 @@ func TestBackoffIsOfTheCallerAlone(t *testing.T) {
 	})
 }
 
-// TestBackoffIsNotForOthersReasons: what the caller or the budget ended says nothing about the venue.
-func TestBackoffIsNotForOthersReasons(t *testing.T) {
+// TestBackoffOnlyAfterVenueFailures: calls that the caller or the rate limit ended start no backoff.
+func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: hangs}
+		v := &scripted{answer: hangUntilDone}
 		c := v.client(t, 1)
 		for name, end := range map[string]func() (context.Context, context.CancelFunc){
 			"cancelled": func() (context.Context, context.CancelFunc) {
@@ -183,7 +183,7 @@ func TestBackoffIsNotForOthersReasons(t *testing.T) {
 				t.Errorf("%s: %v, and %d keys are remembered", name, err, c.backoffs.keys.Len())
 			}
 		}
-		v.answer = truth
+		v.answer = validResponse
 		if _, err := c.Book(t.Context(), "101", 20); err != nil {
 			t.Error(err)
 		}
@@ -191,7 +191,7 @@ func TestBackoffIsNotForOthersReasons(t *testing.T) {
 }
 
 func TestBackoffsAreBounded(t *testing.T) {
-	c := (&scripted{answer: says(429, "")}).client(t, 1, func(cfg *Config) { cfg.MaxIDs = 1000 })
+	c := (&scripted{answer: respond(429, "")}).client(t, 1, func(cfg *Config) { cfg.MaxIDs = 1000 })
 	for i := range maxBackoffs/1000 + 2 {
 		ids := make([]string, 1000)
 		for j := range ids {

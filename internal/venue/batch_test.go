@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// pricesUpTo answers prices whose URL is at most so long and has at most so many ids, and refuses others with a status.
+// pricesUpTo responds with prices. It refuses URLs longer than length and lists of more than ids with status.
 func pricesUpTo(length, ids, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
@@ -26,7 +26,7 @@ func pricesUpTo(length, ids, status int) http.HandlerFunc {
 	}
 }
 
-// longIDs returns ids of so many digits.
+// longIDs returns n ids with this many digits.
 func longIDs(n, digits int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -35,8 +35,8 @@ func longIDs(n, digits int) []string {
 	return ids
 }
 
-// TestListsAreAsLongAsURLs counts the calls for prices of ids of different lengths, and finds no URL longer than it may be.
-func TestListsAreAsLongAsURLs(t *testing.T) {
+// TestListsFitURLs counts the calls for prices of ids of different lengths, and checks the length of each URL.
+func TestListsFitURLs(t *testing.T) {
 	for _, tt := range []struct{ ids, digits, maxURL, calls int }{
 		{50, 19, 0, 1}, {90, 19, 0, 1}, {26, 77, 0, 2}, {24, 77, 0, 1}, {50, 77, 8 << 10, 1}, {8, 256, 0, 2}, {100, 3, 0, 1}, {101, 3, 0, 2},
 	} {
@@ -64,15 +64,15 @@ func TestListsAreAsLongAsURLs(t *testing.T) {
 	}
 }
 
-// TestListsBecomeAsLongAsTheVenueTakes has venues refuse what is too long; it is asked for in halves, and in lists of the right
-// length from then on, for a while.
-func TestListsBecomeAsLongAsTheVenueTakes(t *testing.T) {
+// TestURLLimitIsLearned reads from venues that refuse long URLs. The client halves a refused list, and sends lists of the
+// accepted length for a while.
+func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(h))
-			clock := &heldClock{t: time.Unix(1_700_000_000, 0)}
+			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ids := longIDs(80, 19)
 			for i, calls := range []int{3, 2, 2} {
@@ -103,12 +103,13 @@ func TestListsBecomeAsLongAsTheVenueTakes(t *testing.T) {
 	}
 }
 
-// TestMarketNames reads markets from venues that know one name for an id and refuse all others.
-func TestMarketNames(t *testing.T) {
+// TestParameterNamesAreLearned reads markets from venues that accept only one name for an id.
+func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// list and lone are the parameters of the calls for two markets, one after that, and one of another that does not exist.
+		// list and lone are the parameters of the calls for two markets, for one after that, and for one more that does not
+		// exist.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},
@@ -153,7 +154,7 @@ func TestMarketNames(t *testing.T) {
 				}
 				got = append(got, strings.Join(calls, " "))
 			}
-			same(t, strings.Join(got, " | "), tt.calls)
+			assertEqual(t, strings.Join(got, " | "), tt.calls)
 		})
 	}
 }

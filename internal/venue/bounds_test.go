@@ -19,21 +19,21 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestCallsUnderWayAreBounded: an endpoint that hangs takes so many calls and no more, and no call of another endpoint waits
-// for them.
-func TestCallsUnderWayAreBounded(t *testing.T) {
+// TestCallsInFlightAreBounded: a slow endpoint gets a bounded number of calls at once, and calls to other endpoints do not
+// wait for them.
+func TestCallsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most atomic.Int32
 		v := &scripted{}
 		v.answer = func(r *http.Request) (*http.Response, error) {
 			if !strings.HasSuffix(r.URL.Path, "/orderbook") {
-				return truth(r)
+				return validResponse(r)
 			}
 			n := under.Add(1)
 			defer under.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			return hangs(r)
+			return hangUntilDone(r)
 		}
 		c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = 5 * time.Second })
 		ctx, leave := context.WithCancel(t.Context())
@@ -69,11 +69,11 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 	})
 }
 
-// TestASlowVenueIsNotADeadOne: answers that take long cost whoever waits for them nothing but that time. What the wait for a
-// slot costs besides is told to the caller alone, and neither the circuit nor the account's backoff nor the budget counts it.
-func TestASlowVenueIsNotADeadOne(t *testing.T) {
+// TestSlowCallsOnlyWait: the wait for a slot counts neither for the circuit nor for the backoff nor for the rate limit. Only
+// the caller sees it.
+func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// at asks for the balances of n accounts at once and returns the codes, and the longest that one took.
+	// balances reads n accounts at once and returns the codes and the longest duration.
 	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
@@ -95,7 +95,7 @@ func TestASlowVenueIsNotADeadOne(t *testing.T) {
 		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-time.After(latency):
-				return truth(r)
+				return validResponse(r)
 			case <-r.Context().Done():
 				return nil, r.Context().Err()
 			}
@@ -121,7 +121,7 @@ func TestASlowVenueIsNotADeadOne(t *testing.T) {
 				if codes[""] != tt.answered || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.answered || longest != tt.longest {
 					t.Errorf("%v in %v", codes, longest)
 				}
-				same(t, circuit(c, "balance"), "closed")
+				assertEqual(t, circuitText(c, "balance"), "closed")
 				if p.admitted != v.calls() {
 					t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
 				}
@@ -133,10 +133,10 @@ func TestASlowVenueIsNotADeadOne(t *testing.T) {
 		})
 	}
 
-	// What opens the circuit while calls wait for a slot is not asked again by them.
+	// If the circuit opens while calls wait for a slot, they are not sent.
 	t.Run("a dead one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v, p := &scripted{answer: hangs}, &permit{}
+			v, p := &scripted{answer: hangUntilDone}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
 			codes, longest := at(reqctx.WithPermit(asUser(t), p), c, 2*maxInFlight)
 			if codes[market.CodeUpstreamTimeout] < maxInFlight || codes[market.CodeUpstreamTimeout] >= 2*maxInFlight || longest > 2*timeout {
@@ -185,7 +185,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			_ = resp.Body.Close()
 		})
 	}
-	for range maxConns { // the rest waits for one of them
+	for range maxConns { // the other calls wait
 		<-opened
 	}
 	close(release)
@@ -193,7 +193,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if int(most.Load()) > maxConns {
 		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
 	}
-	for range maxConns - maxIdleConns { // what is idle beyond the bound is closed
+	for range maxConns - maxIdleConns { // the others are closed when idle
 		select {
 		case <-closed:
 		case <-time.After(30 * time.Second):
@@ -202,10 +202,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// blank is a body of 64 MiB of white space, that counts what is read of it.
-type blank struct{ n int }
+// blankBody is a body of 64 MiB of white space. It counts the bytes that are read.
+type blankBody struct{ n int }
 
-func (b *blank) Read(p []byte) (int, error) {
+func (b *blankBody) Read(p []byte) (int, error) {
 	if b.n >= 64<<20 {
 		return 0, io.EOF
 	}
@@ -216,13 +216,13 @@ func (b *blank) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (b *blank) Close() error { return nil }
+func (b *blankBody) Close() error { return nil }
 
-// TestALargeBodyIsCutWithoutMemory holds the memory for a body of 64 MiB, in success and in error.
-func TestALargeBodyIsCutWithoutMemory(t *testing.T) {
+// TestLargeBodyUsesLittleMemory checks the allocations for a body of 64 MiB, in successes and in errors.
+func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {
-		body := &blank{}
+		body := &blankBody{}
 		v := &scripted{answer: func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: -1, Body: body}, nil
 		}}
@@ -243,7 +243,7 @@ func TestALargeBodyIsCutWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed, neither to another host nor on the same one, with credentials or without.
+// TestRedirectsAreNotFollowed checks redirects to another host and to the same one, with and without credentials.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
 	defer elsewhere.Close()
@@ -261,8 +261,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestASlowAnswerEndsInTime: however an answer keeps its caller waiting, the caller's deadline and the client's timeout end it.
-func TestASlowAnswerEndsInTime(t *testing.T) {
+// TestSlowResponseTimesOut checks that the caller's deadline and the client's timeout end a response, however slowly it
+// arrives.
+func TestSlowResponseTimesOut(t *testing.T) {
 	byteByByte := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for r.Context().Err() == nil {

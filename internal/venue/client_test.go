@@ -30,7 +30,7 @@ type read struct {
 	call func(ctx context.Context, c *Client) (absent bool, err error)
 }
 
-func one2[T any](results []market.Result[*T], err error) (bool, error) {
+func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
@@ -39,8 +39,12 @@ func one2[T any](results []market.Result[*T], err error) (bool, error) {
 
 // reads are all methods, asked for one thing.
 var reads = []read{
-	{"prices", false, func(ctx context.Context, c *Client) (bool, error) { return one2(c.Prices(ctx, []string{"101"})) }},
-	{"spreads", false, func(ctx context.Context, c *Client) (bool, error) { return one2(c.Spreads(ctx, []string{"101"})) }},
+	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.Prices(ctx, []string{"101"}))
+	}},
+	{"spreads", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.Spreads(ctx, []string{"101"}))
+	}},
 	{"orderbook", false, func(ctx context.Context, c *Client) (bool, error) {
 		b, err := c.Book(ctx, "101", 20)
 		return b == nil && err == nil, err
@@ -53,9 +57,11 @@ var reads = []read{
 		p, err := c.Search(ctx, market.Search{})
 		return p == nil && err == nil, err
 	}},
-	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) { return one2(c.MarketsByID(ctx, []string{"M1"})) }},
 	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
-		return one2(c.MarketsByToken(ctx, []string{"101"}))
+		return absentResult(c.MarketsByID(ctx, []string{"M1"}))
+	}},
+	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.MarketsByToken(ctx, []string{"101"}))
 	}},
 	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
 		m, err := c.MarketBySlug(ctx, "will-it-rain")
@@ -178,7 +184,7 @@ func TestStatuses(t *testing.T) {
 					w.WriteHeader(tt.status)
 					_, _ = io.WriteString(w, body)
 				}))
-				c := v.client(t, func(cfg *Config) { cfg.Clock = &heldClock{t: now} })
+				c := v.client(t, func(cfg *Config) { cfg.Clock = &manualClock{t: now} })
 				c.rand = func() float64 { return 0.5 }
 				absent, err := r.call(asUser(t), c)
 				want := tt.public
@@ -247,7 +253,7 @@ func TestContentTypes(t *testing.T) {
 		"application/vnd.venue.v1+json": true, "text/plain; charset=utf-8": true, "": true,
 		"text/html": false, "text/html; charset=utf-8": false, "application/xml": false, "application/octet-stream": false,
 	} {
-		c := newVenue(t, everywhere(answerWith(200, contentType, form(t, "prices/object")))).client(t)
+		c := newVenue(t, everywhere(answerWith(200, contentType, goldenFile(t, "prices/object")))).client(t)
 		results, err := c.Prices(t.Context(), []string{"101"})
 		if got := err == nil && results[0].Value != nil; got != ok {
 			t.Errorf("%q: %v, %v; want it to be read: %v", contentType, results, err, ok)
@@ -274,7 +280,7 @@ func zipped(t testing.TB, body []byte) string {
 
 func TestBodies(t *testing.T) {
 	const limit = 4 << 20
-	price := form(t, "prices/object")
+	price := goldenFile(t, "prices/object")
 	padded := func(n int) string { return price + strings.Repeat(" ", n-len(price)) }
 	tooMany := "[" + strings.Repeat("0,", wire.MaxValues) + "0]"
 	for _, tt := range []struct {
@@ -350,7 +356,7 @@ func TestBombIsRefusedEarly(t *testing.T) {
 func TestLargeHeaderIsRefused(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Large", strings.Repeat("x", 2*maxResponseHeader))
-		_, _ = io.WriteString(w, form(t, "prices/object"))
+		_, _ = io.WriteString(w, goldenFile(t, "prices/object"))
 	}))
 	if results, err := v.client(t).Prices(t.Context(), []string{"101"}); err == nil {
 		t.Errorf("got %v, want an error", results)
@@ -444,8 +450,8 @@ func TestCredentialModes(t *testing.T) {
 				case mode != CredentialsNone:
 					wantQuery = canary
 				}
-				same(t, query, wantQuery)
-				same(t, string(header), wantHeader)
+				assertEqual(t, query, wantQuery)
+				assertEqual(t, string(header), wantHeader)
 				if r.user && got.URL.Query().Get("address") != string(wallet) {
 					t.Errorf("the address is %q", got.URL.Query().Get("address"))
 				}
@@ -462,7 +468,7 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 		if !r.user {
 			continue
 		}
-		seen := &drifts{}
+		seen := &recordingObserver{}
 		v := newVenue(t, everywhere(answer(`{}`)))
 		_, err := r.call(t.Context(), v.client(t, func(cfg *Config) { cfg.Observer = seen }))
 		if market.CodeOf(err) != market.CodeUnauthenticated || v.count() != 0 || len(seen.calls) != 0 {
@@ -476,7 +482,7 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 }
 
 // everyText returns all that could be printed of an error.
-func everyText(err error) string {
+func printErrorChain(err error) string {
 	var b strings.Builder
 	var walk func(err error)
 	walk = func(err error) {
@@ -497,9 +503,9 @@ func everyText(err error) string {
 	return b.String()
 }
 
-// TestNoErrorHoldsCredentials lets calls fail in every way that could bring the URL or the venue's echo of it into an
+// TestErrorsHaveNoCredentials lets calls fail in every way that could bring the URL or the venue's echo of it into an
 // error.
-func TestNoErrorHoldsCredentials(t *testing.T) {
+func TestErrorsHaveNoCredentials(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect was followed")
 	}))
@@ -558,8 +564,8 @@ func TestNoErrorHoldsCredentials(t *testing.T) {
 					if err == nil {
 						t.Fatal("no error")
 					}
-					text := everyText(err)
-					for _, secret := range append(secretsFor(t), base) {
+					text := printErrorChain(err)
+					for _, secret := range append(secretSpellings(t), base) {
 						if strings.Contains(text, secret) {
 							t.Fatalf("%q is in the error:\n%s", secret, text)
 						}
@@ -571,7 +577,7 @@ func TestNoErrorHoldsCredentials(t *testing.T) {
 }
 
 // secretsFor are pieces of the canary in the spellings in which they travel.
-func secretsFor(t *testing.T) []string {
+func secretSpellings(t *testing.T) []string {
 	c, err := market.ParseCredentials([]byte(canary))
 	if err != nil {
 		t.Fatal(err)
@@ -621,11 +627,11 @@ func TestRedactedMessageIsBounded(t *testing.T) {
 	}
 }
 
-func TestObserverIsToldOfEveryCall(t *testing.T) {
-	seen := &drifts{}
+func TestObserverSeesEveryCall(t *testing.T) {
+	seen := &recordingObserver{}
 	status := 200
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
-		answerWith(status, "application/json", form(t, "prices/list"))(w, r)
+		answerWith(status, "application/json", goldenFile(t, "prices/list"))(w, r)
 	}))
 	c := v.client(t, func(cfg *Config) { cfg.Observer = seen })
 	_, _ = c.Prices(t.Context(), []string{"101", "103"})
@@ -633,45 +639,45 @@ func TestObserverIsToldOfEveryCall(t *testing.T) {
 	_, _ = c.Prices(t.Context(), []string{"101"})
 	v.Close()
 	_, _ = c.Prices(t.Context(), []string{"102"})
-	same(t, strings.Join(seen.calls, "; "), "prices 2 200 ok; prices 1 429 RATE_LIMITED; prices 1 0 UPSTREAM_UNAVAILABLE")
+	assertEqual(t, strings.Join(seen.calls, "; "), "prices 2 200 ok; prices 1 429 RATE_LIMITED; prices 1 0 UPSTREAM_UNAVAILABLE")
 }
 
-func TestRequestIsWhatTheVenueExpects(t *testing.T) {
+func TestRequestURLs(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{}`)))
 	c := v.client(t)
 	_, _ = c.Prices(t.Context(), []string{"a&b=c d", "é%", "x?#"})
 	got := v.last()
-	same(t, got.URL.RawQuery, "tokenIds=a%26b%3Dc+d,%C3%A9%25,x%3F%23")
-	same(t, got.URL.Path, prefix+"/api/exchange/prices")
-	same(t, got.Header.Get("Accept"), "application/json")
-	same(t, got.Header.Get("Accept-Encoding"), "gzip")
-	same(t, got.Header.Get("User-Agent"), DefaultUserAgent)
+	assertEqual(t, got.URL.RawQuery, "tokenIds=a%26b%3Dc+d,%C3%A9%25,x%3F%23")
+	assertEqual(t, got.URL.Path, prefix+"/api/exchange/prices")
+	assertEqual(t, got.Header.Get("Accept"), "application/json")
+	assertEqual(t, got.Header.Get("Accept-Encoding"), "gzip")
+	assertEqual(t, got.Header.Get("User-Agent"), DefaultUserAgent)
 
 	_, _ = c.PriceHistory(t.Context(), "101", date(t, "2026-02-27"), date(t, "2026-03-01"))
-	same(t, v.last().URL.RawQuery, "tokenId=101&startDate=2026-02-27&endDate=2026-03-01")
+	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&startDate=2026-02-27&endDate=2026-03-01")
 	_, _ = c.Book(t.Context(), "101", 50)
-	same(t, v.last().URL.RawQuery, "tokenId=101&depth=50")
+	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&depth=50")
 	_, _ = c.MarketBySlug(t.Context(), "a-slug")
-	same(t, v.last().URL.RawQuery, "slug=a-slug")
+	assertEqual(t, v.last().URL.RawQuery, "slug=a-slug")
 
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 7200))
 	_, _ = c.Search(t.Context(), market.Search{
 		Text: "who, wins/", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "A&B", Tag: "t", EndsAfter: at, EndsBefore: at,
 		EventID: "E", EventSlug: "e", Sort: market.SortVolume24h, Direction: market.Descending, Limit: 7, Page: "c:abc",
 	})
-	same(t, v.last().URL.RawQuery, "q=who%2C+wins%2F&status=OPEN,CLOSED&category=A%26B&tag=t&endsAfter=2026-11-20T10%3A00%3A00Z"+
+	assertEqual(t, v.last().URL.RawQuery, "q=who%2C+wins%2F&status=OPEN,CLOSED&category=A%26B&tag=t&endsAfter=2026-11-20T10%3A00%3A00Z"+
 		"&endsBefore=2026-11-20T10%3A00%3A00Z&eventId=E&eventSlug=e&sort=volume24h&order=desc&limit=7&cursor=abc")
 
 	none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = CredentialsNone })
 	_, _ = none.Trades(t.Context(), wallet, market.TradeQuery{MarketID: "M", From: at, To: at, Limit: 5, Page: "o:40"})
-	same(t, v.last().URL.RawQuery, "address="+string(wallet)+"&marketId=M&from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T10%3A00%3A00Z&offset=40")
+	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&marketId=M&from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T10%3A00%3A00Z&offset=40")
 	_, _ = none.History(t.Context(), wallet, market.HistoryQuery{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}})
-	same(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE")
+	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE")
 }
 
 var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}
 
-func TestBadIDsAreNotAskedFor(t *testing.T) {
+func TestBadInputIsNotSent(t *testing.T) {
 	v := newVenue(t, nil) // asked for anything it fails the test
 	c := v.client(t)
 	refused := func(what string, err error) {
@@ -699,10 +705,10 @@ func TestBadIDsAreNotAskedFor(t *testing.T) {
 			refused("page of trades", err)
 		}
 		for name, list := range map[string]func() error{
-			"prices":  func() error { r, err := c.Prices(ctx, []string{id}); return cmpErr(r[0].Err, err) },
-			"spreads": func() error { r, err := c.Spreads(ctx, []string{id}); return cmpErr(r[0].Err, err) },
-			"markets": func() error { r, err := c.MarketsByID(ctx, []string{id}); return cmpErr(r[0].Err, err) },
-			"tokens":  func() error { r, err := c.MarketsByToken(ctx, []string{id}); return cmpErr(r[0].Err, err) },
+			"prices":  func() error { r, err := c.Prices(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"spreads": func() error { r, err := c.Spreads(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"markets": func() error { r, err := c.MarketsByID(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"tokens":  func() error { r, err := c.MarketsByToken(ctx, []string{id}); return elementError(r[0].Err, err) },
 		} {
 			refused(name, list())
 		}
@@ -729,22 +735,22 @@ func TestBadIDsAreNotAskedFor(t *testing.T) {
 }
 
 // cmpErr returns the element's error when the read as a whole had none.
-func cmpErr(element, whole error) error {
+func elementError(element, whole error) error {
 	if whole != nil {
 		return fmt.Errorf("the read failed as a whole: %s", whole)
 	}
 	return element
 }
 
-func TestBadIDCostsItsElementOnly(t *testing.T) {
-	v := newVenue(t, everywhere(answer(form(t, "prices/list"))))
+func TestBadIDFailsOnlyItself(t *testing.T) {
+	v := newVenue(t, everywhere(answer(goldenFile(t, "prices/list"))))
 	results, err := v.client(t).Prices(t.Context(), []string{"103", "a,b", "101", "103", "", "102"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, showResults(results, func(p *market.Price) string { return p.TokenID + " " + p.Price.String() }),
+	assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID + " " + p.Price.String() }),
 		"103 0.02\nBAD_USER_INPUT\n101 0.65\n103 0.02\nBAD_USER_INPUT\nabsent")
-	same(t, strings.Join(v.queries(), "; "), "tokenIds=103,101,102")
+	assertEqual(t, strings.Join(v.queries(), "; "), "tokenIds=103,101,102")
 }
 
 // A size that is announced is refused before it is received, or memory set aside for it.
@@ -761,22 +767,22 @@ func TestAnnouncedSizeIsRefused(t *testing.T) {
 }
 
 // talkative is a transport whose errors tell everything, as those of http.Client and of tracing transports do.
-type talkative struct{}
+type leakyTransport struct{}
 
-func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
+func (leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: fmt.Errorf("failed with %v", r.Header)}
 }
 
-func TestErrorsOfTransportsAreNotKept(t *testing.T) {
+func TestTransportErrorsAreNotExposed(t *testing.T) {
 	for _, mode := range []string{CredentialsQuery, CredentialsHeader} {
-		c := newClient(t, "http://venue.invalid", func(cfg *Config) { cfg.Transport, cfg.CredentialsMode = talkative{}, mode })
+		c := newClient(t, "http://venue.invalid", func(cfg *Config) { cfg.Transport, cfg.CredentialsMode = leakyTransport{}, mode })
 		_, err := c.Balance(asUser(t), wallet)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Fatalf("got %v", err)
 		}
-		for _, secret := range append(secretsFor(t), "venue.invalid") {
-			if strings.Contains(everyText(err), secret) {
-				t.Errorf("%q is in the error: %s", secret, everyText(err))
+		for _, secret := range append(secretSpellings(t), "venue.invalid") {
+			if strings.Contains(printErrorChain(err), secret) {
+				t.Errorf("%q is in the error: %s", secret, printErrorChain(err))
 			}
 		}
 	}

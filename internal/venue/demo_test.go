@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// wireFile is one answer of the demo venue, recorded by its own tests: the wire is pinned from both sides.
+// wireFile is a response that the demo venue's own tests recorded, so client and demo venue agree on it.
 type wireFile struct {
 	Request        string
 	Status         int
@@ -23,10 +23,10 @@ type wireFile struct {
 	Body           json.RawMessage
 }
 
-// object is a JSON object as the test reads it, by itself and not by the client's decoders.
+// object is a JSON object that the test decodes without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the literal of a member without quotes; - for null and what is not there.
+// at returns the literal of a member without quotes, or - if it is null or missing.
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -81,7 +81,7 @@ func TestDemoVenue(t *testing.T) {
 			if w.Request == "/api/exchange/nothing" {
 				t.Skip("not an endpoint of the client's")
 			}
-			seen := &drifts{}
+			seen := &recordingObserver{}
 			v := newVenue(t, map[string]http.HandlerFunc{asked.Path: func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "application/json")
 				for k, value := range w.ResponseHeader {
@@ -100,12 +100,12 @@ func TestDemoVenue(t *testing.T) {
 				t.Fatal(err)
 			}
 			demoRead(t, v, c, name, asked, body)
-			same(t, seen.seen(), "")
+			assertEqual(t, seen.driftText(), "")
 		})
 	}
 }
 
-// demoError holds the error that the client makes of a recorded one.
+// demoError checks the client's error for a recorded error response.
 func demoError(t *testing.T, c *Client, path string, w wireFile) {
 	want := map[int]market.Code{400: market.CodeUpstreamBadResponse, 401: market.CodeUnauthenticated, 403: market.CodeForbidden, 404: "",
 		429: market.CodeRateLimited, 500: market.CodeUpstreamUnavailable, 503: market.CodeUpstreamUnavailable}
@@ -140,7 +140,7 @@ func asError(err error, to **market.Error) bool {
 	return ok
 }
 
-// demoRead asks for what was recorded and holds the client's values against the recorded literals.
+// demoRead makes the recorded request and compares the client's values with the recorded literals.
 func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL, body object) {
 	ctx, q := asUser(t), asked.Query()
 	ids := func(list, single string) []string {
@@ -170,13 +170,13 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 	case "exchange/prices":
 		results, err := c.Prices(ctx, ids("tokenIds", "tokenId"))
 		must(t, err)
-		same(t, showResults(results, showPrice), byToken("prices", func(o object) string {
+		assertEqual(t, showResults(results, showPrice), byToken("prices", func(o object) string {
 			return strings.Join([]string{o.at("tokenId"), o.at("price"), "VENUE", o.when("timestamp")}, " ")
 		}))
 	case "exchange/spreads":
 		results, err := c.Spreads(ctx, ids("tokenIds", "tokenId"))
 		must(t, err)
-		same(t, showResults(results, showSpread), byToken("spreads", func(o object) string {
+		assertEqual(t, showResults(results, showSpread), byToken("spreads", func(o object) string {
 			return strings.Join([]string{o.at("tokenId"), o.at("bestBid"), o.at("bestAsk"), o.at("spread"), o.when("timestamp")}, " ")
 		}))
 	case "exchange/orderbook":
@@ -189,7 +189,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 			}
 			return "[" + strings.Join(s, " ") + "]"
 		}
-		same(t, showBook(b), fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %s hash - depth 200", q.Get("tokenId"), side("bids"), side("asks"),
+		assertEqual(t, showBook(b), fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %s hash - depth 200", q.Get("tokenId"), side("bids"), side("asks"),
 			body.at("spread"), body.when("timestamp"), body.at("epoch"), body.at("seq")))
 	case "exchange/price-history":
 		h, err := c.PriceHistory(ctx, q.Get("tokenId"), date(t, "2020-01-01"), date(t, "2030-01-01"))
@@ -198,7 +198,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 		for _, o := range body.rows(t, "history") {
 			want = append([]string{o.when("timestamp") + " " + o.at("price") + " " + o.at("volume")}, want...)
 		}
-		same(t, showHistory(h), strings.Join(want, "\n"))
+		assertEqual(t, showHistory(h), strings.Join(want, "\n"))
 	case "exchange/market-details":
 		demoDetails(t, c, q, ids, body)
 	case "exchange/market-search":
@@ -206,7 +206,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 	case "user/balance":
 		b, err := c.Balance(ctx, wallet)
 		must(t, err)
-		same(t, showBalance(b), fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.at("portfolioValue"), body.at("cashBalance"),
+		assertEqual(t, showBalance(b), fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.at("portfolioValue"), body.at("cashBalance"),
 			body.at("totalValue"), body.when("lastUpdated")))
 	case "user/positions", "user/orders":
 		demoWhole(t, v, c, strings.TrimPrefix(e, "user/"), body)
@@ -219,7 +219,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 				o.at("price"), o.at("size"), o.at("fee"), o.when("timestamp"), o.at("transactionHash")}, " "))
 		}
 		page.Total = nil
-		same(t, showTrades(page), strings.Join(want, "\n"))
+		assertEqual(t, showTrades(page), strings.Join(want, "\n"))
 	case "user/history":
 		page, err := c.History(ctx, wallet, market.HistoryQuery{})
 		must(t, err)
@@ -229,7 +229,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 				o.at("tokenId"), o.at("outcome"), o.at("side"), o.at("price"), o.at("size"), o.at("transactionHash")}, " "))
 		}
 		page.Total = nil
-		same(t, showRecords(page), strings.Join(want, "\n"))
+		assertEqual(t, showRecords(page), strings.Join(want, "\n"))
 	default:
 		t.Fatalf("no test reads %s", asked.Path)
 	}
@@ -250,7 +250,7 @@ func demoNext(body object) string {
 	return "-"
 }
 
-// demoMarket writes a recorded market as showMarket does, but for the texts between the identifiers and the outcomes.
+// demoMarket writes a recorded market as showMarket does, without the texts between ids and outcomes.
 func demoMarket(t *testing.T, o object) string {
 	s := []string{o.at("marketId"), o.at("slug"), o.at("question"), o.at("groupItemTitle"), o.at("description"), o.at("image"), o.at("category"), o.at("status"),
 		o.at("acceptingOrders"), o.when("startDate"), o.when("endDate"), o.when("updatedAt"), o.at("volume"), o.at("volume24h"), o.at("liquidity"),
@@ -315,7 +315,7 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 		find(ids("ids", "id"), func(o object, id string) bool { return o.at("marketId") == id })
 	}
 	must(t, err)
-	same(t, showResults(results, gotMarket), strings.Join(want, "\n"))
+	assertEqual(t, showResults(results, gotMarket), strings.Join(want, "\n"))
 	for _, r := range results {
 		if r.Value != nil && r.Value.Summary {
 			t.Errorf("%s is a summary", r.Value.MarketID)
@@ -326,7 +326,7 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values, body object) {
 	page, err := c.Search(t.Context(), market.Search{EventID: q.Get("eventId"), Category: q.Get("category"), Tag: q.Get("tag")})
 	must(t, err)
-	same(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
+	assertEqual(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
 	var got, want []string
 	for _, o := range body.rows(t, "markets") {
 		want = append(want, demoMarket(t, o))
@@ -337,13 +337,13 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 			t.Errorf("%s is no summary", m.MarketID)
 		}
 	}
-	same(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	if v.count() != 1 {
 		t.Errorf("%d calls", v.count())
 	}
 }
 
-// demoWhole reads a recorded list. One that has a next page is recorded without it, so that the client must complain.
+// demoWhole reads a recorded list. A recording has only one page, so a list with a next page must be an error.
 func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) {
 	var got, want []string
 	for _, o := range body.rows(t, name) {
@@ -371,5 +371,5 @@ func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) 
 		return
 	}
 	must(t, err)
-	same(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 }

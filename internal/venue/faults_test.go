@@ -14,16 +14,16 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// shown is a read of the demo venue that writes what it found, and how many rows it had to leave out.
-type shown struct {
+// demoCall is a read of the demo venue that returns the values as text, and the rows that were left out.
+type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
 }
 
-// openDemo starts a demo venue whose time stands, and returns the reads of it.
-func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
+// startDemo starts a demo venue with a clock that does not advance, and returns reads of it.
+func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
-	v := demo.New(demo.Config{Markets: 40, Clock: &heldClock{t: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)}})
+	v := demo.New(demo.Config{Markets: 40, Clock: &manualClock{t: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)}})
 	s := httptest.NewServer(v)
 	t.Cleanup(s.Close)
 	tokens := v.Tokens()
@@ -35,7 +35,7 @@ func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
 		}
 		return showResults(results, showMarket), nil, err
 	}
-	return v, s.URL, []shown{
+	return v, s.URL, []demoCall{
 		{"/api/exchange/prices", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
 			r, err := c.Prices(ctx, ids)
 			return showResults(r, showPrice), nil, err
@@ -103,17 +103,17 @@ func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
 	}
 }
 
-// ofDemo returns a context with credentials that the demo venue knows.
-func ofDemo(t *testing.T) context.Context {
+// withDemoCredentials returns a context with credentials that the demo venue accepts.
+func withDemoCredentials(t *testing.T) context.Context {
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
 	must(t, err)
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
-// TestFaultsOfTheVenue reads every endpoint through every fault, and then again when it has passed.
-func TestFaultsOfTheVenue(t *testing.T) {
-	v, url, all := openDemo(t)
-	ctx := ofDemo(t)
+// TestDemoFaults reads every endpoint during every fault, and again after it.
+func TestDemoFaults(t *testing.T) {
+	v, url, all := startDemo(t)
+	ctx := withDemoCredentials(t)
 	truth := make([]string, len(all))
 	for i, r := range all {
 		text, left, err := r.read(ctx, newClient(t, url))
@@ -124,7 +124,7 @@ func TestFaultsOfTheVenue(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		fault demo.Fault
-		// code is empty where the answer can be used as if nothing was.
+		// code is empty if the response is usable as if there were no fault.
 		code market.Code
 	}{
 		{demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
@@ -157,7 +157,7 @@ func TestFaultsOfTheVenue(t *testing.T) {
 	} {
 		for i, r := range all {
 			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path), func(t *testing.T) {
-				clock := &heldClock{t: time.Now()}
+				clock := &manualClock{t: time.Now()}
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
 					if tt.code == market.CodeUpstreamTimeout {
@@ -169,18 +169,18 @@ func TestFaultsOfTheVenue(t *testing.T) {
 				text, left, err := r.read(ctx, c)
 				switch want := tt.code; want {
 				case "":
-					if same(t, text, truth[i]); err != nil || left != nil {
+					if assertEqual(t, text, truth[i]); err != nil || left != nil {
 						t.Errorf("%v, %v", err, left)
 					}
 				case "half":
-					halfOf(t, r.path, text, truth[i], left, err)
+					checkHalfBroken(t, r.path, text, truth[i], left, err)
 				default:
-					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the books answer in its place
-						same(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
+					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the books are read instead
+						assertEqual(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break
 					}
-					for line := range strings.SplitSeq(text, "\n") { // every id has the error, or the read
+					for line := range strings.SplitSeq(text, "\n") { // every id has the error, or the whole read
 						if line != "" && line != string(want) {
 							t.Errorf("it says %s", line)
 						}
@@ -199,12 +199,13 @@ func TestFaultsOfTheVenue(t *testing.T) {
 	}
 }
 
-// halfOf holds an answer every second row of which was broken: what is read is true, and what is not is told.
-func halfOf(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
+// checkHalfBroken checks the read of a response with every second row broken: the values are right, and missing ones are
+// reported.
+func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {
-	case "/api/user/balance": // it has no list
-		same(t, text, truth)
+	case "/api/user/balance": // the balance has no list
+		assertEqual(t, text, truth)
 		return
 	case "/api/exchange/spreads":
 		if must(t, err); strings.ReplaceAll(text, fromBook, "") != truth || !strings.Contains(text, fromBook) {
@@ -212,7 +213,7 @@ func halfOf(t *testing.T, path, text, truth string, left market.LeftOut, err err
 		}
 		return
 	case "/api/exchange/orderbook", "/api/exchange/market-details", "/api/user/positions", "/api/user/orders": // used as a whole
-		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one has no second row
+		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one row has no broken row
 			t.Errorf("%s, %v", text, err)
 		}
 		return

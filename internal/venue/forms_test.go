@@ -11,51 +11,51 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// golden is what a golden file is to be read as.
+// golden is a golden file and the expected values.
 type golden struct {
 	form string
 	ids  []string
 	want string
-	// drift is what the Observer is told.
+	// drift is what the Observer receives.
 	drift string
 }
 
-// covers fails when a golden file of the endpoint is in no row of the table.
-func covers(t *testing.T, endpoint string, table []golden) {
+// checkGoldenCovered fails if the table has no row for a golden file of the endpoint.
+func checkGoldenCovered(t *testing.T, endpoint string, table []golden) {
 	t.Helper()
-	for _, name := range forms(t, endpoint) {
+	for _, name := range goldenFiles(t, endpoint) {
 		if !slices.ContainsFunc(table, func(g golden) bool { return g.form == name }) {
 			t.Errorf("no test reads %s/%s.json", endpoint, name)
 		}
 	}
 }
 
-// run answers each call of the endpoint with the golden file and compares what read makes of it.
-func run(t *testing.T, endpoint string, table []golden, read func(t *testing.T, c *Client, g golden) string) {
-	covers(t, endpoint, table)
+// runGolden serves each golden file of the table and compares what read returns with the expected values.
+func runGolden(t *testing.T, endpoint string, table []golden, read func(t *testing.T, c *Client, g golden) string) {
+	checkGoldenCovered(t, endpoint, table)
 	for _, g := range table {
 		t.Run(g.form, func(t *testing.T) {
 			handlers := everywhere(answerWith(http.StatusNotFound, "application/json", `{"success":false,"error":"no","code":"NOT_FOUND"}`))
-			body := form(t, endpoint+"/"+g.form)
+			body := goldenFile(t, endpoint+"/"+g.form)
 			for e, path := range paths {
 				if reqctx.Endpoint(e).String() == endpoint {
 					handlers[path] = answer(body)
 				}
 			}
 			if g.form == "yes-no" || g.form == "yes-no-tokens" {
-				handlers[paths[reqctx.EndpointMarketsByID]] = answer(form(t, "market-details/object"))
+				handlers[paths[reqctx.EndpointMarketsByID]] = answer(goldenFile(t, "market-details/object"))
 			}
-			seen := &drifts{}
+			seen := &recordingObserver{}
 			c := newVenue(t, handlers).client(t, func(cfg *Config) { cfg.Observer = seen })
-			same(t, read(t, c, g), strings.TrimPrefix(g.want, "\n"))
-			same(t, seen.seen(), g.drift)
+			assertEqual(t, read(t, c, g), strings.TrimPrefix(g.want, "\n"))
+			assertEqual(t, seen.driftText(), g.drift)
 		})
 	}
 }
 
 func TestPriceForms(t *testing.T) {
 	three := []string{"101", "102", "103"}
-	run(t, "prices", []golden{
+	runGolden(t, "prices", []golden{
 		{form: "object", ids: []string{"101"}, want: "101 0.6500 VENUE 2026-11-20T10:00:00Z"},
 		{form: "object-without-id", ids: []string{"101"}, want: "101 0.8100000092466668 VENUE 2025-11-20T10:00:00Z"},
 		{form: "array-of-one", ids: []string{"101"}, want: "101 0.65 VENUE 2026-11-20T10:00:00Z"},
@@ -107,7 +107,7 @@ absent`, drift: strings.TrimSuffix(strings.Repeat("prices: bad element, ", 5), "
 
 func TestSpreadForms(t *testing.T) {
 	two := []string{"101", "103"}
-	run(t, "spreads", []golden{
+	runGolden(t, "spreads", []golden{
 		{form: "object", ids: []string{"101"}, want: "101 0.64 0.66 0.02 2026-11-20T10:00:00Z"},
 		{form: "spread-alone", ids: []string{"101"}, want: "101 - - 0.02 -"},
 		{form: "list", ids: two, want: "101 0.64 0.66 0.02 2026-11-20T10:00:00Z\n103 - 0.9 - 2026-11-20T10:00:00Z"},
@@ -130,7 +130,7 @@ UPSTREAM_BAD_RESPONSE
 }
 
 func TestBookForms(t *testing.T) {
-	run(t, "orderbook", []golden{
+	runGolden(t, "orderbook", []golden{
 		{form: "object", want: "101 [1000@0.64 250.5@0.63] [10@0.66 5000@0.70] spread 0.02 at 2026-11-20T10:00:00Z epoch k3f9 seq 41 hash - depth 2"},
 		{form: "strings-best-last", want: "101 [125@0.10 1000@0.01] [705@0.14 192.3@0.38] spread 0.04 at 2024-10-13T06:03:38.26Z epoch - seq 0 hash 2fc4a3 depth 2"},
 		{form: "pairs", want: "101 [2@0.64 1@0.63] [4@0.66 3@0.7] spread 0.02 at - epoch 7 seq 18446744073709551615 hash - depth 2"},
@@ -160,7 +160,7 @@ func TestBookForms(t *testing.T) {
 }
 
 func TestPriceHistoryForms(t *testing.T) {
-	run(t, "price-history", []golden{
+	runGolden(t, "price-history", []golden{
 		{form: "object", want: "2026-11-01T00:00:00Z 0.5 1000\n2026-11-02T12:00:00Z 0.51 0\n2026-11-03T12:00:00Z 0.52 12.5"},
 		{form: "short-names", want: "2025-11-01T12:00:00Z 0.50 3\n2025-11-02T12:00:00Z 0.51 -"},
 		{form: "data", want: "2026-11-01T10:00:00Z 0.5 -\n2026-11-02T12:00:00Z 0.51 -"},
@@ -256,7 +256,7 @@ market: M2 | - | - | -
 status: UNKNOWN | - | -
 outcome: 201 | YES | - | -`, drift: "market-details: bad element"},
 	}
-	run(t, "market-details", table, func(t *testing.T, c *Client, g golden) string {
+	runGolden(t, "market-details", table, func(t *testing.T, c *Client, g golden) string {
 		results, err := c.MarketsByID(t.Context(), g.ids)
 		if err != nil {
 			t.Fatal(err)
@@ -278,12 +278,12 @@ UPSTREAM_BAD_RESPONSE
 UPSTREAM_BAD_RESPONSE`},
 	} {
 		t.Run(g.form, func(t *testing.T) {
-			c := newVenue(t, everywhere(answer(form(t, "market-details/"+g.form)))).client(t)
+			c := newVenue(t, everywhere(answer(goldenFile(t, "market-details/"+g.form)))).client(t)
 			results, err := c.MarketsByToken(t.Context(), g.ids)
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, showResults(results, showMarket), g.want)
+			assertEqual(t, showResults(results, showMarket), g.want)
 		})
 	}
 }
@@ -296,13 +296,13 @@ func TestMarketBySlugForms(t *testing.T) {
 		{form: "no-status", ids: []string{"will-it-snow"}, want: "UPSTREAM_BAD_RESPONSE"},
 	} {
 		t.Run(g.form, func(t *testing.T) {
-			c := newVenue(t, everywhere(answer(form(t, "market-details/"+g.form)))).client(t)
+			c := newVenue(t, everywhere(answer(goldenFile(t, "market-details/"+g.form)))).client(t)
 			m, err := c.MarketBySlug(t.Context(), g.ids[0])
 			if err != nil {
-				same(t, string(market.CodeOf(err)), g.want)
+				assertEqual(t, string(market.CodeOf(err)), g.want)
 				return
 			}
-			same(t, showMarket(m), g.want)
+			assertEqual(t, showMarket(m), g.want)
 		})
 	}
 }
@@ -330,7 +330,7 @@ outcome: 202 | NO | 0.6 | -
 summary`
 
 func TestSearchForms(t *testing.T) {
-	run(t, "market-search", []golden{
+	runGolden(t, "market-search", []golden{
 		{form: "object", want: "next c:TTI total 7" + one1 + two2},
 		{form: "results", want: "next - total 2" + one1 + two2},
 		{form: "data", want: "next b:TVRBdy8rPQ total -" + one1 + two2},
@@ -410,7 +410,7 @@ func showSearch(page *market.SearchPage) string {
 }
 
 func TestBalanceForms(t *testing.T) {
-	run(t, "balance", []golden{
+	runGolden(t, "balance", []golden{
 		{form: "object", want: "portfolio 1500.25 cash 500.10 positions - total 2000.35 at 2026-11-20T10:00:00Z"},
 		{form: "without-total", want: "portfolio 1500.25 cash 500.10 positions - total 2000.35 at -"},
 		{form: "positions-value", want: "portfolio 2000.35 cash 500.10 positions 1500.25 total 2000.35 at -"},
@@ -428,7 +428,7 @@ func TestBalanceForms(t *testing.T) {
 }
 
 func TestPositionForms(t *testing.T) {
-	run(t, "positions", []golden{
+	runGolden(t, "positions", []golden{
 		{form: "object", want: "M1 - YES 150 0.55 0.65 15\nM2 202 NO 0.5 - 0.1 -1.25"},
 		{form: "snake-case", want: "M1 101 Yes 400000.0 0.5 0.7545 101800.0\nM2 - No 1 0.1 0.2 0.1"},
 		{form: "data", want: "M1 - YES 1 - - -"},
@@ -451,29 +451,29 @@ func TestPositionForms(t *testing.T) {
 func TestOffsetPages(t *testing.T) {
 	handlers := everywhere(func(w http.ResponseWriter, r *http.Request) {
 		page := map[string]string{"": "offset-first", "2": "offset-last"}[r.URL.Query().Get("offset")]
-		answer(form(t, "positions/"+page))(w, r)
+		answer(goldenFile(t, "positions/"+page))(w, r)
 	})
 	list, err := newVenue(t, handlers).client(t).Positions(asUser(t), wallet)
 	must(t, err)
-	same(t, showPositions(list), "M1 - YES 1 - - -\nM2 - YES 2 - - -\nM3 - NO 3 - - -")
+	assertEqual(t, showPositions(list), "M1 - YES 1 - - -\nM2 - YES 2 - - -\nM3 - NO 3 - - -")
 }
 
-// TestRowsLeftOutAreNamed: a bad row costs itself and an error that says which it was.
-func TestRowsLeftOutAreNamed(t *testing.T) {
+// TestLeftOutRowsAreReported: a bad row is left out, and an error names it.
+func TestLeftOutRowsAreReported(t *testing.T) {
 	const which = "UPSTREAM_BAD_RESPONSE: %s of the venue's answer could not be read and is left out (%s): %s"
 	many := `{"trades":[` + strings.Repeat(`{"tradeId":"T"},`, 12) + `{"marketId":"M1","price":0.5,"size":1,"timestamp":1795168800}]}`
 	for name, tt := range map[string]struct {
 		body string
 		want [][3]string
 	}{
-		"price-history": {form(t, "price-history/half-bad"), [][3]string{{"row 2", "price-history", "timestamp is not a time"},
+		"price-history": {goldenFile(t, "price-history/half-bad"), [][3]string{{"row 2", "price-history", "timestamp is not a time"},
 			{"row 3", "price-history", "timestamp is not a time"}, {"row 4", "price-history", "price is not a number"}}},
-		"market-search": {form(t, "market-search/half-bad"), [][3]string{{"row 2", "market-search", "outcomes are missing or do not match their tokens"},
+		"market-search": {goldenFile(t, "market-search/half-bad"), [][3]string{{"row 2", "market-search", "outcomes are missing or do not match their tokens"},
 			{"row 3", "market-search", "the element is not an object"}, {"row 4", "market-search", "marketId is not an id"}}},
-		"events": {form(t, "market-search/events-half-bad"), [][3]string{{"market 2 of row 1", "market-search", "outcomes are missing or do not match their tokens"},
+		"events": {goldenFile(t, "market-search/events-half-bad"), [][3]string{{"market 2 of row 1", "market-search", "outcomes are missing or do not match their tokens"},
 			{"row 2", "market-search", "outcomes are missing or do not match their tokens"}}},
-		"trades":  {form(t, "trades/half-bad"), [][3]string{{"row 2", "trades", "timestamp is not a time"}, {"row 3", "trades", "the element is not an object"}}},
-		"history": {form(t, "history/half-bad"), [][3]string{{"row 2", "history", "timestamp is not a time"}}},
+		"trades":  {goldenFile(t, "trades/half-bad"), [][3]string{{"row 2", "trades", "timestamp is not a time"}, {"row 3", "trades", "the element is not an object"}}},
+		"history": {goldenFile(t, "history/half-bad"), [][3]string{{"row 2", "history", "timestamp is not a time"}}},
 		"many":    {many, nil},
 	} {
 		c := newVenue(t, everywhere(answer(tt.body))).client(t)
@@ -509,16 +509,16 @@ func TestRowsLeftOutAreNamed(t *testing.T) {
 			}
 			continue
 		}
-		same(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	c := newVenue(t, everywhere(answer(form(t, "trades/object")))).client(t)
+	c := newVenue(t, everywhere(answer(goldenFile(t, "trades/object")))).client(t)
 	if page, err := c.Trades(asUser(t), wallet, market.TradeQuery{}); err != nil || page.LeftOut != nil {
 		t.Errorf("a whole page: %v, %v", page.LeftOut, err)
 	}
 }
 
 func TestOrderForms(t *testing.T) {
-	run(t, "orders", []golden{
+	runGolden(t, "orders", []golden{
 		{form: "object", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) 2026-11-20T10:00:00Z"},
 		{form: "lower-case-snake", want: "O1 M1 101 SELL(sell) Yes 0.55 100 25.5 PARTIALLY_FILLED(live) 2025-11-20T10:00:00Z\n" +
 			"O2 M1 - BUY(Buy) No 0.4 1 0 PARTIALLY_FILLED(partially_filled) -"},
@@ -538,7 +538,7 @@ func TestOrderForms(t *testing.T) {
 
 func TestTradeForms(t *testing.T) {
 	const t1 = "T1 M1 101 YES BUY(BUY) 0.5 10 0.01 2026-11-20T10:00:00Z 0xabc"
-	run(t, "trades", []golden{
+	runGolden(t, "trades", []golden{
 		{form: "object", want: "next c:bjE total -\nT2 M1 102 NO SELL(SELL) 0.4 1 - 2026-11-20T11:00:00Z -\n" + t1},
 		{form: "enveloped", want: "next c:bjE total -\n" + t1},
 		{form: "data", want: "next o:1:… total 9\n" + t1},
@@ -554,7 +554,7 @@ func TestTradeForms(t *testing.T) {
 }
 
 func TestHistoryForms(t *testing.T) {
-	run(t, "history", []golden{
+	runGolden(t, "history", []golden{
 		{form: "object", want: "next - total -\nA2 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 250.5 - - - - - - 0xdef\n" +
 			"A1 TRADE(TRADE) 2026-11-20T10:00:00Z -5 M1 101 YES BUY 0.5 10 0xabc"},
 		{form: "enveloped", want: "next c:bjE total -\nA1 DEPOSIT(deposit) 2026-11-20T10:00:00Z 250.50 - - - - - - 0xdef"},
@@ -582,10 +582,10 @@ func TestErrorForms(t *testing.T) {
 		{form: "numeric-code", want: "FORBIDDEN: the address does not belong to the credentials (balance)"},
 		{form: "bad-request", want: "UPSTREAM_BAD_RESPONSE: the venue refused the request (balance)"},
 	}
-	covers(t, "errors", table)
+	checkGoldenCovered(t, "errors", table)
 	for _, g := range table {
 		t.Run(g.form, func(t *testing.T) {
-			c := newVenue(t, everywhere(answer(form(t, "errors/"+g.form)))).client(t)
+			c := newVenue(t, everywhere(answer(goldenFile(t, "errors/"+g.form)))).client(t)
 			b, err := c.Balance(asUser(t), wallet)
 			switch {
 			case g.want == "absent":
@@ -595,7 +595,7 @@ func TestErrorForms(t *testing.T) {
 			case err == nil:
 				t.Fatal("no error")
 			default:
-				same(t, err.Error(), g.want+": status 200: the reason")
+				assertEqual(t, err.Error(), g.want+": status 200: the reason")
 			}
 		})
 	}

@@ -12,12 +12,12 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// seed adds the golden files of endpoints to a fuzzer's corpus, so that a normal test run reads them all.
+// seed adds the golden files of endpoints to the corpus of a fuzz test.
 func seed(f *testing.F, endpoints ...string) {
 	f.Helper()
 	for _, e := range append(endpoints, "errors") {
-		for _, name := range forms(f, e) {
-			f.Add([]byte(form(f, e+"/"+name)))
+		for _, name := range goldenFiles(f, e) {
+			f.Add([]byte(goldenFile(f, e+"/"+name)))
 		}
 	}
 	for _, s := range []string{"", "null", "[]", "{}", `{"data":{"data":{"data":{"data":[]}}}}`, `[[[[]]]]`, "{\"data\":\"\xff\"}", `{"prices":{"":{}}}`} {
@@ -25,8 +25,8 @@ func seed(f *testing.F, endpoints ...string) {
 	}
 }
 
-// open2 does with a body what a call does with that of a 200 answer; ok is false when it holds no payload.
-func open2(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
+// decodeBody decodes the body of a 200 response as a call does. ok is false if it has no payload.
+func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
@@ -35,7 +35,7 @@ func open2(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok
 	return payload, err == nil && !payload.IsNull()
 }
 
-// checkError fails when an error has no code or a text that is not bounded.
+// checkError fails if an error has no code or a long text.
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -47,7 +47,7 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkResults fails when an answer has results for ids that were not asked for, or a result that is both or neither.
+// checkResults fails if a response has results for other ids, or a result that has a value and an error, or neither.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)
@@ -77,7 +77,7 @@ func checkUnit(t *testing.T, ds ...*market.Decimal) {
 func FuzzPrices(f *testing.F) {
 	seed(f, "prices")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointPrices, body)
+		payload, ok := decodeBody(t, reqctx.EndpointPrices, body)
 		if !ok {
 			return
 		}
@@ -96,7 +96,7 @@ func FuzzPrices(f *testing.F) {
 func FuzzSpreads(f *testing.F) {
 	seed(f, "spreads")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointSpreads, body)
+		payload, ok := decodeBody(t, reqctx.EndpointSpreads, body)
 		if !ok {
 			return
 		}
@@ -115,7 +115,7 @@ func FuzzSpreads(f *testing.F) {
 func FuzzBook(f *testing.F) {
 	seed(f, "orderbook")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointBook, body)
+		payload, ok := decodeBody(t, reqctx.EndpointBook, body)
 		if !ok {
 			return
 		}
@@ -144,7 +144,7 @@ func FuzzBook(f *testing.F) {
 func FuzzPriceHistory(f *testing.F) {
 	seed(f, "price-history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointPriceHistory, body)
+		payload, ok := decodeBody(t, reqctx.EndpointPriceHistory, body)
 		if !ok {
 			return
 		}
@@ -162,7 +162,7 @@ func FuzzPriceHistory(f *testing.F) {
 	})
 }
 
-// checkMarket fails when a market has not what everything above relies on.
+// checkMarket fails if a market does not have what its users rely on.
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
 	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {
@@ -181,7 +181,7 @@ func checkMarket(t *testing.T, m *market.Market) {
 func FuzzMarkets(f *testing.F) {
 	seed(f, "market-details")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointMarketsByID, body)
+		payload, ok := decodeBody(t, reqctx.EndpointMarketsByID, body)
 		if !ok {
 			return
 		}
@@ -207,7 +207,7 @@ func FuzzMarkets(f *testing.F) {
 func FuzzSearch(f *testing.F) {
 	seed(f, "market-search")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointSearch, body)
+		payload, ok := decodeBody(t, reqctx.EndpointSearch, body)
 		if !ok {
 			return
 		}
@@ -234,7 +234,7 @@ func FuzzSearch(f *testing.F) {
 func FuzzUser(f *testing.F) {
 	seed(f, "balance", "positions", "orders", "trades", "history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, reqctx.EndpointPositions, body)
+		payload, ok := decodeBody(t, reqctx.EndpointPositions, body)
 		if !ok {
 			return
 		}

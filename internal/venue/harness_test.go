@@ -22,20 +22,20 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// prefix is a path before the venue's own paths, which every test has, so that none is lost.
+	// prefix is a path before the paths of the venue. All tests use it, so none can lose it.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
 	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
 )
 
-// fakeVenue is an HTTP server that answers with what a test says and remembers what it was asked.
+// fakeVenue is an HTTP server with the handlers of a test. It records the requests.
 type fakeVenue struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
 }
 
-// newVenue starts a venue; handlers are by path without the prefix, and a request for another path is a loud failure.
+// newVenue starts a venue. The keys of handlers are paths without the prefix. Another path fails the test.
 func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	t.Helper()
 	v := &fakeVenue{}
@@ -55,7 +55,7 @@ func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	return v
 }
 
-// queries returns the query strings of the requests so far, decoded, without address and credentials.
+// queries returns the query strings of the requests, decoded, without address and credentials.
 func (v *fakeVenue) queries() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,7 +97,7 @@ func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 	return c
 }
 
-// answer returns a handler that answers 200 with a JSON body.
+// answer returns a handler that responds with 200 and a JSON body.
 func answer(body string) http.HandlerFunc { return answerWith(http.StatusOK, "application/json", body) }
 
 func answerWith(status int, contentType, body string) http.HandlerFunc {
@@ -108,7 +108,7 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// everywhere is one handler for every endpoint.
+// everywhere returns one handler for every endpoint.
 func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
 	all := make(map[string]http.HandlerFunc, len(paths))
 	for _, path := range paths {
@@ -127,8 +127,8 @@ func asUser(t testing.TB) context.Context {
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
-// form reads a golden file of tests/testdata/venue/forms.
-func form(t testing.TB, name string) string {
+// goldenFile reads a golden file of tests/testdata/venue/forms.
+func goldenFile(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "tests", "testdata", "venue", "forms", filepath.FromSlash(name)+".json"))
 	if err != nil {
@@ -137,8 +137,8 @@ func form(t testing.TB, name string) string {
 	return string(b)
 }
 
-// forms returns the names of the golden files of an endpoint.
-func forms(t testing.TB, endpoint string) []string {
+// goldenFiles returns the names of the golden files of an endpoint.
+func goldenFiles(t testing.TB, endpoint string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "tests", "testdata", "venue", "forms", endpoint, "*.json"))
 	if err != nil || len(files) == 0 {
@@ -150,44 +150,44 @@ func forms(t testing.TB, endpoint string) []string {
 	return files
 }
 
-// drifts is an Observer that counts.
-type drifts struct {
+// recordingObserver is an Observer that records its calls.
+type recordingObserver struct {
 	mu    sync.Mutex
 	what  []string
 	calls []string
 }
 
-func (d *drifts) Call(endpoint string, keys, status int, outcome string, _ time.Duration) {
+func (d *recordingObserver) Call(endpoint string, keys, status int, outcome string, _ time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", endpoint, keys, status, outcome))
 }
 
-func (d *drifts) Drift(endpoint, what string) {
+func (d *recordingObserver) Drift(endpoint, what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.what = append(d.what, endpoint+": "+what)
 }
 
-func (d *drifts) seen() string {
+func (d *recordingObserver) driftText() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return strings.Join(d.what, ", ")
 }
 
-// heldClock stands until it is moved.
-type heldClock struct {
+// manualClock is a clock that only move advances.
+type manualClock struct {
 	mu sync.Mutex
 	t  time.Time
 }
 
-func (c *heldClock) Now() time.Time {
+func (c *manualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.t
 }
 
-func (c *heldClock) move(d time.Duration) {
+func (c *manualClock) move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.t = c.t.Add(d)
@@ -202,7 +202,7 @@ func date(t testing.TB, s string) market.Date {
 	return d
 }
 
-// The show functions write values so that a test can say by hand what it expects: - stands for what is not known.
+// The show functions write values as text; - is a missing value.
 
 func showDecimal(d *market.Decimal) string {
 	if d == nil {
@@ -251,7 +251,7 @@ func showPrice(p *market.Price) string {
 	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
 }
 
-// fromBook marks a spread of an order book.
+// fromBook marks a spread from an order book.
 const fromBook = " of the book"
 
 func showSpread(s *market.Spread) string {
@@ -350,7 +350,7 @@ func showRecords(p *market.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext leaves out the fingerprint of an offset's token.
+// showNext omits the fingerprint of a page token.
 func showNext(token string) string {
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"
@@ -365,8 +365,8 @@ func showTotal(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// same fails the test when two texts differ, and shows both.
-func same(t testing.TB, got, want string) {
+// assertEqual fails if two texts differ.
+func assertEqual(t testing.TB, got, want string) {
 	t.Helper()
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// overTLS returns the client's own transport for a test server of HTTP/2.
+// overTLS returns the client's own transport, which trusts a test server of HTTP/2.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := newTransport()
@@ -30,16 +30,15 @@ func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
 
-// TestFaultsOverHTTP2 reads a book from a venue that speaks HTTP/2 through each fault, and then again when it has passed, on the
-// same connection where that one still stands.
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after it, on the same connection if it is still open.
 func TestFaultsOverHTTP2(t *testing.T) {
 	html := answerWith(429, "text/html", "<html>slow down</html>")
 	for _, tt := range []struct {
 		name  string
 		fault http.HandlerFunc
-		want  string // code and wait
+		want  string // the code and RetryAfter
 		calls int64
-		// timeout is that of a call where it matters; a busy machine shakes hands within it.
+		// timeout is the client's timeout. It leaves time for a TLS handshake on a slow machine.
 		timeout time.Duration
 	}{
 		{name: "429 as HTML", fault: html, want: "RATE_LIMITED 125ms", calls: 1},
@@ -87,7 +86,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			}
 			s.StartTLS()
 			t.Cleanup(s.Close)
-			clock := &heldClock{t: time.Now()}
+			clock := &manualClock{t: time.Now()}
 			c := newClient(t, s.URL, func(cfg *Config) {
 				cfg.Transport, cfg.Retries, cfg.Clock = overTLS(t, s), 2, clock
 				if tt.timeout > 0 {
@@ -115,8 +114,8 @@ func TestFaultsOverHTTP2(t *testing.T) {
 	}
 }
 
-// interrupted is a venue of HTTP/2 that ends the first so many connections while a call is under way, and answers then.
-type interrupted struct {
+// interruptingServer is an HTTP/2 server that ends the first connections during a call and serves the later ones.
+type interruptingServer struct {
 	net.Listener
 	tls        func() *tls.Config
 	end        func(f *http2.Framer, id uint32)
@@ -125,7 +124,7 @@ type interrupted struct {
 }
 
 // Accept returns the connections that are not ended.
-func (v *interrupted) Accept() (net.Conn, error) {
+func (v *interruptingServer) Accept() (net.Conn, error) {
 	for {
 		conn, err := v.Listener.Accept()
 		if err != nil || v.left.Add(-1) < 0 {
@@ -135,14 +134,14 @@ func (v *interrupted) Accept() (net.Conn, error) {
 	}
 }
 
-// ServeHTTP answers the calls of connections that are not ended.
-func (v *interrupted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP responds to the calls of connections that are not ended.
+func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.came.Add(1)
 	answer(aBook)(w, r)
 }
 
-// interrupt speaks on a connection until the first call comes, and ends it.
-func (v *interrupted) interrupt(conn *tls.Conn) {
+// interrupt serves a connection until the first call and ends it.
+func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	defer conn.Close()
 	preface := make([]byte, len(http2.ClientPreface))
 	if _, err := io.ReadFull(conn, preface); err != nil {
@@ -163,13 +162,13 @@ func (v *interrupted) interrupt(conn *tls.Conn) {
 	}
 }
 
-// TestConnectionsOfHTTP2ThatEnd ends connections while a call is under way. The call is made again where that may help, through
-// the budget, and by nobody behind it.
-func TestConnectionsOfHTTP2ThatEnd(t *testing.T) {
+// TestHTTP2ConnectionsThatEnd ends connections during a call. The client retries the call if that may help. Each retry passes
+// the rate limit, and the transport repeats no call.
+func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(f *http2.Framer, id uint32)
-		// again tells that it is worth while to call again.
+		// again: a retry may help.
 		again bool
 	}{
 		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},
@@ -180,9 +179,9 @@ func TestConnectionsOfHTTP2ThatEnd(t *testing.T) {
 		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a word", func(*http2.Framer, uint32) {}, true},
 	} {
-		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // and it comes back in time, or does not
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the connections recover before or after the last retry
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
-				v := &interrupted{end: tt.end}
+				v := &interruptingServer{end: tt.end}
 				v.left.Store(ends)
 				s := httptest.NewUnstartedServer(v)
 				v.Listener, v.tls = s.Listener, func() *tls.Config { return s.TLS }

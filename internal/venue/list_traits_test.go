@@ -12,15 +12,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// listCase is a venue whose lists of a wallet's rows are read one after the other.
+// listCase is a venue, and reads of its lists in order.
 type listCase struct {
 	name string
-	// serve answers a call for a list of so many rows.
+	// serve responds to a call for a list of rows.
 	serve func(w http.ResponseWriter, r *http.Request, rows int)
 	reads []listRead
 }
 
-// listRead is one read of a list and the parameters of the calls that it takes, besides address and credentials.
+// listRead is one read of a list and the parameters of its calls, besides address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -31,7 +31,7 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a list in pages of at most so many rows from an offset, and of less where a page size is asked for.
+// paged serves a list in pages of at most size rows from an offset, or fewer if the request has a smaller page size.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
@@ -105,8 +105,8 @@ var listCases = []listCase{
 	},
 }
 
-// TestListsAreAskedAsTheVenueKnowsThem reads lists one after the other from venues with different habits.
-func TestListsAreAskedAsTheVenueKnowsThem(t *testing.T) {
+// TestWholeListsLearnParameters reads lists from venues that accept different parameters.
+func TestWholeListsLearnParameters(t *testing.T) {
 	reads := map[string]func(ctx context.Context, c *Client) (int, error){
 		"positions": func(ctx context.Context, c *Client) (int, error) {
 			list, err := c.Positions(ctx, wallet)
@@ -122,7 +122,7 @@ func TestListsAreAskedAsTheVenueKnowsThem(t *testing.T) {
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				rows := 0
 				v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { test.serve(w, r, rows) }))
-				clock := &heldClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+				clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked := 0
 				for i, one := range test.reads {
@@ -137,14 +137,14 @@ func TestListsAreAskedAsTheVenueKnowsThem(t *testing.T) {
 						calls = append(calls, parametersOf(query))
 					}
 					asked += len(calls)
-					same(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", one.want))
+					assertEqual(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", one.want))
 				}
 			})
 		}
 	}
 }
 
-// parametersOf names the parameters in a query.
+// parametersOf returns the names of the parameters of a query.
 func parametersOf(query string) string {
 	if query == "" {
 		return "-"
@@ -156,8 +156,8 @@ func parametersOf(query string) string {
 	return strings.Join(names, " ")
 }
 
-// TestListsThatMayBePartial reads lists that look cut while nobody can tell whether they are.
-func TestListsThatMayBePartial(t *testing.T) {
+// TestListsThatMayBeCut reads lists that may have been cut.
+func TestListsThatMayBeCut(t *testing.T) {
 	for name, far := range map[string]http.HandlerFunc{
 		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),
 		"the venue is busy":         answerWith(http.StatusTooManyRequests, "application/json", `{}`),
@@ -165,7 +165,7 @@ func TestListsThatMayBePartial(t *testing.T) {
 		"of another form":           answer(`{"rows":"none"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(w http.ResponseWriter, r *http.Request) {
+			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("offset") {
 					far(w, r)
 					return

@@ -17,8 +17,8 @@ import (
 
 const detailsPath = "/api/exchange/market-details"
 
-// known are the markets of the venues below: M0 to M99 with the tokens T0 to T99.
-func known(id, letter string) (n string, ok bool) {
+// marketNumber returns the number of a market. The venues below have M0 to M99 with the tokens T0 to T99.
+func marketNumber(id, letter string) (n string, ok bool) {
 	n, ok = strings.CutPrefix(id, letter)
 	return n, ok && len(n) > 0 && len(n) < 3 && strings.Trim(n, "0123456789") == ""
 }
@@ -27,17 +27,17 @@ func marketJSON(n string) string {
 	return fmt.Sprintf(`{"marketId":"M%s","slug":"s%s","question":"?","description":"","outcomes":[{"tokenId":"T%s","outcome":"YES"}]}`, n, n, n)
 }
 
-// oddVenue answers market-details and spreads as venues do that know only some parameters.
-type oddVenue struct {
-	// refuse answers a request with a list parameter; nil answers the list.
+// partialVenue serves market-details and spreads and accepts only some parameters.
+type partialVenue struct {
+	// refuse responds to a request with a list parameter. If it is nil, the list is served.
 	refuse http.HandlerFunc
-	// badID is refused wherever it stands.
+	// badID is an id that every request is refused for.
 	badID string
-	// noTokenList refuses tokenIds of market-details only.
+	// noTokenList refuses the parameter tokenIds of market-details.
 	noTokenList bool
 }
 
-func (o *oddVenue) details(w http.ResponseWriter, r *http.Request) {
+func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	for name, values := range q {
 		ids := strings.Split(values[0], ",")
@@ -56,7 +56,7 @@ func (o *oddVenue) details(w http.ResponseWriter, r *http.Request) {
 			if name == "tokenId" || name == "tokenIds" {
 				letter = "T"
 			}
-			if n, ok := known(id, letter); ok {
+			if n, ok := marketNumber(id, letter); ok {
 				rows = append(rows, marketJSON(n))
 			}
 		}
@@ -97,11 +97,11 @@ var refusals = map[string]http.HandlerFunc{
 	"another object":   answer(`{"hello":"world"}`),
 }
 
-func TestLearnsThatAListIsNotKnown(t *testing.T) {
+func TestUnsupportedListIsLearned(t *testing.T) {
 	for name, refuse := range refusals {
 		t.Run(name, func(t *testing.T) {
-			odd := &oddVenue{refuse: refuse}
-			clock := &heldClock{t: time.Unix(1_700_000_000, 0)}
+			odd := &partialVenue{refuse: refuse}
+			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
 			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {
@@ -114,30 +114,30 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				same(t, marketIDs(results), want)
+				assertEqual(t, marketIDs(results), want)
 				if got := v.count() - before; got != calls {
 					t.Errorf("%d calls, want %d: %v", got, calls, v.queries()[before:])
 				}
 			}
 			const all = "M1 absent M2 M3"
-			ask(all, 5, 1) // the list, then one by one
-			ask(all, 4, 4) // remembered
+			ask(all, 5, 1) // the list, then single calls
+			ask(all, 4, 4) // the refusal is remembered
 			clock.move(relearnAfter - time.Second)
 			ask(all, 4, 4)
 			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
 			}
 			clock.move(time.Second)
-			ask(all, 5, 1) // tried again
+			ask(all, 5, 1) // the list is tried again
 			odd.refuse = nil
 			clock.move(relearnAfter)
-			ask(all, 1, 1) // the venue has learned, too
+			ask(all, 1, 1) // the venue accepts the list now
 		})
 	}
 }
 
-func TestLearnsTokenListsAlone(t *testing.T) {
-	odd := &oddVenue{refuse: refusals["400"], noTokenList: true}
+func TestTokenListIsLearnedSeparately(t *testing.T) {
+	odd := &partialVenue{refuse: refusals["400"], noTokenList: true}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 	c := v.client(t)
 	for range 2 {
@@ -145,23 +145,23 @@ func TestLearnsTokenListsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, marketIDs(results), "M1")
+		assertEqual(t, marketIDs(results), "M1")
 	}
 	results, err := c.MarketsByToken(t.Context(), []string{"T1", "T2", "Tx"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, marketIDs(results), "M1 M2 absent")
+	assertEqual(t, marketIDs(results), "M1 M2 absent")
 	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
 		t.Fatal(err)
 	}
 	got := v.queries()
 	slices.Sort(got[3:6])
-	same(t, strings.Join(got, "; "), "tokenIds=T1; tokenId=T1; tokenId=T1; tokenId=T1; tokenId=T2; tokenId=Tx; ids=M1,M2")
+	assertEqual(t, strings.Join(got, "; "), "tokenIds=T1; tokenId=T1; tokenId=T1; tokenId=T1; tokenId=T2; tokenId=Tx; ids=M1,M2")
 }
 
 func TestSingleFormsForOneKey(t *testing.T) {
-	odd := &oddVenue{}
+	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 	c := v.client(t)
 	_, _ = c.MarketsByID(t.Context(), []string{"M1"})
@@ -170,12 +170,12 @@ func TestSingleFormsForOneKey(t *testing.T) {
 	if err != nil || results[0].Value != nil || results[0].Err != nil {
 		t.Errorf("got %v, %v; want absent", results, err)
 	}
-	same(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
+	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
 }
 
-// A list that is refused because of what is in it says nothing about the form.
-func TestDoesNotLearnFromBadIDs(t *testing.T) {
-	odd := &oddVenue{badID: "M13"}
+// TestBadIDsDoNotDisableLists: a list that is refused for its ids does not disable the parameter.
+func TestBadIDsDoNotDisableLists(t *testing.T) {
+	odd := &partialVenue{badID: "M13"}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 	c := v.client(t)
 	for range 2 {
@@ -183,17 +183,17 @@ func TestDoesNotLearnFromBadIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
+		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
 		if got := c.Cost(reqctx.EndpointMarketsByID, 3, 7); got != 1 {
 			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
 		}
 	}
 }
 
-// A venue that knows the list form refuses one id among 40: the others must not pay for it.
+// TestOneBadIDAmongMany: if a venue refuses a list for one id among 40, the other ids are read.
 func TestOneBadIDAmongMany(t *testing.T) {
 	for _, at := range []int{0, 13, 39} {
-		odd := &oddVenue{}
+		odd := &partialVenue{}
 		v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 		c := v.client(t)
 		ids := numbered("M", 0, 40)
@@ -220,8 +220,8 @@ func TestOneBadIDAmongMany(t *testing.T) {
 	}
 }
 
-// Whatever a failing venue answers, it is not asked for every key of a list.
-func TestFailingVenueIsAskedFewTimes(t *testing.T) {
+// TestFailingVenueGetsFewCalls: a failing venue does not get a call for every key of a list.
+func TestFailingVenueGetsFewCalls(t *testing.T) {
 	ids := numbered("T", 0, 40)
 	for name, h := range map[string]http.HandlerFunc{
 		"429": answerWith(429, "application/json", `{}`), "500": answerWith(500, "application/json", `{}`),
@@ -270,7 +270,7 @@ func errorsOf[T any](results []market.Result[*T], err error) ([]error, error) {
 
 func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
 	var limit atomic.Bool
-	odd := &oddVenue{refuse: refusals["405"]}
+	odd := &partialVenue{refuse: refusals["405"]}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
 		if limit.Load() {
 			w.Header().Set("Retry-After", "9")
@@ -329,7 +329,7 @@ func TestLongListsAreSplit(t *testing.T) {
 	}
 }
 
-func TestEmptyListAsksNothing(t *testing.T) {
+func TestEmptyListMakesNoCall(t *testing.T) {
 	c := newVenue(t, nil).client(t)
 	results, err := c.Prices(t.Context(), nil)
 	if err != nil || len(results) != 0 {
@@ -353,10 +353,10 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// Asking one by one must not open more than so many calls at a time, and must end with its caller.
-func TestOneByOneIsBounded(t *testing.T) {
+// TestSingleCallsAreBounded: single calls run at most parallel at a time and end with the caller's context.
+func TestSingleCallsAreBounded(t *testing.T) {
 	var now, most atomic.Int32
-	odd := &oddVenue{refuse: refusals["405"]}
+	odd := &partialVenue{refuse: refusals["405"]}
 	gate := make(chan struct{})
 	var gated atomic.Bool
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -389,7 +389,7 @@ func TestOneByOneIsBounded(t *testing.T) {
 	close(gate)
 }
 
-func TestAnswerAboutOtherIDs(t *testing.T) {
+func TestResponseForOtherIDs(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `[{"tokenId":"777","price":0.5,"spread":0.1},{"tokenId":"778","price":0.5,"spread":0.1}]`)
@@ -403,8 +403,8 @@ func TestAnswerAboutOtherIDs(t *testing.T) {
 	}
 }
 
-// A venue that refuses every list it should know is not asked for ever smaller ones.
-func TestTakingAListApartIsBounded(t *testing.T) {
+// TestBisectionIsBounded: a venue that refuses every list gets a bounded number of calls.
+func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
 	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
@@ -418,15 +418,15 @@ func TestTakingAListApartIsBounded(t *testing.T) {
 }
 
 func TestOneElementForSeveralIDs(t *testing.T) {
-	results, err := newVenue(t, everywhere(answer(form(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
+	results, err := newVenue(t, everywhere(answer(goldenFile(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %v, %v", results, err)
 	}
 }
 
-// A venue that knows tokens as a list only is believed when it says that nothing is there.
-func TestAnEmptyListIsBelievedWhereTheSingleFormIsNotKnown(t *testing.T) {
-	odd := &oddVenue{}
+// TestEmptyListWithoutSingleParameter: a venue without the single parameter is believed if its list has no ids.
+func TestEmptyListWithoutSingleParameter(t *testing.T) {
+	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("tokenId") {
 			refusals["400"](w, r)
@@ -440,21 +440,21 @@ func TestAnEmptyListIsBelievedWhereTheSingleFormIsNotKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, marketIDs(results), "absent absent")
+		assertEqual(t, marketIDs(results), "absent absent")
 	}
 	results, err := c.MarketsByToken(t.Context(), []string{"T1", "Ty"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, marketIDs(results), "M1 absent")
+	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestEachPanicsOnce has a goroutine of several panic: whoever waits for them panics, and can be guarded.
-func TestEachPanicsOnce(t *testing.T) {
+// TestForEachPassesPanicsOn: a panic on another goroutine becomes a panic of the caller, who can recover it.
+func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {
 			defer func() {
-				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "boom") || n > 1 && !strings.Contains(fmt.Sprint(p), "TestEachPanicsOnce") {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "boom") || n > 1 && !strings.Contains(fmt.Sprint(p), "TestForEachPassesPanicsOn") {
 					t.Errorf("%d: the panic is %v", n, p)
 				}
 			}()

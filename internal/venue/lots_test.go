@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// A row that moves to a later page between two calls counts once: orders have ids, and positions are read again.
+// TestWholeListsWhoseRowsMove: a row that moves to a later page between two calls counts once. Orders have ids, and positions
+// are read again.
 func TestWholeListsWhoseRowsMove(t *testing.T) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 	}
 }
 
-// A list that never stands still is an error after a few reads, not a wrong sum.
+// TestPositionsThatKeepMoving: a list that changes during every read is an error, not a wrong sum.
 func TestPositionsThatKeepMoving(t *testing.T) {
 	read := 0
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +71,7 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// A portfolio of lots is the same whatever the pages are: with sizes that differ, and with lots that are all alike.
+// TestLotsOnEveryPageSize: the lots are the same for every page size, with different and with equal sizes.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
@@ -102,7 +103,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
 					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets, twice in the same order
+						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets come twice in the same order
 						return
 					}
 					must(t, err)
@@ -119,8 +120,8 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// Rows without ids that look alike are each told once, whatever the pages are.
-func TestPagesOfRowsThatLookAlike(t *testing.T) {
+// TestPagesOfAlikeRows: equal rows without ids are all returned once, for every page size.
+func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
 	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {
 		for limit := 1; limit <= total+1; limit++ {

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// rowsJSON returns positions and orders numbered from from to to-1, as one list of rows that are both.
+// rowsJSON returns a list of rows with the numbers from..to-1. Each row is a position and an order.
 func rowsJSON(from, to int) string {
 	var rows []string
 	for i := from; i < to; i++ {
@@ -22,8 +22,8 @@ func rowsJSON(from, to int) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
-// both reads a wallet's positions and orders from a venue and returns how many there are.
-func both(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
+// readBoth reads the positions and the orders of an account and passes their number to check.
+func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { h(w, r) }))
@@ -39,12 +39,13 @@ func both(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenu
 	}
 }
 
-// listOfUser writes rows under the endpoint's own name with the rest of the object.
+// listOfUser writes rows under the endpoint's own key, followed by rest.
 func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
 	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
 }
 
+// complete checks the number of rows and of calls.
 func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, v *fakeVenue, got int, err error) {
 		t.Helper()
@@ -54,6 +55,7 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
+// refusedWhole checks that the read failed because of why.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
@@ -64,7 +66,7 @@ func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 }
 
 func TestWholeListsFollowCursors(t *testing.T) {
-	both(t, func(w http.ResponseWriter, r *http.Request) {
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("cursor") {
 		case "":
 			listOfUser(w, r, rowsJSON(0, 100), `,"nextCursor":"a/b+=="`)
@@ -81,7 +83,7 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 		"total": `,"total":250,"limit":100`, "count of all": `,"count":250`, "hasMore": "", "pagination": `,"pagination":{"total":"250"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(w http.ResponseWriter, r *http.Request) {
+			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 				offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 				more := rest
 				if name == "hasMore" {
@@ -93,19 +95,19 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// A venue may cut a list at a limit of its own without a word; a length that looks like one is not believed.
+// TestWholeListsThatLookCut: a venue may cut a list without saying so, so the client checks lists of a round length.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 			listOfUser(w, r, rowsJSON(offset, min(offset+100, 200)), "")
 		}, complete(200, 3))
 	})
 	t.Run("offsets are ignored", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, complete(200, 2))
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, complete(200, 2))
 	})
 	t.Run("offsets are refused", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("offset") {
 				answerWith(400, "application/json", `{"success":false,"error":"offset?"}`)(w, r)
 				return
@@ -114,7 +116,7 @@ func TestWholeListsThatLookCut(t *testing.T) {
 		}, complete(200, 2))
 	})
 	t.Run("the second page fails", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("offset") {
 				answerWith(503, "application/json", `{}`)(w, r)
 				return
@@ -127,16 +129,16 @@ func TestWholeListsThatLookCut(t *testing.T) {
 		})
 	})
 	t.Run("the venue says that they end", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, complete(200, 1))
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, complete(200, 1))
 	})
 	t.Run("an odd length", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, complete(53, 1))
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, complete(53, 1))
 	})
 }
 
 func TestWholeListsRefuseRepetition(t *testing.T) {
 	t.Run("the same cursor", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			from := 0
 			if r.URL.Query().Has("cursor") {
 				from = 3
@@ -145,15 +147,15 @@ func TestWholeListsRefuseRepetition(t *testing.T) {
 		}, refusedWhole("repeats its cursor"))
 	})
 	t.Run("new cursors, old rows", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			listOfUser(w, r, rowsJSON(0, 3), `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
 		}, refusedWhole("repeats its pages"))
 	})
 	t.Run("offsets that are promised and ignored", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 3), `,"total":6`) }, refusedWhole("repeats its pages"))
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 3), `,"total":6`) }, refusedWhole("repeats its pages"))
 	})
 	t.Run("empty pages", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			listOfUser(w, r, "[]", `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
 		}, refusedWhole("repeats its pages"))
 	})
@@ -166,24 +168,24 @@ func TestWholeListsAreBounded(t *testing.T) {
 			listOfUser(w, r, rowsJSON(n*size, (n+1)*size), fmt.Sprintf(`,"nextCursor":"%d"`, n+1))
 		}
 	}
-	both(t, page(2500), func(t *testing.T, v *fakeVenue, rows int, err error) {
+	readBoth(t, page(2500), func(t *testing.T, v *fakeVenue, rows int, err error) {
 		refusedWhole("more than 10000 rows")(t, v, rows, err)
 		if v.count() != 5 {
 			t.Errorf("%d calls, want 5", v.count())
 		}
 	})
-	both(t, page(1), refusedWhole("too many pages"))
-	both(t, func(w http.ResponseWriter, r *http.Request) {
+	readBoth(t, page(1), refusedWhole("too many pages"))
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		listOfUser(w, r, rowsJSON(0, 10_000), `,"nextCursor":null`)
 	}, complete(10_000, 1))
-	both(t, func(w http.ResponseWriter, r *http.Request) {
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		listOfUser(w, r, rowsJSON(0, 10_001), `,"nextCursor":null`)
 	},
 		refusedWhole("more than 10000 rows"))
 }
 
-func TestWholeListsNameTheBadRow(t *testing.T) {
-	both(t, func(w http.ResponseWriter, r *http.Request) {
+func TestWholeListsReportTheBadRow(t *testing.T) {
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("offset") == "" {
 			listOfUser(w, r, rowsJSON(0, 3), `,"total":5`)
 			return
@@ -194,7 +196,7 @@ func TestWholeListsNameTheBadRow(t *testing.T) {
 	})
 }
 
-// TestPagesOfTrades walks through a venue's pages by the tokens that the client gives out.
+// TestPagesOfTrades reads the pages of a list with the tokens from the client.
 func TestPagesOfTrades(t *testing.T) {
 	const total = 7
 	row := func(i int) string {
@@ -250,7 +252,7 @@ func TestPagesOfTrades(t *testing.T) {
 					break
 				}
 			}
-			same(t, strings.Join(trades, " "), want)
+			assertEqual(t, strings.Join(trades, " "), want)
 			for range 5 {
 				page, err := c.History(asUser(t), wallet, market.HistoryQuery{Limit: 3, Page: token})
 				if err != nil {
@@ -263,12 +265,12 @@ func TestPagesOfTrades(t *testing.T) {
 					break
 				}
 			}
-			same(t, strings.Join(records, " "), want)
+			assertEqual(t, strings.Join(records, " "), want)
 		})
 	}
 }
 
-// What a venue does not filter is filtered here.
+// TestTradesAndHistoryAreFiltered: the client filters rows that the venue did not filter.
 func TestTradesAndHistoryAreFiltered(t *testing.T) {
 	c := newVenue(t, everywhere(answer(`{"history":[],"trades":[
 		{"tradeId":"T1","marketId":"M1","type":"FEE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T10:00:00Z"},
@@ -293,7 +295,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		for _, trade := range page.Trades {
 			got = append(got, trade.TradeID)
 		}
-		same(t, strings.Join(got, " "), tt.want)
+		assertEqual(t, strings.Join(got, " "), tt.want)
 	}
 	page, err := c.History(asUser(t), wallet, market.HistoryQuery{Kinds: []market.HistoryKind{market.HistoryFee}, From: at(9)})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
@@ -301,7 +303,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 	}
 }
 
-func TestPlaceTokens(t *testing.T) {
+func TestPageTokens(t *testing.T) {
 	for _, p := range []pageStart{
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
 		{offset: 20}, {offset: 20, lastPage: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},

@@ -20,10 +20,10 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// cutOff answers 200 with a body that ends with an error of the connection.
+// cutOff responds with 200 and a body that ends with err.
 func cutOff(err error) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
-		resp, _ := says(200, "")(r)
+		resp, _ := respond(200, "")(r)
 		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"tokenId":`), broken{err}))
 		return resp, nil
 	}
@@ -33,23 +33,23 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-func TestOnlyPassingFailuresAreRetried(t *testing.T) {
+func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 	certificate := x509.UnknownAuthorityError{}
 	for name, tt := range map[string]struct {
 		answer  func(*http.Request) (*http.Response, error)
 		passing bool
 	}{
-		"425": {says(425, ""), true}, "502": {says(502, "<html>", "Content-Type", "text/html"), true}, "503": {says(503, ""), true}, "504": {says(504, ""), true},
-		"refused": {fails(syscall.ECONNREFUSED), true}, "reset": {fails(syscall.ECONNRESET), true}, "hung up": {fails(io.EOF), true},
-		"no host": {fails(&net.DNSError{}), true}, "cut off": {cutOff(io.ErrUnexpectedEOF), true}, "reset in the body": {cutOff(syscall.ECONNRESET), true},
-		"truncated": {says(200, `{"tokenId":"101","pri`), true},
+		"425": {respond(425, ""), true}, "502": {respond(502, "<html>", "Content-Type", "text/html"), true}, "503": {respond(503, ""), true}, "504": {respond(504, ""), true},
+		"refused": {failWith(syscall.ECONNREFUSED), true}, "reset": {failWith(syscall.ECONNRESET), true}, "hung up": {failWith(io.EOF), true},
+		"no host": {failWith(&net.DNSError{}), true}, "cut off": {cutOff(io.ErrUnexpectedEOF), true}, "reset in the body": {cutOff(syscall.ECONNRESET), true},
+		"truncated": {respond(200, `{"tokenId":"101","pri`), true},
 
-		"400": {says(400, ""), false}, "401": {says(401, ""), false}, "403": {says(403, ""), false}, "404": {says(404, ""), false},
-		"408": {says(408, ""), false}, "429": {says(429, ""), false}, "429 with 0": {says(429, "", "Retry-After", "0"), false},
-		"500": {says(500, ""), false}, "501": {says(501, ""), false}, "302": {says(302, "", "Location", "/x"), false},
-		"HTML": {says(200, "<html>", "Content-Type", "text/html"), false}, "not JSON": {says(200, "{]"), false}, "nothing": {says(200, " "), false},
-		"success false": {says(200, `{"success":false,"code":"UNAVAILABLE"}`), false}, "wrong form": {says(200, `{"bids":7,"asks":true}`), false},
-		"certificate": {fails(certificate), false}, "hang": {hangs, false}, "too large": {says(200, strings.Repeat(" ", DefaultMaxBody+1)), false},
+		"400": {respond(400, ""), false}, "401": {respond(401, ""), false}, "403": {respond(403, ""), false}, "404": {respond(404, ""), false},
+		"408": {respond(408, ""), false}, "429": {respond(429, ""), false}, "429 with 0": {respond(429, "", "Retry-After", "0"), false},
+		"500": {respond(500, ""), false}, "501": {respond(501, ""), false}, "302": {respond(302, "", "Location", "/x"), false},
+		"HTML": {respond(200, "<html>", "Content-Type", "text/html"), false}, "not JSON": {respond(200, "{]"), false}, "nothing": {respond(200, " "), false},
+		"success false": {respond(200, `{"success":false,"code":"UNAVAILABLE"}`), false}, "wrong form": {respond(200, `{"bids":7,"asks":true}`), false},
+		"certificate": {failWith(certificate), false}, "hang": {hangUntilDone, false}, "too large": {respond(200, strings.Repeat(" ", DefaultMaxBody+1)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,19 +71,19 @@ func TestOnlyPassingFailuresAreRetried(t *testing.T) {
 	}
 }
 
-func TestARetryMendsTheRead(t *testing.T) {
+func TestRetrySucceeds(t *testing.T) {
 	for _, r := range reads {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{}
 				v.answer = func(rq *http.Request) (*http.Response, error) {
 					if v.calls() == 1 {
-						return says(503, "")(rq)
+						return respond(503, "")(rq)
 					}
-					return truth(rq)
+					return validResponse(rq)
 				}
 				p := &permit{}
-				seen := &drifts{}
+				seen := &recordingObserver{}
 				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
 				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("%v after %q", err, v.asked)
@@ -102,12 +102,12 @@ func TestARetryMendsTheRead(t *testing.T) {
 	}
 }
 
-// TestARetryThatCannotEndInTimeIsNotMade: an attempt is taken to last as long as the one before.
-func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
+// TestNoRetryPastTheDeadline: a retry is expected to take as long as the attempt before.
+func TestNoRetryPastTheDeadline(t *testing.T) {
 	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
 		time.Sleep(lasts)
-		return says(503, "")(r)
+		return respond(503, "")(r)
 	}
 	for name, tt := range map[string]struct {
 		within func(ctx context.Context) (context.Context, context.CancelFunc)
@@ -121,10 +121,10 @@ func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
 			return context.WithTimeout(ctx, 2*lasts+wait)
 		}, 1},
 		"waiters' time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return reqctx.WithCall(ctx, waiters{time.Now().Add(2*lasts + wait)}), func() {}
+			return reqctx.WithCall(ctx, callWithDeadline{time.Now().Add(2*lasts + wait)}), func() {}
 		}, 1},
 		"waiters forever": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return reqctx.WithCall(ctx, waiters{}), func() {}
+			return reqctx.WithCall(ctx, callWithDeadline{}), func() {}
 		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,25 +146,25 @@ func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
 	}
 }
 
-// waiters is a reqctx.Call of waiters that wait until a time, or for ever.
-type waiters struct{ until time.Time }
+// callWithDeadline is a reqctx.Call with a deadline, or without one if until is zero.
+type callWithDeadline struct{ until time.Time }
 
-func (waiters) Priority() reqctx.Priority { return reqctx.PriorityBooks }
+func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }
 
-func (w waiters) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
+func (w callWithDeadline) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
 
-func (waiters) Trace() reqctx.TraceContext { return reqctx.TraceContext{} }
+func (callWithDeadline) Trace() reqctx.TraceContext { return reqctx.TraceContext{} }
 
-func (waiters) NoteCall(reqctx.UpstreamCall) {}
+func (callWithDeadline) NoteCall(reqctx.UpstreamCall) {}
 
-func TestARetryWaitsAsLongAsTheVenueSays(t *testing.T) {
+func TestRetryWaitsForRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(503, "", "Retry-After", "4")}
+		v := &scripted{answer: respond(503, "", "Retry-After", "4")}
 		_, _ = v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 2 || v.at[1].Sub(v.at[0]) != 4*time.Second {
 			t.Errorf("at %v", v.at)
 		}
-		v = &scripted{answer: says(503, "", "Retry-After", "11")} // nobody is held for longer than a call may take
+		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // the wait is longer than the timeout of a call
 		_, err := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
 			t.Errorf("%v at %v", err, v.at)
@@ -172,9 +172,9 @@ func TestARetryWaitsAsLongAsTheVenueSays(t *testing.T) {
 	})
 }
 
-func TestARetryThatTheBudgetRefusesIsNotMade(t *testing.T) {
+func TestRateLimitRefusesRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(503, "")}
+		v := &scripted{answer: respond(503, "")}
 		p := &permit{refuseFrom: 2}
 		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
 		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
@@ -187,9 +187,9 @@ func TestARetryThatTheBudgetRefusesIsNotMade(t *testing.T) {
 	})
 }
 
-func TestACallerWhoLeavesEndsTheWaitForARetry(t *testing.T) {
+func TestCancellationEndsRetryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: says(503, "", "Retry-After", "5")}
+		v := &scripted{answer: respond(503, "", "Retry-After", "5")}
 		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -201,11 +201,11 @@ func TestACallerWhoLeavesEndsTheWaitForARetry(t *testing.T) {
 	})
 }
 
-// TestEveryCallOfAReadIsAdmitted counts pages, and single calls in place of a list.
+// TestEveryCallOfAReadIsAdmitted counts the calls for pages, and single calls instead of a list.
 func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	page := func(r *http.Request) (*http.Response, error) {
 		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
-		return says(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
+		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
 	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
@@ -217,9 +217,9 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Has("tokenIds") {
-			return says(400, "")(r)
+			return respond(400, "")(r)
 		}
-		return truth(r)
+		return validResponse(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
 	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
@@ -227,9 +227,9 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestNoCallIsRepeatedOnItsWay: on a connection that was idle and on which nothing is answered, net/http would repeat a call by
-// itself, behind the budget.
-func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
+// TestTransportRepeatsNoCall: net/http repeats a call by itself if an idle connection ends without a response. Such a call
+// would not pass the rate limit.
+func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		if came.Add(1) == 1 {
@@ -254,12 +254,12 @@ func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
 	}
 }
 
-// TestAnEmptyBodyCostsNothing: what keeps a call from being repeated adds nothing to it, nor a goroutine and a timer by
-// which net/http would find out that it is empty.
-func TestAnEmptyBodyCostsNothing(t *testing.T) {
+// TestEmptyBodyIsNotProbed: net/http sends no body, copies nothing, and starts no goroutine and timer to find out that the
+// body is empty.
+func TestEmptyBodyIsNotProbed(t *testing.T) {
 	c := (&scripted{}).client(t, 0)
 	build := func() *http.Request { return c.newRequest(t.Context(), &request{}, nil, reqctx.TraceContext{}) }
-	var sent connection
+	var sent recordingConn
 	w := bufio.NewWriter(&sent)
 	if err := errors.Join(build().Write(w), w.Flush()); err != nil {
 		t.Fatal(err)
@@ -282,20 +282,20 @@ func TestAnEmptyBodyCostsNothing(t *testing.T) {
 	}
 }
 
-// connection is what a call is written to. A TCP connection has a ReadFrom of that kind, too.
-type connection struct {
+// recordingConn records a request. Like a TCP connection it has ReadFrom.
+type recordingConn struct {
 	strings.Builder
 	copied bool
 }
 
 // ReadFrom implements io.ReaderFrom.
-func (c *connection) ReadFrom(r io.Reader) (int64, error) {
+func (c *recordingConn) ReadFrom(r io.Reader) (int64, error) {
 	c.copied = true
 	return io.Copy(&c.Builder, r)
 }
 
-func TestNegativeRetriesAreNone(t *testing.T) {
-	v := &scripted{answer: says(503, "")}
+func TestNegativeRetries(t *testing.T) {
+	v := &scripted{answer: respond(503, "")}
 	_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = -1 }).Book(t.Context(), "101", 20)
 	if v.calls() != 1 {
 		t.Errorf("%d calls", v.calls())

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scripted is a venue without a network, for tests on a clock that stands: its answers are what the test says.
+// scripted is a transport with the responses of a test, for tests in a synctest bubble.
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 
@@ -23,7 +23,7 @@ type scripted struct {
 	at    []time.Time
 }
 
-// RoundTrip answers as the script says.
+// RoundTrip returns the response of the test.
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+"?"+r.URL.RawQuery)
@@ -32,14 +32,14 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.answer(r)
 }
 
-// calls returns how many there were.
+// calls returns the number of calls.
 func (s *scripted) calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
 }
 
-// client returns a client of the script without retries; draws says what its random numbers are, of 1.
+// client returns a client without retries; draws is its random number.
 func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
 	t.Helper()
 	c := newClient(t, "http://venue.invalid", append([]func(*Config){func(cfg *Config) { cfg.Transport = s }}, edit...)...)
@@ -47,8 +47,8 @@ func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *C
 	return c
 }
 
-// says returns an answer of a status, with headers in pairs; an empty body is the venue's error body.
-func says(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
+// respond returns a response with a status and headers in pairs. An empty body becomes the venue's error body.
+func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	if body == "" {
 		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
 	}
@@ -61,29 +61,29 @@ func says(status int, body string, header ...string) func(*http.Request) (*http.
 	}
 }
 
-// fails returns no answer but an error.
-func fails(err error) func(*http.Request) (*http.Response, error) {
+// failWith returns an error without a response.
+func failWith(err error) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hangs answers with the end of the request.
-func hangs(r *http.Request) (*http.Response, error) {
+// hangUntilDone returns when the request is cancelled.
+func hangUntilDone(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// withoutBooks answers like another script, and fails at once where it is asked for an order book.
+// withoutBooks responds like answer, but fails requests for order books.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == paths[reqctx.EndpointBook] {
-			return says(503, "", "Retry-After", "60")(r)
+			return respond(503, "", "Retry-After", "60")(r)
 		}
 		return answer(r)
 	}
 }
 
-// truth answers every endpoint with what the reads of the tests ask for.
-func truth(r *http.Request) (*http.Response, error) {
+// validResponse responds to every read of the tests.
+func validResponse(r *http.Request) (*http.Response, error) {
 	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
 	body, ok := map[string]string{
 		"prices": `{"tokenId":"101","price":0.5}`, "spreads": `{"tokenId":"101","spread":0.1}`, "orderbook": `{"bids":[],"asks":[]}`,
@@ -103,10 +103,10 @@ func truth(r *http.Request) (*http.Response, error) {
 		}
 		body = "[" + strings.Join(rows, ",") + "]"
 	}
-	return says(200, body)(r)
+	return respond(200, body)(r)
 }
 
-// permit is a reqctx.Permit that counts and refuses from a call on.
+// permit is a reqctx.Permit that counts calls and refuses them after a number.
 type permit struct {
 	mu           sync.Mutex
 	admitted     int
@@ -139,7 +139,7 @@ func (p *permit) Throttled(until time.Time) {
 	p.throttledFor = append(p.throttledFor, time.Until(until))
 }
 
-// retryAfterOf returns the code of an error and how long it says to wait.
+// retryAfterOf returns the code and RetryAfter of an error.
 func retryAfterOf(err error) string {
 	var e *market.Error
 	if !asError(err, &e) {

@@ -26,7 +26,7 @@ func searched(t *testing.T, body string, q market.Search) (string, *market.Searc
 	return strings.Join(ids, " "), page, nil
 }
 
-func TestSearchFiltersAreHeldAgainstEveryRow(t *testing.T) {
+func TestSearchFiltersRows(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
 	rows := `{"totalCount":3,"markets":[` + strings.Join([]string{
 		searchRow(`"marketId":"A","status":"OPEN","category":"Sports","tags":["Cup","final"],"endDate":"2026-12-01T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
@@ -63,8 +63,8 @@ func TestSearchFiltersAreHeldAgainstEveryRow(t *testing.T) {
 	}
 }
 
-// A filter that no row shows anything of can neither be believed nor applied.
-func TestSearchFilterThatCannotBeChecked(t *testing.T) {
+// TestSearchUncheckedFilter: a filter whose field no row has is UNSUPPORTED.
+func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []market.Search{
 		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: time.Unix(1, 0)}, {EndsBefore: time.Unix(1, 0)},
@@ -125,7 +125,7 @@ func TestSearchOffsetPages(t *testing.T) {
 	if err != nil || first.Next == "" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	// This venue ignores offsets: its page comes again, though with other figures.
+	// This venue ignores offsets: the same page comes again with other figures.
 	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
 	second, err := again.Search(t.Context(), market.Search{Page: first.Next})
 	if err != nil || len(second.Markets) != 0 || second.Next != "" {
@@ -133,7 +133,7 @@ func TestSearchOffsetPages(t *testing.T) {
 	}
 }
 
-func TestSearchNamesAMarketOnce(t *testing.T) {
+func TestSearchDropsDuplicates(t *testing.T) {
 	got, _, err := searched(t, `[`+searchRow(`"marketId":"A"`)+`,`+searchRow(`"marketId":"B"`)+`,`+searchRow(`"marketId":"A"`)+`]`, market.Search{})
 	if got != "A B" {
 		t.Errorf("got %q, %v", got, err)
@@ -146,9 +146,9 @@ func TestSearchAllRowsBad(t *testing.T) {
 	}
 }
 
-// {yes,no} names tokens only; a pair that is not of one market is not made one.
+// TestSearchPairOfTwoMarkets: {yes,no} with tokens of two markets is an error.
 func TestSearchPairOfTwoMarkets(t *testing.T) {
-	handlers := everywhere(answer(form(t, "market-details/object")))
+	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)
 	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), market.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %+v, %v", page, err)

@@ -10,11 +10,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestSpreadsWithoutTheEndpoint reads spreads of venues that do not serve them, from order books, and finds out only once.
+// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has none. The client learns that once.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and later are the calls of the first read of two tokens and of one after it.
+		// first and later are the calls of the first read of two tokens and of a later one.
 		first, later int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
@@ -27,7 +27,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				paths[reqctx.EndpointSpreads]: test.serve,
 				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
-			clock := &heldClock{t: time.Unix(1_700_000_000, 0)}
+			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			for i, calls := range []int{test.first, test.later} {
 				before := v.count()
@@ -51,17 +51,17 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	}
 }
 
-// topOfTest is a book, and topSaid the same by the spreads endpoint.
+// topOfTest is a book, and topSaid its spread from the spreads endpoint.
 const (
 	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
 	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
 )
 
-// TestSpreadsThatFail reads order books while the spreads endpoint fails, and asks it again when its backoff has ended.
-func TestSpreadsThatFail(t *testing.T) {
+// TestSpreadsFailOverToBooks reads order books while the spreads endpoint fails, and the endpoint after its backoff.
+func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and second are the calls for spreads of two reads at one instant, where the endpoint has not answered before.
+		// first and second are the calls for spreads of two reads at one time, before any response of the endpoint.
 		first, second int
 	}{
 		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
@@ -71,8 +71,8 @@ func TestSpreadsThatFail(t *testing.T) {
 		"timeout":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 0},
 		"reset":          {reset, 1, 0},
 		"success:false":  {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
-		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an answer that cannot be read has no backoff
-		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // one more call shows whether a list is refused
+		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response has no backoff
+		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // a single call shows whether the list is refused
 		"bad elements":   {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"one bad":        {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"only a message": {answer(`{"error":"out of order"}`), 2, 0},
@@ -93,14 +93,14 @@ func TestSpreadsThatFail(t *testing.T) {
 					answer(topOfTest)(w, r)
 				},
 			})
-			clock := &heldClock{t: time.Unix(1_700_000_000, 0)}
+			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
 			c := v.client(t, func(cfg *Config) {
 				cfg.Clock = clock
 				if name == "timeout" {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads two tokens and expects so many spreads from books.
+			// read reads two tokens and expects this many spreads from books.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)
@@ -130,7 +130,7 @@ func TestSpreadsThatFail(t *testing.T) {
 				fails.Store(true)
 				first := test.first
 				if known {
-					first = 1 // a list was answered before
+					first = 1 // the list is known to be supported
 				}
 				read("failing", first, ofBooks)
 				read("at the same instant", test.second, ofBooks)
@@ -145,8 +145,8 @@ func TestSpreadsThatFail(t *testing.T) {
 	}
 }
 
-// TestBooksInPlaceOfSpreadsAreBounded counts the calls where the books fail too, and where the venue limits them.
-func TestBooksInPlaceOfSpreadsAreBounded(t *testing.T) {
+// TestBooksForSpreadsAreBounded counts the calls if the books fail too, or the venue's rate limit is reached.
+func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc
 		most  int32
@@ -181,8 +181,8 @@ func TestBooksInPlaceOfSpreadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpreadsThatExist leaves the books alone where the venue says of one token that it knows nothing, or is busy.
-func TestSpreadsThatExist(t *testing.T) {
+// TestSpreadsWithoutNeedForBooks reads no books if the venue says that it does not know a token, or limits the rate.
+func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	var status atomic.Int32
 	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
 		answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
@@ -190,7 +190,7 @@ func TestSpreadsThatExist(t *testing.T) {
 	c := v.client(t)
 	for i, code := range []int32{200, 404, 429} {
 		status.Store(code)
-		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // a call for a book fails the test
+		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // a request for a book fails the test
 			t.Errorf("%d: %v after %d calls", code, err, v.count())
 		}
 	}

@@ -8,20 +8,20 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestListsOfEveryForm reads each list in each form that a list may have.
-func TestListsOfEveryForm(t *testing.T) {
+// TestListForms reads each list in each form.
+func TestListForms(t *testing.T) {
 	reads := map[string]struct {
-		row, byID string // byID is a map from id to row; "" where no such map is read
+		row, byID string // byID maps ids to rows; "" if the endpoint has no such form
 		read      func(ctx context.Context, c *Client) (rows int, err error)
 	}{
 		"prices": {`{"tokenId":"101","price":0.5}`, `{"101":{"price":0.5}}`, func(ctx context.Context, c *Client) (int, error) {
-			return counted(c.Prices(ctx, []string{"101"}))
+			return countResults(c.Prices(ctx, []string{"101"}))
 		}},
 		"spreads": {`{"tokenId":"101","bestBid":0.4,"bestAsk":0.6}`, `{"101":{"bestBid":0.4,"bestAsk":0.6}}`, func(ctx context.Context, c *Client) (int, error) {
-			return counted(c.Spreads(ctx, []string{"101"}))
+			return countResults(c.Spreads(ctx, []string{"101"}))
 		}},
 		"markets": {`{"marketId":"M1","outcomes":[{"tokenId":"101","outcome":"YES"}]}`, "", func(ctx context.Context, c *Client) (int, error) {
-			return counted(c.MarketsByID(ctx, []string{"M1"}))
+			return countResults(c.MarketsByID(ctx, []string{"M1"}))
 		}},
 		"history": {`{"timestamp":"2026-11-02T12:00:00Z","price":0.5}`, "", func(ctx context.Context, c *Client) (int, error) {
 			h, err := c.PriceHistory(ctx, "101", date(t, "2026-11-01"), date(t, "2026-11-03"))
@@ -64,18 +64,18 @@ func TestListsOfEveryForm(t *testing.T) {
 	}
 }
 
-// wantOneRow reads an answer.
+// wantOneRow reads a response and expects one row.
 func wantOneRow(t *testing.T, what, body string, read func(ctx context.Context, c *Client) (int, error)) {
 	t.Helper()
-	seen := &drifts{}
+	seen := &recordingObserver{}
 	c := newVenue(t, everywhere(answer(body))).client(t, func(cfg *Config) { cfg.Observer = seen })
-	if rows, err := read(asUser(t), c); rows != 1 || err != nil || seen.seen() != "" {
-		t.Errorf("%s: %d rows, %v, drift %q, of %s", what, rows, err, seen.seen(), body)
+	if rows, err := read(asUser(t), c); rows != 1 || err != nil || seen.driftText() != "" {
+		t.Errorf("%s: %d rows, %v, drift %q, of %s", what, rows, err, seen.driftText(), body)
 	}
 }
 
-// counted counts what was found.
-func counted[T any](results []market.Result[*T], err error) (rows int, _ error) {
+// countResults counts the values.
+func countResults[T any](results []market.Result[*T], err error) (rows int, _ error) {
 	for _, r := range results {
 		if r.Value != nil {
 			rows++
@@ -87,22 +87,26 @@ func counted[T any](results []market.Result[*T], err error) (rows int, _ error) 
 	return rows, err
 }
 
-// TestObjectsInArraysOfOne reads each object in an array, where an object is meant.
-func TestObjectsInArraysOfOne(t *testing.T) {
-	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return counted(c.Prices(ctx, []string{"101"})) })
-	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) { return counted(c.Spreads(ctx, []string{"101"})) })
-	wantOneRow(t, "a market", `[{"marketId":"M1","outcomes":[]}]`, func(ctx context.Context, c *Client) (int, error) { return counted(c.MarketsByID(ctx, []string{"M1"})) })
+// TestObjectsInLists reads each object from a list of one.
+func TestObjectsInLists(t *testing.T) {
+	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return countResults(c.Prices(ctx, []string{"101"})) })
+	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) {
+		return countResults(c.Spreads(ctx, []string{"101"}))
+	})
+	wantOneRow(t, "a market", `[{"marketId":"M1","outcomes":[]}]`, func(ctx context.Context, c *Client) (int, error) {
+		return countResults(c.MarketsByID(ctx, []string{"M1"}))
+	})
 	wantOneRow(t, "a market by slug", `[{"marketId":"M1","slug":"s","outcomes":[]}]`, func(ctx context.Context, c *Client) (int, error) {
 		m, err := c.MarketBySlug(ctx, "s")
-		return counted([]market.Result[*market.Market]{{Value: m}}, err)
+		return countResults([]market.Result[*market.Market]{{Value: m}}, err)
 	})
 	wantOneRow(t, "a book", `[{"bids":[],"asks":[]}]`, func(ctx context.Context, c *Client) (int, error) {
 		b, err := c.Book(ctx, "101", 5)
-		return counted([]market.Result[*market.Book]{{Value: b}}, err)
+		return countResults([]market.Result[*market.Book]{{Value: b}}, err)
 	})
 	wantOneRow(t, "a balance", `[{"portfolioValue":1,"cashBalance":2}]`, func(ctx context.Context, c *Client) (int, error) {
 		b, err := c.Balance(ctx, wallet)
-		return counted([]market.Result[*market.Balance]{{Value: b}}, err)
+		return countResults([]market.Result[*market.Balance]{{Value: b}}, err)
 	})
 }
 

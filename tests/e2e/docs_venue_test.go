@@ -15,9 +15,9 @@ func TestTolerancesAreTested(t *testing.T) {
 		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue TestBookForms strings-best-last"},
 		"never through a float":                                                        {"internal/venue/wire TestNumbersKeepTheirLiteral 123456789012345678901234567890.5", "internal/venue TestPriceForms object-without-id"},
 		"as RFC 3339, or as seconds or milliseconds since 1970, as numbers or strings": {"internal/venue/wire TestTimes"},
-		"bare, under their name, under `data`, under `results`":                        {"internal/venue TestListsOfEveryForm", "internal/venue TestSearchForms results"},
+		"bare, under their name, under `data`, under `results`":                        {"internal/venue TestListForms", "internal/venue TestSearchForms results"},
 		"prices and spreads as a map by id":                                            {"internal/venue TestPriceForms map-of-objects", "internal/venue TestSpreadForms map-of-objects"},
-		"an array of one element in place of an object":                                {"internal/venue TestObjectsInArraysOfOne"},
+		"an array of one element in place of an object":                                {"internal/venue TestObjectsInLists"},
 		"outcomes of a market as arrays in JSON strings":                               {"internal/venue TestMarketForms json-in-strings"},
 		"pages by cursor":                       {"internal/venue TestWholeListsFollowCursors"},
 		"pages by offset":                       {"internal/venue TestWholeListsFollowOffsets", "tests/e2e TestTradesByOffset"},
@@ -44,13 +44,13 @@ func TestTolerancesAreTested(t *testing.T) {
 		"as HTML":          {"tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultHTML"},
 		"as an empty body": {"tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultEmpty"},
 		"that are missing: the client reads the first levels of the order books instead, one call per token": {"internal/venue TestSpreadsWithoutTheEndpoint"},
-		"marks them `basis: ORDER_BOOK`": {"internal/venue TestSpreadsThatFail SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
+		"marks them `basis: ORDER_BOOK`": {"internal/venue TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
 		"It does the same if the endpoint does not respond, responds with an error, or responds with unreadable data": {
-			"internal/venue TestSpreadsThatFail timeout", "internal/venue TestSpreadsThatFail 503", "internal/venue TestSpreadsThatFail bad elements"},
-		"It calls the endpoint again when the backoff ends":                                     {"internal/venue TestSpreadsThatFail mostBackoff"},
-		"A rate limit (429) of the endpoint remains an error":                                   {"internal/venue TestSpreadsThatExist 429"},
-		"the client reads no more books once the venue limits those":                            {"internal/venue TestBooksInPlaceOfSpreadsAreBounded rate limit"},
-		"that the venue does not support: the client detects this and reads the ids one by one": {"internal/venue TestLearnsThatAListIsNotKnown"},
+			"internal/venue TestSpreadsFailOverToBooks timeout", "internal/venue TestSpreadsFailOverToBooks 503", "internal/venue TestSpreadsFailOverToBooks bad elements"},
+		"It calls the endpoint again when the backoff ends":                                     {"internal/venue TestSpreadsFailOverToBooks maxBackoff"},
+		"A rate limit (429) of the endpoint remains an error":                                   {"internal/venue TestSpreadsWithoutNeedForBooks 429"},
+		"the client reads no more books once the venue limits those":                            {"internal/venue TestBooksForSpreadsAreBounded rate limit"},
+		"that the venue does not support: the client detects this and reads the ids one by one": {"internal/venue TestUnsupportedListIsLearned"},
 	}
 	_, section, _ := strings.Cut(read(t, "docs/venue.md"), "## What it tolerates\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -46,12 +46,12 @@ var mutations = []mutation{
 	{
 		name: "failed keys are read again at once",
 		file: "internal/venue/backoff.go", find: "if !ok {\n\t\treturn nil\n\t}\n\tif left", replace: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
-		run: "^TestNoKeyIsAskedForBeforeItsBackoffEnds$",
+		run: "^TestFailedKeysAreNotReadDuringBackoff$",
 	},
 	{
 		name: "the circuit never opens",
 		file: "internal/venue/breaker.go", find: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", replace: "return false",
-		run: "^TestTheCircuitOpensAndClosesAgain$",
+		run: "^TestCircuitOpensAndCloses$",
 	},
 	{
 		name: "a bad element fails its whole list",

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// marketRow is a market of two outcomes: one piece of a market-details answer.
+// marketRow is one market with two outcomes.
 const marketRow = `{"marketId":"0x094e3a7da7d7800a578c8d5a4b8d%04d","slug":"which-company-leads-the-ranking-%[1]d",` +
 	`"question":"Which company leads the ranking %[1]d?","groupItemTitle":null,` +
 	`"description":"Which company leads the ranking %[1]d? This market resolves by the company's own announcement.\nTrading ends on September 17, 2026, 18:00 UTC.",` +
@@ -27,7 +27,7 @@ const positionRow = `{"marketId":"0x094e3a7da7d7800a578c8d5a4b8d%04d","tokenId":
 
 const priceRow = `{"tokenId":"676472491478485%04d","price":0.415,"timestamp":"2026-09-01T12:30:15.250Z"}`
 
-// answerOf returns an answer of n rows under a key.
+// answerOf returns a response of n rows under a key.
 func answerOf(key, row string, n int) []byte {
 	rows := make([]string, n)
 	for i := range rows {
@@ -36,7 +36,7 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns the ids that rows of answerOf have.
+// idsOf returns the ids of the rows of answerOf.
 func idsOf(id string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -45,8 +45,8 @@ func idsOf(id string, n int) []string {
 	return ids
 }
 
-// BenchmarkAnswers reads what a portfolio of 50 positions takes: from the body of an answer to values.
-func BenchmarkAnswers(b *testing.B) {
+// BenchmarkDecode decodes the responses for a portfolio of 50 positions.
+func BenchmarkDecode(b *testing.B) {
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
 	redact := newRedactor(nil, &request{})
