@@ -265,8 +265,8 @@ func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 // Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
-// identityEncoding is the transfer encoding of a call. It is not sent, but with it the transport does not start a goroutine
-// and a timer to find out whether a body of unknown length is empty.
+// identityEncoding is the transfer encoding of a call, which is not sent. Without it the transport starts a goroutine to find
+// out whether the body is empty, and sends a chunked body if the goroutine is slow.
 var identityEncoding = []string{"identity"}
 
 // errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.

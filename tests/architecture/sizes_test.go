@@ -39,8 +39,6 @@ var tooLong = map[string]bool{
 	"internal/demo/wallets.go":                      true,
 	"internal/ratelimit/budget_test.go":             true,
 	"internal/ratelimit/queue.go plan":              true,
-	"internal/venue/client_test.go":                 true,
-	"internal/venue/forms_test.go":                  true,
 	"resolvers/errors.go Presenter":                 true,
 }
 
