@@ -214,12 +214,6 @@ func (d Decimal) Reduce() (r Decimal) {
 	return r.tidy()
 }
 
-// Neg returns −d.
-func (d Decimal) Neg() (r Decimal) {
-	r.d.Neg(&d.d)
-	return r.tidy()
-}
-
 // Abs returns the absolute value of d.
 func (d Decimal) Abs() (r Decimal) {
 	r.d.Abs(&d.d)
@@ -242,21 +236,6 @@ func (d Decimal) Append(dst []byte) []byte { return d.d.Append(dst, 'f') }
 func (d Decimal) String() string {
 	var buf [48]byte
 	return string(d.Append(buf[:0]))
-}
-
-// MarshalJSON writes the number as a JSON string, like the GraphQL scalar.
-func (d Decimal) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 48), '"')
-	return append(d.Append(b), '"'), nil
-}
-
-// UnmarshalJSON reads a JSON number or a JSON string with a number, without loss.
-func (d *Decimal) UnmarshalJSON(b []byte) error {
-	v, err := ParseDecimal(strings.Trim(string(b), `"`))
-	if err == nil {
-		*d = v
-	}
-	return err
 }
 
 // tidy replaces -0 and 0 × 10² by 0. It keeps the zeros of 0.00.
