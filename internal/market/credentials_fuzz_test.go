@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzParseCredentials reads any bytes as credentials: they are refused as the client's mistake, in words that quote nothing of
-// them, or they are kept as they were sent, are the same when they are read again, and print as a fixed text.
+// FuzzParseCredentials parses arbitrary bytes. They are rejected with BAD_USER_INPUT and an error that does not quote them, or
+// they are kept unchanged and print as a fixed text.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,

@@ -76,10 +76,10 @@ func randomBook(r *rand.Rand) *Book {
 	return b
 }
 
-// The fill of a size and of an amount against the same walk in big.Rat.
+// TestFillProperties compares fills with the same computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	// 34 digits of one division may be missing from the size.
+	// The size may differ by the rounding of one division.
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
@@ -168,7 +168,7 @@ func TestCandles(t *testing.T) {
 		point("2024-02-26T00:00:00Z", "0.50", "10"),
 		point("2024-02-26T00:04:59Z", "0.40", ""),
 		point("2024-02-26T00:05:00Z", "0.45", ""),
-		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC once more, as a venue may write it
+		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC in another zone
 		point("2024-03-03T23:59:59Z", "0.55", "1"),
 		point("2024-03-04T00:00:00Z", "0.10", ""),
 	}
@@ -205,9 +205,9 @@ func TestBookCoversAndCut(t *testing.T) {
 		want  bool
 	}{
 		{book(20, 20, 20), 1, true}, {book(20, 20, 20), 20, true}, {book(20, 20, 20), 21, false},
-		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // one side may go on
+		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // one side may have more levels
 		{book(19, 19, 20), 200, true}, {book(0, 0, 20), 200, true}, {book(25, 19, 20), 50, false},
-		{book(0, 0, 0), 1, false}, // nobody knows what was asked for
+		{book(0, 0, 0), 1, false}, // the requested depth is unknown
 	} {
 		if got := tt.book.Covers(tt.depth); got != tt.want {
 			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", len(tt.book.Bids), len(tt.book.Asks), tt.book.Depth, tt.depth, got)
@@ -307,7 +307,7 @@ func TestWinner(t *testing.T) {
 		}
 		var prices []string
 		for i := range tt.m.Outcomes {
-			o := tt.m.Outcomes[i] // a copy, as readers may hold one
+			o := tt.m.Outcomes[i] // Won must accept a copy
 			price := tt.m.SettlementPrice(&o)
 			prices = append(prices, show(price))
 			if won := tt.m.Won(&o); (price == nil) != (won == nil) || price != nil && *won != (price.Sign() > 0) {
@@ -377,8 +377,8 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
-// A RESOLVED change names the winner of a market that is resolved without one, decides a dispute, and leaves what is
-// cancelled or decided already.
+// TestMarketWithResolution applies RESOLVED changes. They set a missing winner and end a dispute, but change neither a cancelled
+// market nor a known winner.
 func TestMarketWithResolution(t *testing.T) {
 	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
 	for _, tt := range []struct {
@@ -414,7 +414,7 @@ func TestMarketWithResolution(t *testing.T) {
 	}
 }
 
-// What a delta is applied to becomes what it was made for.
+// TestBookSideDelta applies a delta to the old side and expects the new side.
 func TestBookSideDelta(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 500 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// positionReads answers from maps, and fails for the market that is named.
+// positionReads answers from maps, and fails for one market.
 type positionReads struct {
 	markets map[string]*Market
 	prices  map[string]string
@@ -68,7 +68,7 @@ func TestSortPositions(t *testing.T) {
 	}
 }
 
-// TestPositionReadsGoOn holds that one read that fails, or is pending, does not keep others from being read.
+// TestPositionReadsGoOn expects all other reads after one that failed or is pending.
 func TestPositionReadsGoOn(t *testing.T) {
 	for name, do := range map[string]func(from PositionReads, positions []*Position) error{
 		"ends": func(from PositionReads, p []*Position) error {

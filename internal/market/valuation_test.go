@@ -116,7 +116,7 @@ func TestValueByHand(t *testing.T) {
 	}
 }
 
-// Random portfolios against the same sums in big.Rat.
+// TestPortfolioAgreesWithBigRat compares random portfolios with the same sums in big.Rat.
 func TestPortfolioAgreesWithBigRat(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	decimal := func(missing int) *Decimal {

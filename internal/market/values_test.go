@@ -152,7 +152,7 @@ func TestParseCredentials(t *testing.T) {
 	}
 }
 
-// Whoever prints credentials, by whichever way and in whatever they lie, prints no secret.
+// TestCredentialsDoNotPrint prints credentials with every verb, encoder and logger, alone and within other values.
 func TestCredentialsDoNotPrint(t *testing.T) {
 	c, err := ParseCredentials([]byte(`{"apiKey":"` + secretText + `k","secret":"` + secretText + `","passphrase":"` + secretText + `"}`))
 	if err != nil {

@@ -121,15 +121,13 @@ func (l *Log) CountReads(k Kind, c CacheCounts) {
 	if l == nil || l.reads == nil {
 		return
 	}
-	counts := &l.reads[k]
-	for _, add := range [...]struct {
-		to *atomic.Uint32
-		n  uint32
-	}{{&counts.hits, c.Hits}, {&counts.stale, c.Stale}, {&counts.absent, c.Absent}, {&counts.misses, c.Misses}, {&counts.joined, c.Joined}, {&counts.excused, c.Excused}} {
-		if add.n > 0 {
-			add.to.Add(add.n)
-		}
-	}
+	n := &l.reads[k]
+	n.hits.Add(c.Hits)
+	n.stale.Add(c.Stale)
+	n.absent.Add(c.Absent)
+	n.misses.Add(c.Misses)
+	n.joined.Add(c.Joined)
+	n.excused.Add(c.Excused)
 }
 
 // Counts returns the results of cache look-ups of a kind so far.

@@ -13,8 +13,7 @@ var verbs = [...]string{
 
 // encode returns the frame of a request, with the members in the contract's order.
 func encode(r *request) []byte {
-	b := make([]byte, 0, 96+idBytes(r.topics))
-	b = append(b, `{"type":"`...)
+	b := []byte(`{"type":"`)
 	b = append(b, verbs[r.verb]...)
 	b = append(b, `","rid":`...)
 	b = appendText(b, r.rid)
@@ -66,15 +65,6 @@ func appendText(b []byte, s string) []byte {
 
 // frameOverhead is an upper bound of the size of a subscription without its ids.
 const frameOverhead = 128
-
-// idBytes returns an upper bound of the size of the topics' ids in a frame.
-func idBytes(topics []market.Topic) int {
-	n := 0
-	for _, t := range topics {
-		n += idSize(t)
-	}
-	return n
-}
 
 // idSize returns an upper bound of the size of an id with quotes and comma. An escaped byte takes up to six bytes.
 func idSize(t market.Topic) int {
