@@ -108,46 +108,37 @@ func TestWaitingResults(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others.
+// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others. A drain without
+// time does not wait for the client's answer.
 func TestDrainDuringAHandshake(t *testing.T) {
-	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
-		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // the server waits for the client to read the response
-		drained := make(chan struct{})
-		go func() { s.Drain(context.Background()); close(drained) }()
-		synctest.Wait()
-		in, err := upgraded(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &raw{t, conn, in}
-		r.expectClose(1012)
-		r.send(frame(opClose, "\x03\xf4"))
-		<-drained
-	})
-}
-
-// TestBriefDrainDuringAHandshake is TestDrainDuringAHandshake with no time left and a client that does not answer.
-func TestBriefDrainDuringAHandshake(t *testing.T) {
-	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
-		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // the server waits for the client to read the response
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		drained := make(chan struct{})
-		go func() { s.Drain(ended); close(drained) }()
-		synctest.Wait()
-		began := time.Now()
-		if _, err := upgraded(conn); err != nil {
-			t.Fatal(err)
-		}
-		<-drained
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
-		}
-	})
+	for _, brief := range []bool{false, true} {
+		inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
+			if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the server waits for the client to read the response
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if brief {
+				cancel()
+			}
+			drained := make(chan struct{})
+			go func() { s.Drain(ctx); close(drained) }()
+			synctest.Wait()
+			began := time.Now()
+			in, err := upgraded(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !brief {
+				r := &raw{t, conn, in}
+				r.expectClose(1012)
+				r.send(frame(opClose, "\x03\xf4"))
+			}
+			<-drained
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the drain took %v", took)
+			}
+		})
+	}
 }

@@ -71,6 +71,9 @@ func TestMemoryIsShared(t *testing.T) {
 	if n := hold("2001:db8::2"); n != 0 {
 		t.Errorf("the same network holds %d more", n)
 	}
+	if m.Held() != 8*(112<<10) || m.Refused() != 3 {
+		t.Errorf("%d bytes are held, %d bodies refused", m.Held(), m.Refused())
+	}
 	if body, err := m.Read(netip.MustParseAddr("192.0.2.1"), strings.NewReader(strings.Repeat(" ", quota.FreeBytes))); err != nil {
 		t.Errorf("a short body: %v", err)
 	} else {

@@ -39,19 +39,3 @@ func TestPace(t *testing.T) {
 		want(one, 5*time.Second)
 	})
 }
-
-// TestMemoryIsTaken has two clients hold parts of one memory.
-func TestMemoryIsTaken(t *testing.T) {
-	one, other := quota.Network(netip.MustParseAddr("192.0.2.1")), quota.Network(netip.MustParseAddr("192.0.2.2"))
-	m := quota.NewMemory(1000)
-	if !m.Take(one, 700) || m.Take(one, 100) || m.Held() != 700 || m.Refused() != 1 {
-		t.Errorf("%d are held, %d refused", m.Held(), m.Refused())
-	}
-	if !m.Take(other, 200) || m.Take(other, 200) {
-		t.Error("the other client has no fair share")
-	}
-	m.Give(one, 700)
-	if m.Give(other, 200); m.Held() != 0 || !m.Take(one, 750) {
-		t.Errorf("%d are held", m.Held())
-	}
-}
