@@ -50,7 +50,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
-	traits, now := &c.traits[e], c.clock.Now()
+	traits, now := &c.traits[e], c.cfg.Clock.Now()
 	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
 		traits.ignoresOffset(now)
 		return rowList{}, pageInfo{}, nil, nil
@@ -92,7 +92,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 // fetchPage requests a page. If the venue refuses a parameter, it requests the page once more without filter and page size,
 // and remembers the refusal. sized reports whether the request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rowList, sized bool, err error) {
-	traits, now := &c.traits[p.endpoint], c.clock.Now()
+	traits, now := &c.traits[p.endpoint], c.cfg.Clock.Now()
 	plain := traits.plain(now)
 	sized = !plain && traits.sendsLimit()
 	rq := p.query(plain, sized)
@@ -102,7 +102,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rowList, s
 		first := err
 		if payload, err = c.sendPage(ctx, p, p.query(true, false)); err == nil {
 			traits.refuseOptions(now)
-			c.log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
+			c.cfg.Log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if refusesParameter(err) {
 			err = first // the parameters are not the reason
 		}

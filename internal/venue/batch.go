@@ -37,12 +37,12 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 
 // shorten halves the limit for ids after the venue refused a URL with these ids.
 func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
-	now := c.clock.Now()
-	length := min(u.get(c.maxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
+	now := c.cfg.Clock.Now()
+	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
 	u.mu.Lock()
 	u.bytes, u.until = length, now.Add(relearnAfter)
 	u.mu.Unlock()
-	c.log.Info("the venue refuses long lists: shorter ones are sent", "endpoint", e.String(), "bytes", length)
+	c.cfg.Log.Info("the venue refuses long lists: shorter ones are sent", "endpoint", e.String(), "bytes", length)
 }
 
 // urlOverhead is the length of a URL without ids.
@@ -52,15 +52,15 @@ func (c *Client) urlOverhead(e reqctx.Endpoint) int {
 
 // idBytes is the number of bytes for ids and commas in one call.
 func (c *Client) idBytes(e reqctx.Endpoint) int {
-	return c.urlLimits[e].get(c.maxURL, c.clock.Now()) - c.urlOverhead(e)
+	return c.urlLimits[e].get(c.cfg.MaxURL, c.cfg.Clock.Now()) - c.urlOverhead(e)
 }
 
 // maxListIDs is the greatest number of ids in one list.
 func (c *Client) maxListIDs(learned *support) int {
 	if learned != nil {
-		return min(c.maxIDs, maxUnconfirmedIDs)
+		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
 	}
-	return c.maxIDs
+	return c.cfg.MaxIDs
 }
 
 // escapedBytes returns the length of the ids in a URL, each with a comma.
@@ -73,7 +73,7 @@ func escapedBytes(ids []string) (n int) {
 
 // listCost is Cost for an endpoint with a list parameter.
 func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) int {
-	if keys <= 0 || learned != nil && !learned.usable(c.clock.Now()) {
+	if keys <= 0 || learned != nil && !learned.usable(c.cfg.Clock.Now()) {
 		return max(keys, 0)
 	}
 	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)

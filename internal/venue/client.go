@@ -75,20 +75,9 @@ type Observer interface {
 // Client calls the venue. It is safe for concurrent use. It starts no goroutine that outlives a call, except those of idle
 // connections, which Close ends.
 type Client struct {
-	base      url.URL
-	mode      string
-	timeout   time.Duration
-	maxBody   int64
-	maxIDs    int
-	maxURL    int
-	retries   int
-	userAgent string
-	transport http.RoundTripper
-	clock     market.Clock
-	observer  Observer
-	log       *slog.Logger
-	// rand returns numbers in [0,1).
-	rand func() float64
+	// cfg is the configuration with the defaults filled in.
+	cfg  Config
+	base url.URL
 
 	backoffs *backoffs
 	// endpoints are the states of the endpoints. Endpoints with the same path share one state. breakers has each breaker
@@ -99,7 +88,7 @@ type Client struct {
 	// traits are what the client has learned of the venue's lists.
 	traits [len(paths)]listTraits
 
-	// urlLimits are the lengths of URLs that the venue accepts, if less than maxURL.
+	// urlLimits are the lengths of URLs that the venue accepts, if less than Config.MaxURL.
 	urlLimits [len(paths)]urlLimit
 
 	// These are what the client has learned of parameters that the venue's documentation does not have.
@@ -115,46 +104,30 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{
-		base:      base,
-		mode:      cmp.Or(cfg.CredentialsMode, CredentialsQuery),
-		timeout:   cmp.Or(cfg.Timeout, DefaultTimeout),
-		maxBody:   cmp.Or(cfg.MaxBody, DefaultMaxBody),
-		maxIDs:    cmp.Or(cfg.MaxIDs, DefaultMaxIDs),
-		maxURL:    cmp.Or(cfg.MaxURL, DefaultMaxURL),
-		retries:   cmp.Or(cfg.Retries, DefaultRetries),
-		userAgent: cmp.Or(cfg.UserAgent, DefaultUserAgent),
-		transport: cfg.Transport,
-		clock:     cfg.Clock,
-		observer:  cfg.Observer,
-		log:       cfg.Log,
-		rand:      cfg.Rand,
-	}
-	switch c.mode {
+	cfg.CredentialsMode = cmp.Or(cfg.CredentialsMode, CredentialsQuery)
+	cfg.Timeout, cfg.MaxBody = cmp.Or(cfg.Timeout, DefaultTimeout), cmp.Or(cfg.MaxBody, DefaultMaxBody)
+	cfg.MaxIDs, cfg.MaxURL = cmp.Or(cfg.MaxIDs, DefaultMaxIDs), cmp.Or(cfg.MaxURL, DefaultMaxURL)
+	cfg.Retries, cfg.UserAgent = cmp.Or(cfg.Retries, DefaultRetries), cmp.Or(cfg.UserAgent, DefaultUserAgent)
+	switch cfg.CredentialsMode {
 	case CredentialsQuery, CredentialsHeader, CredentialsNone:
 	default:
-		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", c.mode)
+		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", cfg.CredentialsMode)
 	}
-	if c.timeout < 0 || c.maxBody < 0 || c.maxIDs < 0 || c.maxURL < 0 {
+	if cfg.Timeout < 0 || cfg.MaxBody < 0 || cfg.MaxIDs < 0 || cfg.MaxURL < 0 {
 		return nil, errors.New("venue: timeout, greatest body, number of ids and length of URLs must be positive")
 	}
-	if c.transport == nil {
-		c.transport = newTransport()
+	if cfg.Transport == nil {
+		cfg.Transport = newTransport()
 	}
-	if c.clock == nil {
-		c.clock = market.SystemClock{}
+	cfg.Clock = cmp.Or[market.Clock](cfg.Clock, market.SystemClock{})
+	cfg.Observer = cmp.Or[Observer](cfg.Observer, noObserver{})
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Rand == nil {
+		cfg.Rand = rand.Float64
 	}
-	if c.observer == nil {
-		c.observer = noObserver{}
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	if c.rand == nil {
-		c.rand = rand.Float64
-	}
+	c := &Client{cfg: cfg, base: base}
 	c.setParameterNames(cfg.Names)
-	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
+	c.backoffs = newBackoffs(cfg.Clock, cfg.Rand)
 	c.initEndpoints()
 	return c, nil
 }
@@ -168,15 +141,15 @@ type endpointState struct {
 
 // initEndpoints gives each path a state.
 func (c *Client) initEndpoints() {
-	laid := make(map[string]*endpointState, len(paths))
+	byPath := make(map[string]*endpointState, len(paths))
 	for e, path := range paths {
-		l := laid[path]
+		l := byPath[path]
 		if l == nil {
 			l = &endpointState{
-				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, onChange: c.circuitChanged},
+				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged},
 				slots:   make(chan struct{}, maxInFlight),
 			}
-			laid[path] = l
+			byPath[path] = l
 			c.breakers = append(c.breakers, l.breaker)
 		}
 		c.endpoints[e] = l
@@ -186,10 +159,10 @@ func (c *Client) initEndpoints() {
 // circuitChanged logs a change of a circuit.
 func (c *Client) circuitChanged(s Circuit) {
 	if s.State == CircuitClosed {
-		c.log.Info("the venue is back", "endpoint", s.Endpoint)
+		c.cfg.Log.Info("the venue is back", "endpoint", s.Endpoint)
 		return
 	}
-	c.log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
+	c.cfg.Log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
 }
 
 // parseBase checks the base URL. Its errors do not quote the URL, which might contain a secret by mistake.
@@ -210,7 +183,7 @@ func parseBase(s string) (url.URL, error) {
 
 // Close closes idle connections. Calls in flight are not affected.
 func (c *Client) Close() {
-	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
@@ -241,7 +214,7 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	case reqctx.EndpointPrices:
 		return c.listCost(endpoint, nil, keys, bytes)
 	case reqctx.EndpointSpreads:
-		if !c.spreadsSupport.usable(c.clock.Now()) {
+		if !c.spreadsSupport.usable(c.cfg.Clock.Now()) {
 			return max(keys, 0)
 		}
 		return c.listCost(endpoint, &c.spreadTokensSupport, keys, bytes)

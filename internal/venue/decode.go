@@ -16,10 +16,10 @@ func (n *drift) add(what string) { *n = append(*n, what) }
 // report passes the drift of a response to the Observer.
 func (c *Client) report(e reqctx.Endpoint, n drift) {
 	for _, what := range n {
-		c.observer.Drift(e.String(), what)
+		c.cfg.Observer.Drift(e.String(), what)
 	}
 	if len(n) > 0 {
-		c.log.Debug("the venue's answer drifts from the contract", "endpoint", e.String(), "count", len(n), "first", n[0])
+		c.cfg.Log.Debug("the venue's answer drifts from the contract", "endpoint", e.String(), "count", len(n), "first", n[0])
 	}
 }
 

@@ -47,7 +47,7 @@ func idsOf(id string, n int) []string {
 
 // BenchmarkDecode decodes the responses for a portfolio of 50 positions.
 func BenchmarkDecode(b *testing.B) {
-	c := &Client{clock: market.SystemClock{}}
+	c := &Client{cfg: Config{Clock: market.SystemClock{}}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
 	redact := newRedactor(nil, &request{})
 	b.Run("positions", func(b *testing.B) {

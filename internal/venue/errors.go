@@ -113,6 +113,14 @@ func badInput(e reqctx.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
 
+// checkID returns BAD_USER_INPUT if s is not a valid id.
+func checkID(e reqctx.Endpoint, s string) error {
+	if err := market.CheckID(s); err != nil {
+		return badInput(e, "an id has 1 to 256 bytes and no comma, slash or control character")
+	}
+	return nil
+}
+
 // nilIfNotFound turns NOT_FOUND into nil.
 func nilIfNotFound(err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
@@ -258,7 +266,7 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	err := newError(e, code, why)
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusTooEarly, http.StatusServiceUnavailable:
-		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
+		err.RetryAfter = wire.RetryAfter(resp.Header, c.cfg.Clock.Now())
 	}
 	return err
 }
@@ -274,7 +282,7 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 		err = newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {
-		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
+		err.RetryAfter = wire.RetryAfter(resp.Header, c.cfg.Clock.Now())
 	}
 	return err
 }

@@ -98,8 +98,9 @@ func TestStatuses(t *testing.T) {
 					w.WriteHeader(tt.status)
 					_, _ = io.WriteString(w, body)
 				}))
-				c := v.client(t, func(cfg *Config) { cfg.Clock = &manualClock{t: now} })
-				c.rand = func() float64 { return 0.5 }
+				c := v.client(t, func(cfg *Config) {
+					cfg.Clock, cfg.Rand = &manualClock{t: now}, func() float64 { return 0.5 }
+				})
 				absent, err := r.call(asUser(t), c)
 				want := tt.public
 				if r.user {

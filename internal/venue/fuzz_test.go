@@ -28,7 +28,7 @@ func seed(f *testing.F, endpoints ...string) {
 // decodeBody decodes the body of a 200 response as a call does. ok is false if it has no payload.
 func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
-	c := &Client{clock: market.SystemClock{}}
+	c := &Client{cfg: Config{Clock: market.SystemClock{}}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
 	payload, err := c.decode(e, resp, body, newRedactor(nil, &request{}))
 	checkError(t, err)

@@ -88,12 +88,11 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			t.Cleanup(s.Close)
 			clock := &manualClock{t: time.Now()}
 			c := newClient(t, s.URL, func(cfg *Config) {
-				cfg.Transport, cfg.Retries, cfg.Clock = overTLS(t, s), 2, clock
+				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = overTLS(t, s), 2, clock, func() float64 { return 0.5 }
 				if tt.timeout > 0 {
 					cfg.Timeout = tt.timeout
 				}
 			})
-			c.rand = func() float64 { return 0.5 }
 			p := &permit{}
 			ctx := reqctx.WithPermit(t.Context(), p)
 			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
@@ -191,8 +190,9 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 					s.Close()
 					v.ended.Wait()
 				})
-				c := newClient(t, s.URL, func(cfg *Config) { cfg.Transport, cfg.Retries = overTLS(t, s), 2 })
-				c.rand = func() float64 { return 0.5 }
+				c := newClient(t, s.URL, func(cfg *Config) {
+					cfg.Transport, cfg.Retries, cfg.Rand = overTLS(t, s), 2, func() float64 { return 0.5 }
+				})
 				p := &permit{}
 				_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 				want := market.CodeUpstreamUnavailable

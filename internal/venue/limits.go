@@ -70,7 +70,7 @@ func parseCalls(s string) int {
 // reportLimits passes the rate limit of a response to the context's permit. An error RATE_LIMITED without a wait gets the
 // time until the window ends, if the response says when.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
-	now := c.clock.Now()
+	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)
 	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
 		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)

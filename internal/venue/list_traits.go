@@ -18,7 +18,7 @@ type listTraits struct {
 	wholeUntil time.Time
 	// maxRows is the greatest number of rows in a page, without a requested page size and with one. A shorter page is
 	// complete. The numbers are valid until sizesUntil.
-	maxRows    [2]int
+	maxRows    map[bool]int
 	sizesUntil time.Time
 	// plainUntil ends the time in which no optional parameter is sent, because the venue refused one.
 	plainUntil time.Time
@@ -66,7 +66,7 @@ func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, li
 	switch {
 	case limited && n >= wholeListLimit:
 		return true
-	case n%roundCount != 0, now.Before(h.wholeUntil), n < h.maxRows[limitIndex(limited)] && now.Before(h.sizesUntil):
+	case n%roundCount != 0, now.Before(h.wholeUntil), n < h.maxRows[limited] && now.Before(h.sizesUntil):
 		return false
 	}
 	return !t.countsPage || !at.isStart() || !h.countIsTotal
@@ -77,10 +77,9 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !now.Before(h.sizesUntil) {
-		h.maxRows, h.sizesUntil = [2]int{}, now.Add(relearnAfter)
+		h.maxRows, h.sizesUntil = map[bool]int{}, now.Add(relearnAfter)
 	}
-	size := &h.maxRows[limitIndex(limited)]
-	*size = max(*size, n)
+	h.maxRows[limited] = max(h.maxRows[limited], n)
 	h.learnCount(t)
 }
 
@@ -115,12 +114,4 @@ func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wholeUntil = now.Add(relearnAfter)
-}
-
-// limitIndex is the index in listTraits.maxRows.
-func limitIndex(limited bool) int {
-	if limited {
-		return 1
-	}
-	return 0
 }

@@ -124,7 +124,7 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 
 // readInBatches reads the keys in lists that fit one call each.
 func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	if l.support != nil && !l.support.usable(c.clock.Now()) {
+	if l.support != nil && !l.support.usable(c.cfg.Clock.Now()) {
 		return l.readEach(ctx, c, keys, out)
 	}
 	ends := l.splitEnds(c, keys)
@@ -216,8 +216,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	case settled:
 		_ = l.readEach(ctx, c, keys[i:], out[i:])
 		if provesRefusal(out) {
-			l.support.disable(c.clock.Now())
-			c.log.Info("the venue refuses a list parameter: ids are requested one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
+			l.support.disable(c.cfg.Clock.Now())
+			c.cfg.Log.Info("the venue refuses a list parameter: ids are requested one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
 		}
 		return nil
 	case last == nil:

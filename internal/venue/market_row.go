@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,16 +126,8 @@ func ownEvent(r *wire.Row) *marketEvent {
 
 // inheritFromEvent fills the empty fields of a market from its event.
 func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
-	set := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
-	set(&m.EventID, e.id)
-	set(&m.EventSlug, e.slug)
-	set(&m.EventTitle, e.title)
-	set(&m.Image, e.image)
-	set(&m.Category, e.category)
+	m.EventID, m.EventSlug, m.EventTitle = cmp.Or(m.EventID, e.id), cmp.Or(m.EventSlug, e.slug), cmp.Or(m.EventTitle, e.title)
+	m.Image, m.Category = cmp.Or(m.Image, e.image), cmp.Or(m.Category, e.category)
 	if len(m.Tags) == 0 {
 		m.Tags = e.tags
 	}

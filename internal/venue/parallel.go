@@ -3,6 +3,7 @@ package venue
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -40,12 +41,7 @@ func forEach(n int, f func(i int)) {
 
 // errorIfAllFailed returns the first error if no error is nil.
 func errorIfAllFailed(errs []error) error {
-	for _, err := range errs {
-		if err == nil {
-			return nil
-		}
-	}
-	if len(errs) == 0 {
+	if len(errs) == 0 || slices.Contains(errs, nil) {
 		return nil
 	}
 	return errs[0]

@@ -130,7 +130,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if !ok {
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
-	call, cancel := context.WithTimeout(ctx, c.timeout)
+	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	read, _ := reqctx.CallFrom(ctx)
 	x := reqctx.UpstreamCall{Endpoint: rq.endpoint.String(), Keys: rq.keys, Started: time.Now()}
@@ -144,7 +144,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if read != nil {
 		read.NoteCall(x)
 	}
-	c.observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
+	c.cfg.Observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
 	return payload, true, err
 }
 
@@ -188,7 +188,7 @@ func verdictOf(err error) verdict {
 // cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
 // unless the response is a success.
 func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
-	resp, err := c.transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
+	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
 		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
@@ -199,7 +199,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 		isJSON, text := errorText(resp, redact)
 		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.endpoint, resp, isJSON, text)
 	}
-	body, err := readBody(resp, c.maxBody)
+	body, err := readBody(resp, c.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
 		return resp.StatusCode, age, wire.Value{}, unreadable(rq.endpoint, resp, err)
@@ -214,7 +214,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 
 // credentials returns the credentials of a call. They are nil for public calls and in mode none.
 func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
-	if !e.User() || c.mode == CredentialsNone {
+	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
 	}
 	credentials := reqctx.CredentialsFrom(ctx)
@@ -231,16 +231,16 @@ func (c *Client) newRequest(ctx context.Context, rq *request, credentials *marke
 	header := http.Header{
 		"Accept":          {"application/json"},
 		"Accept-Encoding": {"gzip"},
-		"User-Agent":      {c.userAgent},
+		"User-Agent":      {c.cfg.UserAgent},
 	}
-	if credentials != nil && c.mode == CredentialsHeader {
+	if credentials != nil && c.cfg.CredentialsMode == CredentialsHeader {
 		header["X-Api-Credentials"] = []string{base64.StdEncoding.EncodeToString([]byte(credentials.Wire()))}
 	}
 	if !trace.IsZero() {
 		header["Traceparent"] = []string{trace.Traceparent()}
 	}
 	u.RawQuery = rq.query.b.String()
-	if credentials != nil && c.mode == CredentialsQuery {
+	if credentials != nil && c.cfg.CredentialsMode == CredentialsQuery {
 		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query has an address
 	}
 	r := &http.Request{

@@ -14,13 +14,13 @@ import (
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	var why *callFailure
 	var failure *market.Error
-	if attempt >= c.retries || !errors.As(err, &why) || !why.transient || !errors.As(err, &failure) {
+	if attempt >= c.cfg.Retries || !errors.As(err, &why) || !why.transient || !errors.As(err, &failure) {
 		return 0, false
 	}
 	if wait = failure.RetryAfter; wait <= 0 {
-		wait = retryBackoff.Wait(attempt+1, c.rand())
+		wait = retryBackoff.Wait(attempt+1, c.cfg.Rand())
 	}
-	if wait > c.timeout {
+	if wait > c.cfg.Timeout {
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()

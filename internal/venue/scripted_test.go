@@ -42,9 +42,8 @@ func (s *scripted) calls() int {
 // client returns a client without retries; draws is its random number.
 func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
 	t.Helper()
-	c := newClient(t, "http://venue.invalid", append([]func(*Config){func(cfg *Config) { cfg.Transport = s }}, edit...)...)
-	c.rand = func() float64 { return draws }
-	return c
+	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return draws } }
+	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
 }
 
 // respond returns a response with a status and headers in pairs. An empty body becomes the venue's error body.

@@ -43,8 +43,18 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 
 // searchRequest returns the request for a page. A plain request has no sort and no page size.
 func searchRequest(q market.Search, at pageStart, plain bool) *request {
+	statuses := make([]string, len(q.Status))
+	for i, s := range q.Status {
+		statuses[i] = string(s)
+	}
 	rq := &request{endpoint: reqctx.EndpointSearch, keys: 1}
-	searchQuery(&rq.query, q, plain)
+	rq.query.set("q", q.Text).list("status", statuses).set("category", q.Category).set("tag", q.Tag).
+		instant("endsAfter", q.EndsAfter).instant("endsBefore", q.EndsBefore).
+		set("eventId", q.EventID).set("eventSlug", q.EventSlug)
+	if !plain {
+		rq.query.set("sort", sortNames[q.Sort]).set("order", strings.ToLower(string(q.Direction))).
+			set("limit", strconv.Itoa(q.Limit))
+	}
 	at.setQuery(&rq.query)
 	return rq
 }
@@ -52,7 +62,7 @@ func searchRequest(q market.Search, at pageStart, plain bool) *request {
 // fetchSearch requests a page. If the venue refuses a parameter, it requests the page once more without sort and page size,
 // and remembers the refusal.
 func (c *Client) fetchSearch(ctx context.Context, q market.Search, at pageStart) (wire.Value, error) {
-	traits, now := &c.traits[reqctx.EndpointSearch], c.clock.Now()
+	traits, now := &c.traits[reqctx.EndpointSearch], c.cfg.Clock.Now()
 	plain := traits.plain(now)
 	payload, err := c.get(ctx, searchRequest(q, at, plain))
 	if plain || !refusesParameter(err) {
@@ -63,7 +73,7 @@ func (c *Client) fetchSearch(ctx context.Context, q market.Search, at pageStart)
 		return payload, err // the parameters are not the reason
 	}
 	traits.refuseOptions(now)
-	c.log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
+	c.cfg.Log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
 	return found, nil
 }
 
@@ -104,21 +114,6 @@ func checkSearch(q market.Search) (pageStart, error) {
 		return pageStart{}, badInput(e, "the sort is not known")
 	}
 	return parsePageToken(e, q.Page)
-}
-
-func searchQuery(to *query, q market.Search, plain bool) {
-	statuses := make([]string, len(q.Status))
-	for i, s := range q.Status {
-		statuses[i] = string(s)
-	}
-	to.set("q", q.Text).list("status", statuses).set("category", q.Category).set("tag", q.Tag).
-		instant("endsAfter", q.EndsAfter).instant("endsBefore", q.EndsBefore).
-		set("eventId", q.EventID).set("eventSlug", q.EventSlug)
-	if plain {
-		return
-	}
-	to.set("sort", sortNames[q.Sort]).set("order", strings.ToLower(string(q.Direction))).
-		set("limit", strconv.Itoa(q.Limit))
 }
 
 // decodeSearch reads one page and checks it against the search.

@@ -25,7 +25,7 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // The Value of a token with an empty book has no sides. Errors are as in Prices. If the venue has no spreads or fails to
 // respond, Spreads reads the order books instead, with one call for each token. RATE_LIMITED remains an error.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	if !c.spreadsSupport.usable(c.clock.Now()) {
+	if !c.spreadsSupport.usable(c.cfg.Clock.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
 	}
 	l := lookup[market.Spread]{
@@ -76,8 +76,8 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		found = found || top.Value != nil
 	}
 	if found && failures == 0 {
-		c.spreadsSupport.disable(c.clock.Now())
-		c.log.Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
+		c.spreadsSupport.disable(c.cfg.Clock.Now())
+		c.cfg.Log.Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
 	}
 	return err
 }

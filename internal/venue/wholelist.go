@@ -98,7 +98,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 // endedAt records that the venue has no page n, which only the length of the page before suggested.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
-		c.traits[l.endpoint].ignoresOffset(c.clock.Now())
+		c.traits[l.endpoint].ignoresOffset(c.cfg.Clock.Now())
 	}
 }
 
@@ -179,7 +179,7 @@ func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeL
 	if err != nil {
 		return listPage[T]{}, err
 	}
-	traits, now := &c.traits[e], c.clock.Now()
+	traits, now := &c.traits[e], c.cfg.Clock.Now()
 	if t.guessed && !traits.mayBeCut(now, t, at, len(list.rows), limited) {
 		t.next, t.guessed = pageStart{}, false
 	}
