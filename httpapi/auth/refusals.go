@@ -49,8 +49,9 @@ type pair struct {
 type Refusals struct {
 	clock market.Clock
 
-	mu      sync.Mutex
-	pairs   *simplelru.LRU[pair, *lastRefusals]
+	mu sync.Mutex
+	// pairs holds the times of the last refusals of each pair, in order.
+	pairs   *simplelru.LRU[pair, *[refusalLimit]instant]
 	guesses *simplelru.LRU[netip.Prefix, *guesses]
 	// accepted are the credentials that the venue has accepted.
 	accepted *simplelru.LRU[Key, struct{}]
@@ -67,23 +68,22 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// lastRefusals is a ring of the last refusals of a key.
-type lastRefusals struct {
-	at   [refusalLimit]instant
-	next int // index of the oldest
+// push drops the first of some instants, which are in order, and appends now.
+func push(at []instant, now time.Time) {
+	copy(at, at[1:])
+	at[len(at)-1] = instant(now.UnixNano())
 }
 
-// guesses are the guesses of an address: the times of the last refused guesses, and the number of reads under way for
-// each key. A key counts once.
+// guesses are the guesses of an address: the times of the last refused guesses, and the number of reads under way for each key.
+// A key counts once.
 type guesses struct {
 	refused  [guessLimit]instant
-	next     int // index of the oldest
 	underWay map[Key]int
 }
 
 // NewRefusals returns an empty count.
 func NewRefusals(clock market.Clock) *Refusals {
-	return &Refusals{clock: clock, pairs: newLRU[pair, *lastRefusals](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
+	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
 }
 
 func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
@@ -102,12 +102,11 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	defer r.mu.Unlock()
 	last, known := r.pairs.Get(of)
 	if !known {
-		last = &lastRefusals{}
+		last = new([refusalLimit]instant)
 		r.pairs.Add(of, last)
 	}
-	again := last.at[(last.next+refusalLimit-1)%refusalLimit].left(now) > 0
-	last.at[last.next] = instant(now.UnixNano())
-	last.next = (last.next + 1) % refusalLimit
+	again := last[refusalLimit-1].left(now) > 0
+	push(last[:], now)
 	if key.token {
 		return // tokens cost the venue nothing
 	}
@@ -115,9 +114,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	if again {
 		return // the same guess
 	}
-	g := r.guessesOf(of.network)
-	g.refused[g.next] = instant(now.UnixNano())
-	g.next = (g.next + 1) % guessLimit
+	push(r.guessesOf(of.network).refused[:], now)
 }
 
 // guessesOf returns the guesses of an address. The caller holds the lock.
@@ -139,7 +136,7 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	if !known {
 		return nil
 	}
-	wait := last.at[last.next].left(now)
+	wait := last[0].left(now)
 	if wait <= 0 {
 		return nil
 	}

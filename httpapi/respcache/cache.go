@@ -162,7 +162,7 @@ func (c *Cache) Contains(key Key) bool {
 	return ok && r.valid(c.clock.Now())
 }
 
-// usable reports whether a response is valid, and removes it if not.
+// usable reports whether a response is valid. It counts a hit, or removes the response.
 func (c *Cache) usable(r *Response) bool {
 	if r.valid(c.clock.Now()) {
 		c.hits.Add(1)
