@@ -36,11 +36,10 @@ type readQueue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	slots  chan struct{} // one for each running read
 
-	mu      sync.Mutex
-	queue   []*originRead
-	running int
-	closed  bool
+	mu     sync.Mutex
+	closed bool
 }
 
 // originRead is one read of a topic's state. The topic's lock protects began, which is zero until the read starts.
@@ -52,51 +51,39 @@ type originRead struct {
 }
 
 func newReadQueue() *readQueue {
-	r := &readQueue{}
+	r := &readQueue{slots: make(chan struct{}, maxReads)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
-// add queues a read. It starts when fewer than maxReads run.
+// add queues a read. It starts when fewer than maxReads run. A topic has at most one read, so few goroutines wait.
 func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	r.queue = append(r.queue, x)
-	if r.running < maxReads {
-		r.running++
-		r.wg.Go(r.work)
-	}
-}
-
-func (r *readQueue) work() {
-	for {
-		r.mu.Lock()
-		if len(r.queue) == 0 {
-			r.running--
-			r.mu.Unlock()
-			return
+	r.wg.Go(func() {
+		defer x.cancel()
+		select {
+		case r.slots <- struct{}{}:
+			x.run()
+			<-r.slots
+		case <-x.ctx.Done():
 		}
-		x := r.queue[0]
-		r.queue = r.queue[1:]
-		r.mu.Unlock()
-		x.run()
-	}
+	})
 }
 
 // close cancels all reads and waits for them to return.
 func (r *readQueue) close() {
 	r.mu.Lock()
-	r.closed, r.queue = true, nil
+	r.closed = true
 	r.mu.Unlock()
 	r.cancel()
 	r.wg.Wait()
 }
 
 func (x *originRead) run() {
-	defer x.cancel()
 	if !x.topic.readStarted(x) {
 		return
 	}
