@@ -88,7 +88,7 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 }
 
 // recordPolls counts a caller's polls of tokens. It opens auto-watches for tokens that were polled often enough.
-func (aw *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
+func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
 	}
@@ -110,10 +110,10 @@ func (aw *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, t
 		polls, known := aw.polls.Get(key)
 		if !known {
 			polls = new(pollTimes)
-		} else if by != 0 && polls.lastPoll == by {
+		} else if poll != 0 && polls.lastPoll == poll {
 			continue
 		}
-		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), by
+		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
 		if !known || len(polls.times) >= enough {
 			key.ID = strings.Clone(id) // the id may be part of a whole request
 		}

@@ -251,12 +251,12 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 func TestOneQueryCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		for demand := range uint64(3) {
+		for poll := range uint64(3) {
 			for range 3 {
-				r.RecordPoll(demand+1, []string{"T"})
+				r.RecordPoll(poll+1, []string{"T"})
 			}
-			if watched, want := r.Stats().Tokens == 1, demand == 2; watched != want {
-				t.Errorf("after %d demands the token is watched: %v, want %v", demand+1, watched, want)
+			if watched, want := r.Stats().Tokens == 1, poll == 2; watched != want {
+				t.Errorf("after %d polls the token is watched: %v, want %v", poll+1, watched, want)
 			}
 		}
 	})

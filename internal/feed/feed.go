@@ -210,9 +210,9 @@ func (f *Feed) remove(key market.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
-// often. Calls with equal demand count once for each token, unless demand is 0.
-func (f *Feed) RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string) {
-	f.auto.recordPolls(demand, caller, c, tokenIDs, pollsToWatch)
+// often. Calls with the same poll number count once for each token, unless the number is 0.
+func (f *Feed) RecordPoll(poll uint64, caller string, c market.Channel, tokenIDs []string) {
+	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.

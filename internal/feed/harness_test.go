@@ -352,9 +352,9 @@ func showTrades(trades []market.Trade) string {
 }
 
 // RecordPoll and AutoWatch call the feed for the prices and the books of tokens.
-func (r *testFeed) RecordPoll(demand uint64, tokenIDs []string) {
+func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		r.Feed.RecordPoll(demand, "", c, tokenIDs)
+		r.Feed.RecordPoll(poll, "", c, tokenIDs)
 	}
 }
 

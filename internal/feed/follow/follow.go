@@ -65,7 +65,7 @@ type Source struct {
 	Timeout time.Duration
 }
 
-// errStopped ends a loop whose reader has stopped to range over the stream.
+// errStopped ends a loop whose reader has stopped ranging over the stream.
 var errStopped = errors.New("the reader has stopped")
 
 // publisher yields the events of one stream.

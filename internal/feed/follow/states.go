@@ -106,7 +106,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 		it.pending.invalidate()
 		return b.markStale(it)
 	default:
-		return nil // REST reads follow the value until then
+		return nil // REST reads follow the value meanwhile
 	}
 }
 
