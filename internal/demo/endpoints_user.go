@@ -14,7 +14,7 @@ const (
 	maxTrades     = 500
 )
 
-// wallet returns the wallet that the request asks for; the call is authorized.
+// wallet returns the wallet of an authorized request.
 func (v *Venue) wallet(c *call) *wallet {
 	address, _ := parseAddress(c.get("address"))
 	return v.walletOf(address)
@@ -91,8 +91,8 @@ func (o *order) status() string {
 	return orderOpen
 }
 
-// answerRows serves a list whose elements are numbered in its order. A cursor is the number of the last element of a page,
-// so that a page starts at the right place even when that element has gone. totalCount counts all pages.
+// answerRows serves a list whose elements have increasing numbers. A cursor is the number of the last element of a page, so
+// that the next page starts at the right place even if that element was removed. totalCount counts all pages.
 func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
 	add func(T, []byte) []byte) ([]byte, *apiError) {
 	limit, err := c.number("limit", 1, maxRows, maxRows)
@@ -125,12 +125,12 @@ func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T
 	return append(b, '}'), nil
 }
 
-// cursorAt returns the cursor of the element with a number.
+// cursorAt returns the cursor of the element with the number.
 func cursorAt(number uint64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendUint([]byte("n"), number, 36))
 }
 
-// cursor returns the number in the request's cursor; false when there is no cursor.
+// cursor returns the number in the request's cursor, and false if the request has none.
 func (c *call) cursor() (uint64, bool, *apiError) {
 	s := c.get("cursor")
 	if s == "" {
@@ -166,7 +166,7 @@ func (w *wallet) appendTrade(b []byte, i int) []byte {
 	return w.appendTransaction(b, i)
 }
 
-// tradeID names a trade by its number among all records that the wallet ever had.
+// tradeID returns the id of a trade by its number among all records of the wallet, including removed ones.
 func (w *wallet) tradeID(number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(w.seed, 3, number)))
 }
@@ -210,12 +210,12 @@ func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// recordHash names the record at index i of the wallet for a purpose.
+// recordHash returns a hash of the record at index i of the wallet. It differs for each purpose.
 func (w *wallet) recordHash(i int, purpose uint64) uint64 {
 	return hash(w.seed, purpose, w.dropped+uint64(i))
 }
 
-// appendTransaction ends the object of a record with its transaction.
+// appendTransaction appends the transaction hash and ends the object of a record.
 func (w *wallet) appendTransaction(b []byte, i int) []byte {
 	b = append(addName(b, "transactionHash"), `"0x`...)
 	for part := range uint64(4) {
@@ -224,55 +224,71 @@ func (w *wallet) appendTransaction(b []byte, i int) []byte {
 	return append(b, `"}`...)
 }
 
-// answerRecords serves a wallet's records of some kinds (all when empty), newest first: by cursor, or by offset with a
-// count of all that match. from and to are inclusive.
-func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
-	from, _, err := c.instant("from")
-	if err != nil {
-		return b, err
-	}
-	to, hasTo, err := c.instant("to")
-	if err != nil {
-		return b, err
-	}
-	limit, err := c.number("limit", 1, maxTrades, defaultTrades)
-	if err != nil {
-		return b, err
-	}
-	before, hasCursor, err := c.cursor()
-	if err != nil {
-		return b, err
-	}
-	offset, err := c.number("offset", 0, 1_000_000, 0)
-	if err != nil {
-		return b, err
-	}
-	counted := c.has("offset")
-	if counted && hasCursor {
-		return b, badRequest("cursor and offset exclude each other")
-	}
-	w, marketID := v.wallet(c), c.get("marketId")
+// recordQuery selects records of a wallet's history. from and to are inclusive.
+type recordQuery struct {
+	from, to      millis
+	limit, offset int
+	before        uint64 // number of the record at the cursor
+	marketID      string
+	kinds         []kind // all kinds if empty
 
+	hasTo, hasCursor, hasOffset bool
+}
+
+// recordQuery reads the parameters of trades and history.
+func (c *call) recordQuery(kinds []kind) (q recordQuery, err *apiError) {
+	q.kinds, q.marketID, q.hasOffset = kinds, c.get("marketId"), c.has("offset")
+	if q.from, _, err = c.instant("from"); err != nil {
+		return q, err
+	}
+	if q.to, q.hasTo, err = c.instant("to"); err != nil {
+		return q, err
+	}
+	if q.limit, err = c.number("limit", 1, maxTrades, defaultTrades); err != nil {
+		return q, err
+	}
+	if q.before, q.hasCursor, err = c.cursor(); err != nil {
+		return q, err
+	}
+	if q.offset, err = c.number("offset", 0, 1_000_000, 0); err != nil {
+		return q, err
+	}
+	if q.hasOffset && q.hasCursor {
+		return q, badRequest("cursor and offset exclude each other")
+	}
+	return q, nil
+}
+
+// matches reports whether the query selects the record at index i, before limit and offset.
+func (q *recordQuery) matches(w *wallet, i int) bool {
+	r := &w.records[i]
+	return (!q.hasCursor || w.dropped+uint64(i) < q.before) && (!q.hasTo || r.at <= q.to) && r.at >= q.from &&
+		(len(q.kinds) == 0 || slices.Contains(q.kinds, r.kind)) &&
+		(q.marketID == "" || r.token != nil && r.token.market.id == q.marketID)
+}
+
+// answerRecords serves a wallet's records of some kinds (all if kinds is empty), newest first. A request with an offset gets
+// the number of all matching records, any other request a cursor.
+func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
+	q, err := c.recordQuery(kinds)
+	if err != nil {
+		return b, err
+	}
+	w := v.wallet(c)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	b = append(append(append(b, `{"`...), name...), `":[`...)
 	matching, written, last, more := 0, 0, 0, false
-	for i := len(w.records) - 1; i >= 0; i-- {
-		r := &w.records[i]
-		if hasCursor && w.dropped+uint64(i) >= before || hasTo && r.at > to || r.at < from ||
-			len(kinds) > 0 && !slices.Contains(kinds, r.kind) ||
-			marketID != "" && (r.token == nil || r.token.market.id != marketID) {
+	for i := len(w.records) - 1; i >= 0 && (!more || q.hasOffset); i-- {
+		if !q.matches(w, i) {
 			continue
 		}
 		matching++
-		if matching <= offset {
+		if matching <= q.offset {
 			continue
 		}
-		if written == limit {
+		if written == q.limit {
 			more = true
-			if !counted {
-				break
-			}
 			continue
 		}
 		if written > 0 {
@@ -287,7 +303,7 @@ func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add 
 	} else {
 		b = append(addName(b, "nextCursor"), "null"...)
 	}
-	if counted {
+	if q.hasOffset {
 		b = strconv.AppendInt(addName(b, "count"), int64(matching), 10)
 	}
 	return append(b, '}'), nil

@@ -3,37 +3,35 @@ package demo
 import (
 	"errors"
 	"slices"
-	"strconv"
-	"sync/atomic"
 	"time"
 )
 
-// The kinds of faults of the stream. Unless they say otherwise they befall the frame that fits, for one client.
+// The kinds of faults of the stream. Unless noted otherwise they spoil the matching frame for one client.
 const (
-	// FaultDrop loses the frame.
+	// FaultDrop drops the frame.
 	FaultDrop FaultKind = "drop"
 	// FaultDuplicate sends the frame twice.
 	FaultDuplicate FaultKind = "duplicate"
 	// FaultReorder sends the frame after the next one of its topic.
 	FaultReorder FaultKind = "reorder"
-	// FaultLostTail loses the frame, and its token, price and book alike, stays quiet until the faults are set anew.
+	// FaultLostTail drops the frame. Price and book of its token then do not change until faults are set again.
 	FaultLostTail FaultKind = "lost-tail"
 	// FaultGarbage sends half of the frame.
 	FaultGarbage FaultKind = "garbage"
-	// FaultUnknownType sends a frame of a type that nobody knows before the frame.
+	// FaultUnknownType sends a frame of an unknown type before the frame.
 	FaultUnknownType FaultKind = "unknown-type"
-	// FaultSlowSnapshot sends the frame after DelayMs, while others overtake it. Only frames that state the whole of a topic
-	// fit: what follows a subscribe or a resync.
+	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only frames with the whole state of a topic
+	// match: those after a subscribe or a resync.
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
-	// FaultStall sends and takes nothing more on the connection, which stays open, for DelayMs; 0 is for ever.
+	// FaultStall neither sends nor reads on the open connection for DelayMs; 0 means for ever.
 	FaultStall FaultKind = "stall"
 	// FaultClose closes the connection with Code (4003 when 0) instead.
 	FaultClose FaultKind = "close"
-	// FaultSkip leaves out a sequence number of the topic, for all clients.
+	// FaultSkip skips a sequence number of the topic for all clients.
 	FaultSkip FaultKind = "skip-seq"
-	// FaultRestart restarts the venue: a new epoch, and all streams are closed with Code (4003 when 0).
+	// FaultRestart restarts the venue: it starts a new epoch and closes all streams with Code (4003 when 0).
 	FaultRestart FaultKind = "restart"
-	// FaultNewEpoch restarts the venue behind its open streams: a new hello and the present state of each topic.
+	// FaultNewEpoch restarts the venue without closing streams: it sends a new hello and the present state of each topic.
 	FaultNewEpoch FaultKind = "new-epoch"
 )
 
@@ -42,14 +40,14 @@ var (
 		FaultDrop, FaultDuplicate, FaultReorder, FaultLostTail, FaultGarbage, FaultUnknownType, FaultSlowSnapshot, FaultStall,
 		FaultClose, FaultSkip, FaultRestart, FaultNewEpoch,
 	}
-	// openingFaults befall the opening of a stream.
+	// openingFaults spoil the opening of a stream.
 	openingFaults = []FaultKind{FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused, FaultRedirect}
 )
 
 // streams reports whether the rule is about frames.
 func (f *Fault) streams() bool { return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind) }
 
-// checkCode reports whether a connection can't be closed with a code; 0 is none.
+// checkCode returns an error if a connection can't be closed with the code; 0 means no code.
 func checkCode(code int) error {
 	if code == 0 || code >= 3000 && code <= 4999 || code >= 1000 && code <= 1014 && (code < 1004 || code > 1006) {
 		return nil
@@ -57,12 +55,13 @@ func checkCode(code int) error {
 	return errors.New("code is none that a connection can be closed with")
 }
 
-// about reports whether the rule fits frames of a topic on a channel.
+// about reports whether the rule matches frames of a topic.
 func (f *Fault) about(ch channel, id string) bool {
 	return (f.Channel == "" || f.Channel == channelNames[ch]) && (f.TokenID == "" || f.TokenID == id)
 }
 
-// takeFrame returns the rule that spoils a frame of a topic, or of none, and counts it.
+// takeFrame returns the rule that spoils a frame, or nil, and counts the use of the rule. t is nil for a frame without a
+// topic.
 func (l *faultList) takeFrame(t *topic, fr frame) *Fault {
 	return l.first(func(f *Fault) bool {
 		if !f.streams() || f.Kind == FaultSkip || f.Frame != "" && f.Frame != frameNames[fr.kind] ||
@@ -76,7 +75,8 @@ func (l *faultList) takeFrame(t *topic, fr frame) *Fault {
 	})
 }
 
-// skippedTopic returns how many numbers of a topic, if anybody listens to it, are left out now: 0 or 1.
+// skippedTopic returns the number of sequence numbers that a fault skips now for a topic: 0 or 1. t is nil for a topic
+// without subscribers.
 func (v *Venue) skippedTopic(t *topic) uint64 {
 	if t == nil || !v.faults.streaming.Load() {
 		return 0
@@ -87,7 +87,7 @@ func (v *Venue) skippedTopic(t *topic) uint64 {
 	return 0
 }
 
-// skipped is skippedTopic for the tokens that share an instrument, and so its numbers.
+// skipped is skippedTopic for a token. Tokens that share an instrument share its sequence numbers.
 func (v *Venue) skipped(t *token, ch channel) uint64 {
 	if ch == channelTrades {
 		return v.skippedTopic(t.topics[ch])
@@ -102,35 +102,43 @@ func (v *Venue) skipped(t *token, ch channel) uint64 {
 	return 0
 }
 
-// unknownFrame is of a type that nobody knows.
+// unknownFrame has a type that clients do not know.
 var unknownFrame = frame{data: []byte(`{"type":"weather_update","seq":1,"temperature":21.5}`), kind: frameUnknown}
 
-// deliver hands a frame of a topic, or of none, to a client, as the faults in force will have it.
+// deliver queues a frame of a topic, or without a topic, for a client. It applies the first active fault that matches.
 func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	c.mu.Lock()
 	defer c.signal()
 	defer c.mu.Unlock()
 	if c.deaf() {
-		return // and nothing is left to spoil
+		return // an ignored frame must not use up a fault
 	}
 	var fault *Fault
 	if v.faults.streaming.Load() {
 		fault = v.faults.takeFrame(t, f)
 	}
-	kind := FaultKind("")
-	if fault != nil {
-		kind = fault.Kind
-	}
-	switch kind {
-	case "":
+	if fault == nil {
 		c.add(f)
+	} else if !v.addSpoiled(c, t, f, fault) {
+		return
+	}
+	if held, ok := c.held[t]; ok {
+		c.forgetLocked(t)
+		c.add(held)
+	}
+}
+
+// addSpoiled queues a frame as the fault spoils it, and reports whether a held frame of the topic may follow. The caller
+// holds c.mu.
+func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool {
+	switch fault.Kind {
 	case FaultLostTail:
 		if t != nil && t.token != nil {
 			t.token.frozen = true
 		}
-		return
+		return false
 	case FaultDrop:
-		return
+		return false
 	case FaultDuplicate:
 		c.add(f)
 		c.add(f)
@@ -141,7 +149,7 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 			}
 			c.held[t] = f
 			v.stream.held.Add(1)
-			return
+			return false
 		}
 		c.add(f)
 	case FaultGarbage:
@@ -151,11 +159,11 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 		c.add(unknownFrame)
 		c.add(f)
 	case FaultSlowSnapshot:
-		c.delayed = append(c.delayed, delayedFrame{time.Now().Add(time.Duration(fault.DelayMs) * time.Millisecond), f})
+		c.delayed = append(c.delayed, delayedFrame{time.Now().Add(fault.delay()), f})
 	case FaultStall:
 		c.stalled = time.Now().AddDate(100, 0, 0)
 		if fault.DelayMs > 0 {
-			c.stalled = time.Now().Add(time.Duration(fault.DelayMs) * time.Millisecond)
+			c.stalled = time.Now().Add(fault.delay())
 		}
 	case FaultClose:
 		c.finish(fault.closeCode(), "", true)
@@ -164,13 +172,10 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	case FaultNewEpoch:
 		v.stream.due.Store(&restart{})
 	}
-	if held, ok := c.held[t]; ok {
-		c.forgetLocked(t)
-		c.add(held)
-	}
+	return true
 }
 
-// closeCode returns the code that the fault closes with.
+// closeCode returns the code with which the fault closes a connection.
 func (f *Fault) closeCode() int {
 	if f.Code == 0 {
 		return CloseShed
@@ -178,7 +183,7 @@ func (f *Fault) closeCode() int {
 	return f.Code
 }
 
-// forgetLocked lets go of the frame that is held back for a topic.
+// forgetLocked removes the held frame of a topic. The caller holds c.mu.
 func (c *streamConn) forgetLocked(t *topic) {
 	if _, ok := c.held[t]; ok {
 		delete(c.held, t)
@@ -186,99 +191,25 @@ func (c *streamConn) forgetLocked(t *topic) {
 	}
 }
 
-// forget is forgetLocked for those who don't hold the lock.
+// forget removes the held frame of a topic.
 func (c *streamConn) forget(t *topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetLocked(t)
 }
 
-// forgetAll lets go of all frames that are held back or delayed.
+// forgetAll removes all held and delayed frames.
 func (c *streamConn) forgetAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(false)
 }
 
-// unfreeze lets the engine move all tokens again.
+// unfreeze ends the effect of FaultLostTail on all tokens.
 func (v *Venue) unfreeze() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, in := range v.listing.instruments {
 		in.frozen = false
 	}
-}
-
-// StreamStats tells of the stream, partly since the venue opened or was reset.
-type StreamStats struct {
-	// Connections are open now, Opened were opened since.
-	Connections int64 `json:"connections"`
-	Opened      int64 `json:"opened"`
-	// Topics have subscribers now, by channel, and Subscriptions are pairs of a connection and a topic.
-	Topics        map[string]int64 `json:"topics"`
-	Subscriptions map[string]int64 `json:"subscriptions"`
-	// Subscribes counts the identifiers that were subscribed to since, by channel, also those that were already; Resyncs
-	// those of which a snapshot was asked for.
-	Subscribes map[string]int64 `json:"subscribes"`
-	Resyncs    map[string]int64 `json:"resyncs"`
-	// Frames counts what was sent since, by type.
-	Frames map[string]int64 `json:"frames"`
-	// Closes counts the connections that the venue closed since, by code.
-	Closes map[string]int64 `json:"closes"`
-}
-
-// streamCounts is what of those is counted since.
-type streamCounts struct {
-	opened              atomic.Int64
-	subscribes, resyncs [channels]atomic.Int64
-	frames              [frameKinds]atomic.Int64
-	closes              [5000]atomic.Int64
-}
-
-func (c *streamCounts) closed(code int) { c.closes[code].Add(1) }
-
-func (c *streamCounts) reset() {
-	c.opened.Store(0)
-	for ch := range channels {
-		c.subscribes[ch].Store(0)
-		c.resyncs[ch].Store(0)
-	}
-	for k := range c.frames {
-		c.frames[k].Store(0)
-	}
-	for code := range c.closes {
-		c.closes[code].Store(0)
-	}
-}
-
-// streamStats returns the counts. What is 0 is left out of the maps.
-func (v *Venue) streamStats() StreamStats {
-	counts := &v.stream.counts
-	s := StreamStats{
-		Opened: counts.opened.Load(), Connections: int64(len(v.stream.all())),
-		Topics: map[string]int64{}, Subscriptions: map[string]int64{}, Subscribes: map[string]int64{}, Resyncs: map[string]int64{},
-		Frames: map[string]int64{}, Closes: map[string]int64{},
-	}
-	set := func(m map[string]int64, name string, n int64) {
-		if n > 0 {
-			m[name] = n
-		}
-	}
-	v.mu.RLock()
-	for ch, name := range channelNames {
-		set(s.Topics, name, int64(v.stream.open[ch]))
-		set(s.Subscriptions, name, int64(v.stream.subs[ch]))
-	}
-	v.mu.RUnlock()
-	for ch, name := range channelNames {
-		set(s.Subscribes, name, counts.subscribes[ch].Load())
-		set(s.Resyncs, name, counts.resyncs[ch].Load())
-	}
-	for kind, name := range frameNames {
-		set(s.Frames, name, counts.frames[kind].Load())
-	}
-	for code := range counts.closes {
-		set(s.Closes, strconv.Itoa(code), counts.closes[code].Load())
-	}
-	return s
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The codes of error frames; the first one is of an answer to a request for a stream.
+// The codes of error frames. codeUnavailable is also the code of a refused HTTP request for a stream.
 const (
 	codeUnavailable     = "UNAVAILABLE"
 	codeBadRequest      = "BAD_REQUEST"
@@ -22,7 +22,7 @@ const (
 	codeForbidden       = "FORBIDDEN"
 )
 
-// maxAddresses bounds the wallets that one connection may listen to.
+// maxAddresses bounds the wallets of one connection.
 const maxAddresses = 100
 
 // request is a client's frame.
@@ -39,20 +39,20 @@ type request struct {
 	Credentials json.RawMessage `json:"credentials"`
 }
 
-// reply queues a frame that is about no topic.
+// reply queues a frame without a topic.
 func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
 
-// refuse queues an error about a request.
+// refuse queues an error for a request.
 func (c *streamConn) refuse(rid, code, text string) {
 	c.reply(finished(frameError, errorFrame(rid, code, text)))
 }
 
-// refuseID queues an error about one identifier of a request.
+// refuseID queues an error for one identifier of a request.
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
 	c.reply(finished(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
-// receive takes a frame of the client.
+// receive handles a frame of the client.
 func (c *streamConn) receive(message []byte, text bool) {
 	c.mu.Lock()
 	deaf := c.deaf()
@@ -84,7 +84,7 @@ func (c *streamConn) receive(message []byte, text bool) {
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
-		c.address(&r)
+		c.topicRequest(&r)
 	default:
 		c.refuse(r.Rid, codeUnknownType, "type is subscribe, unsubscribe, resync, auth or ping")
 	}
@@ -112,8 +112,8 @@ func (c *streamConn) authenticate(r *request) {
 	}
 }
 
-// address finds out what a request about a channel is about and does it. Markets may stand for all of their tokens.
-func (c *streamConn) address(r *request) {
+// topicRequest runs a subscribe, unsubscribe or resync request. A market id on a token's channel means all its tokens.
+func (c *streamConn) topicRequest(r *request) {
 	i := slices.Index(channelNames[:], r.Channel)
 	if i < 0 {
 		c.refuse(r.Rid, codeUnknownChannel, "channel is prices, orderbook, trades, market or user")
@@ -121,52 +121,15 @@ func (c *streamConn) address(r *request) {
 	}
 	ch := channel(i)
 	if ch == channelUser {
-		c.addressUser(r)
+		c.userRequest(r)
 		return
 	}
-	tokens, markets := r.TokenIDs, r.MarketIDs
-	if r.TokenID != "" {
-		tokens = append(tokens, r.TokenID)
-	}
-	if r.MarketID != "" {
-		markets = append(markets, r.MarketID)
-	}
-	if ch == channelMarket {
-		tokens = nil
-	}
+	tokens, markets := r.ids(ch)
 	if len(tokens)+len(markets) == 0 {
 		c.refuse(r.Rid, codeBadRequest, idName(ch)+"s is missing")
 		return
 	}
-	known := make([]string, 0, len(tokens)+len(markets))
-	seen := make(map[string]bool, cap(known))
-	know := func(id string) {
-		if !seen[id] {
-			seen[id] = true
-			known = append(known, id)
-		}
-	}
-	var unknownTokens, unknownMarkets []string
-	for _, id := range tokens {
-		if c.v.listing.tokenByID[id] != nil {
-			know(id)
-		} else {
-			unknownTokens = append(unknownTokens, id)
-		}
-	}
-	for _, id := range markets {
-		m := c.v.listing.marketByID[id]
-		switch {
-		case m == nil:
-			unknownMarkets = append(unknownMarkets, id)
-		case ch == channelMarket:
-			know(id)
-		default:
-			for _, t := range m.tokens {
-				know(t.id)
-			}
-		}
-	}
+	known, unknownTokens, unknownMarkets := c.v.listing.resolve(ch, tokens, markets)
 	depth := 0
 	if ch == channelOrderbook {
 		depth = maxDepth
@@ -188,11 +151,59 @@ func (c *streamConn) address(r *request) {
 	})
 }
 
-// clip keeps an identifier of a client from making an answer long.
+// ids returns the identifiers of a request. The market channel has no tokens.
+func (r *request) ids(ch channel) (tokens, markets []string) {
+	tokens, markets = r.TokenIDs, r.MarketIDs
+	if r.TokenID != "" {
+		tokens = append(tokens, r.TokenID)
+	}
+	if r.MarketID != "" {
+		markets = append(markets, r.MarketID)
+	}
+	if ch == channelMarket {
+		tokens = nil
+	}
+	return tokens, markets
+}
+
+// resolve returns the ids of the topics of a channel for tokens and markets, without duplicates, and the unknown ids.
+func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknownTokens, unknownMarkets []string) {
+	known = make([]string, 0, len(tokens)+len(markets))
+	seen := make(map[string]bool, cap(known))
+	know := func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			known = append(known, id)
+		}
+	}
+	for _, id := range tokens {
+		if u.tokenByID[id] != nil {
+			know(id)
+		} else {
+			unknownTokens = append(unknownTokens, id)
+		}
+	}
+	for _, id := range markets {
+		m := u.marketByID[id]
+		switch {
+		case m == nil:
+			unknownMarkets = append(unknownMarkets, id)
+		case ch == channelMarket:
+			know(id)
+		default:
+			for _, t := range m.tokens {
+				know(t.id)
+			}
+		}
+	}
+	return known, unknownTokens, unknownMarkets
+}
+
+// clip bounds the length of a client's identifier in an answer.
 func clip(id string) string { return id[:min(len(id), maxID)] }
 
-// addressUser is address for the user channel.
-func (c *streamConn) addressUser(r *request) {
+// userRequest is topicRequest for the user channel.
+func (c *streamConn) userRequest(r *request) {
 	address, ok := parseAddress(r.Address)
 	switch {
 	case len(c.addresses) == 0:
@@ -206,8 +217,8 @@ func (c *streamConn) addressUser(r *request) {
 	}
 }
 
-// act does what a request says with the identifiers that are known: the answer, then errors about the others, then what the
-// request brought about.
+// act runs a request for known identifiers. It queues the answer, then errors for the other identifiers (by calling others),
+// then the frames that the request causes.
 func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
 	switch r.Type {
 	case "subscribe":
@@ -250,7 +261,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 	}
 }
 
-// admit splits identifiers into those for which there is room and the others.
+// admit splits identifiers by the room for topics on the connection.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	room := c.v.stream.limits.topics - len(c.subs)
 	for _, id := range ids {

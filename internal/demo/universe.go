@@ -19,13 +19,13 @@ const (
 
 var statuses = []string{statusUpcoming, statusOpen, statusClosed, statusDisputed, statusResolved, statusCancelled}
 
-// event groups markets about one matter.
+// event is a group of markets about one subject.
 type event struct {
 	id, slug, title string
 	markets         []*market
 }
 
-// market is one question. Its status, description and outcome change, with the instants that go with them; the rest stays.
+// market is one question. Its status, description, outcome and their instants change. The other fields do not.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -35,30 +35,30 @@ type market struct {
 	event                          *event
 	status                         string
 	startAt, endAt                 millis
-	closedAt                       millis // when trading ended; 0 while it has not
+	closedAt                       millis // end of trading; 0 before
 	resolvedAt                     millis
-	updatedAt                      millis // of anything but a price
-	winner                         int    // index of the outcome; -1 while there is none
-	source                         string // who decides
-	tick                           Price  // the grid of its prices; that of its past stays
+	updatedAt                      millis // last change of anything but a price
+	winner                         int    // index of the winning outcome; -1 without one
+	source                         string // publisher of the result
+	tick                           Price  // present price step; earlier prices keep theirs
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
-	anchors                        []Price // around which each instrument moves
+	anchors                        []Price // mean price of each instrument
 	tokens                         []*token
 
 	born   opening
-	halted bool   // was closed since the venue opened: the orders on it are gone
-	seq    uint64 // states of the market, counted from 1
-	topic  *topic // nil while nobody listens
+	halted bool   // closed since the venue opened; its orders were removed
+	seq    uint64 // number of the present state, from 1
+	topic  *topic // nil without subscribers
 }
 
-// rules words what decides the market.
+// rules returns the text of the rules of the market.
 func (m *market) rules() string {
 	return fmt.Sprintf("%s This market resolves by what %s publishes. Trading ends on %s.",
 		m.question, m.source, m.endAt.Time().Format("January 2, 2006, 15:04 UTC"))
 }
 
-// opening is what a market was when the venue opened. It stays, so all that is told of the past rests on it.
+// opening is the state of a market when the venue opened. It never changes, because the generated history depends on it.
 type opening struct {
 	status               string
 	closedAt, resolvedAt millis
@@ -66,10 +66,10 @@ type opening struct {
 	tick                 Price
 }
 
-// binary tells a market with the outcomes YES and NO from one with named outcomes.
+// binary reports whether the market has the outcomes YES and NO.
 func (m *market) binary() bool { return len(m.anchors) == 1 }
 
-// token is one outcome of a market. Its view is the book and price that it shows.
+// token is one outcome of a market. Its view has its book and price.
 type token struct {
 	view
 	id      string
@@ -78,10 +78,10 @@ type token struct {
 	outcome int
 
 	tape   tape
-	topics [tokenChannels]*topic // nil while nobody listens
+	topics [tokenChannels]*topic // nil without subscribers
 }
 
-// price returns what the venue states for the token now: 1 or 0 once the market is resolved.
+// price returns the present price of the token: 1 or 0 once the market is resolved.
 func (t *token) price() Price {
 	switch m := t.market; {
 	case m.status != statusResolved:
@@ -93,24 +93,24 @@ func (t *token) price() Price {
 	}
 }
 
-// universe holds everything that is listed.
+// universe holds all listed events, markets and tokens.
 type universe struct {
 	events      []*event
 	markets     []*market
 	tokens      []*token
 	instruments []*instrument
-	tradable    []*token // one token of each instrument that moved when the venue opened
+	tradable    []*token // one token of each instrument that was tradable when the venue opened
 
 	tokenByID               map[string]*token
 	marketByID, bySlug      map[string]*market
 	eventByID, eventsBySlug map[string]*event
 }
 
-// shape is how an event is built: so many binary markets, or so many categorical ones.
+// shape is the number of binary and of categorical markets of an event.
 type shape struct{ binary, categorical int }
 
-// shapes and eventStatuses are walked in step with the events. Their lengths and the number of categories have no common
-// factor, so every combination comes up. Ten shapes hold 40 markets.
+// shapes and eventStatuses are used in turn for the events. Their lengths and the number of categories have no common
+// factor, so every combination occurs. Ten shapes have 40 markets.
 var shapes = []shape{
 	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
 }
@@ -121,7 +121,7 @@ var eventStatuses = []string{
 	statusOpen, statusOpen, statusOpen, statusOpen, statusOpen,
 }
 
-// newUniverse makes count markets. Names and identifiers come from the seed, dates lie around now.
+// newUniverse makes count markets. Names and identifiers depend on the seed, dates on now.
 func newUniverse(seed uint64, count int, now millis) *universe {
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),
@@ -137,7 +137,7 @@ func newUniverse(seed uint64, count int, now millis) *universe {
 	return u
 }
 
-// addEvent makes the event number i.
+// addEvent adds event number i.
 func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 	r := rng(hash(seed, uint64(i)))
 	status := eventStatuses[i%len(eventStatuses)]
@@ -184,22 +184,29 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 		} else {
 			m.anchors = shares(len(labels), &r)
 		}
-		if m.status == statusResolved {
-			m.resolvedAt = m.closedAt + hour + millis(r.intn(int(20*hour)))
-			m.updatedAt = m.resolvedAt
-			switch {
-			case !m.binary():
-				m.winner = r.intn(len(labels))
-			case plan.ladder && k <= winning, !plan.ladder && k == winning:
-				m.winner = 0
-			default:
-				m.winner = 1
-			}
-		} else if m.closedAt > 0 {
-			m.updatedAt = m.closedAt
-		}
+		m.settle(plan.ladder && k <= winning || !plan.ladder && k == winning, len(labels), &r)
 		m.born = opening{m.status, m.closedAt, m.resolvedAt, m.winner, m.tick}
 		u.addMarket(m, labels, now, &r)
+	}
+}
+
+// settle sets the winner and the instants of a market that has ended. yes is the result of a binary market.
+func (m *market) settle(yes bool, outcomes int, r *rng) {
+	if m.status != statusResolved {
+		if m.closedAt > 0 {
+			m.updatedAt = m.closedAt
+		}
+		return
+	}
+	m.resolvedAt = m.closedAt + hour + millis(r.intn(int(20*hour)))
+	m.updatedAt = m.resolvedAt
+	switch {
+	case !m.binary():
+		m.winner = r.intn(outcomes)
+	case yes:
+		m.winner = 0
+	default:
+		m.winner = 1
 	}
 }
 
@@ -225,11 +232,11 @@ func dates(status string, now millis, r *rng) (start, end, closed millis) {
 	return start, end, closed
 }
 
-// setScale draws how much a market is traded, which decides its grid and the depth of its books.
+// setScale sets a random volume of the market, which determines its tick and the depth of its books.
 func (m *market) setScale(r *rng) {
 	var magnitude int
 	switch n := r.intn(10); {
-	case n < 2: // a fifth is deep
+	case n < 2: // a fifth of the markets is deep
 		magnitude, m.tick, m.minOrder = r.between(20, 24), 10, 5*share
 	case n < 5:
 		magnitude, m.tick, m.minOrder = r.between(15, 19), 100, 5*share
@@ -247,7 +254,7 @@ func (m *market) setScale(r *rng) {
 	}
 }
 
-// scale draws how far a book of the market reaches, in ticks, and how deep its levels are, in shares.
+// scale returns a random reach of a book, in ticks, and the depth of its levels, in shares.
 func (m *market) scale(r *rng) (reach, depth int) {
 	scale := bits.Len64(uint64(m.volume / dollar))
 	switch {
@@ -261,7 +268,7 @@ func (m *market) scale(r *rng) (reach, depth int) {
 	return reach, 8 << (scale / 2)
 }
 
-// addMarket lists a market with its tokens and books.
+// addMarket adds a market with its tokens and books.
 func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	u.markets = append(u.markets, m)
 	m.event.markets = append(m.event.markets, m)
@@ -283,7 +290,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			book := rng(hash(m.seed, uint64(i))) // of its own: how much a book draws depends on the day, and identifiers must not
+			book := rng(hash(m.seed, uint64(i))) // a separate generator: the numbers that a book takes depend on the day, and identifiers must not
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)
 			if reach > 0 {
@@ -296,7 +303,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	}
 }
 
-// shares draws n prices that make up 1.
+// shares returns n random prices whose sum is 1.
 func shares(n int, r *rng) []Price {
 	weights, sum := make([]int, n), 0
 	for i := range weights {
@@ -322,14 +329,14 @@ func slugOf(text string) string {
 			}
 			b.WriteByte(c)
 			gap = false
-		} else if c != ',' && c != '\'' { // 120,000 and farmers' stay one word
+		} else if c != ',' && c != '\'' { // 120,000 and farmers' are one word
 			gap = true
 		}
 	}
 	return b.String()
 }
 
-// unique returns slug, or slug with a number when it is taken.
+// unique returns slug, or slug with a number if slug is taken.
 func unique[T any](taken map[string]T, slug string) string {
 	s := slug
 	for n := 2; ; n++ {

@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// faultList holds the active rules.
+type faultList struct {
+	// any and streaming report whether there are rules for answers and for frames. They save the lock if there are none.
+	any, streaming atomic.Bool
+
+	mu    sync.Mutex
+	rules []rule
+}
+
+// rule is an active fault.
+type rule struct {
+	Fault
+	chance rng
+}
+
+func (l *faultList) set(faults []Fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rules = make([]rule, len(faults))
+	for i, f := range faults {
+		l.rules[i] = rule{f, rng(hash(f.Seed, 8))}
+	}
+	l.count()
+}
+
+// count updates any and streaming.
+func (l *faultList) count() {
+	streaming := 0
+	for i := range l.rules {
+		if l.rules[i].streams() {
+			streaming++
+		}
+	}
+	l.streaming.Store(streaming > 0)
+	l.any.Store(streaming < len(l.rules))
+}
+
+// take returns the rule that spoils the answer to a request, or nil, and counts the use of the rule.
+func (l *faultList) take(path string, c *call) *Fault {
+	if !l.any.Load() {
+		return nil
+	}
+	return l.first(func(f *Fault) bool {
+		return !f.streams() && (f.Path == "*" && path != StreamPath || f.Path == path) && (f.TokenID == "" || c.mentions(f.TokenID)) &&
+			(f.Kind != FaultUnknownList || c.hasOptionalList(path))
+	})
+}
+
+// first returns the first rule that matches and that its probability selects, and counts the use of the rule.
+func (l *faultList) first(matches func(*Fault) bool) *Fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.rules {
+		r := &l.rules[i]
+		f := r.Fault
+		if !matches(&f) || f.Probability > 0 && float64(r.chance.next()>>11)/(1<<53) >= f.Probability {
+			continue
+		}
+		if f.Count == 1 {
+			l.rules = slices.Delete(l.rules, i, i+1)
+			l.count()
+		} else if f.Count > 1 {
+			r.Count--
+		}
+		return &f
+	}
+	return nil
+}
+
+// hasOptionalList reports whether the request has a list parameter that not every venue supports.
+func (c *call) hasOptionalList(path string) bool {
+	switch path {
+	case "/api/exchange/market-details":
+		return c.has("ids") || c.has("tokenIds")
+	case "/api/exchange/spreads":
+		return c.has("tokenIds")
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// goldenFrames are the golden files of the client's tests.
+const goldenFrames = "../../tests/testdata/venue/stream/frames"
+
+// TestFramesHaveTheGoldenShapes checks that the venue sends each golden frame: the same members with the same types.
+func TestFramesHaveTheGoldenShapes(t *testing.T) {
+	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
+	var sent []object
+	note := func(f object) object { sent = append(sent, f); return f }
+	tok := openTokens(t, s.Venue, 1)[0]
+
+	l := s.dial(t)
+	note(l.hello)
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // as subscribe checks
+	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
+	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
+	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)
+	l.send("subscribe", `"channel":"market","marketIds":["`+tok.market.id+`"]`)
+	l.send("ping", "")
+	for f := range l.all("pong") {
+		note(f)
+	}
+	for side := range 400 { // until the best prices of one side have gone
+		if err := s.SetPrice(tok.id, payout-tok.tick*Price(1+side%2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := s.Venue
+	_ = v.change(func(now millis) error {
+		v.printTrade(tok, tapeTrade{id: "x", price: tok.stated(), size: share, side: Buy, at: now})
+		return nil
+	})
+	for f := range l.all("heartbeat") {
+		note(f)
+	}
+	if err := s.SetStatus(tok.market.id, statusClosed); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Resolve(tok.market.id, tok.id); err != nil {
+		t.Fatal(err)
+	}
+	l.send("unsubscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`"]`)
+	l.send("resync", `"channel":"prices","tokenId":"`+tok.id+`"`)
+	for f := range l.all("unsubscribed") {
+		note(f)
+	}
+	empty := s.dial(t)
+	empty.subscribe("orderbook", 0, tok.id)
+	note(empty.take("orderbook_snapshot"))
+
+	u := s.dial(t)
+	u.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
+	u.send("subscribe", `"channel":"user","address":"`+small+`"`)
+	for f := range u.all("user_snapshot") {
+		note(f)
+	}
+	for range 60 {
+		s.Step()
+	}
+	for range 2 { // the first one may be without the topic
+		for f := range u.all("heartbeat") {
+			note(f)
+		}
+	}
+	for range 70 {
+		u.send("ping", "")
+	}
+	for f := range u.all("error") {
+		note(f)
+	}
+	e := s.dial(t)
+	e.send("auth", `"address":"`+small+`"`)
+	note(e.take("error"))
+
+	files, err := filepath.Glob(filepath.Join(goldenFrames, "*.json"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden := decode[struct{ Frame object }](t, string(raw)).Frame
+		if withoutStamp[golden["type"].(string)] {
+			delete(golden, "timestamp")
+		}
+		var candidates []string
+		if !slices.ContainsFunc(sent, func(f object) bool {
+			if f["type"] == golden["type"] {
+				candidates = append(candidates, fmt.Sprint(f))
+			}
+			return f["type"] == golden["type"] && sameShape(f, golden)
+		}) {
+			t.Errorf("%s: no frame has this shape: %v; there are %v", filepath.Base(file), golden, candidates[:min(len(candidates), 2)])
+		}
+	}
+}
+
+// withoutStamp are the types of frames that have no timestamp, though the client reads one.
+var withoutStamp = map[string]bool{
+	"market_update": true, "market_resolved": true, "user_snapshot": true, "order_update": true, "fill": true,
+	"position_update": true, "balance_update": true,
+}
+
+// all yields the frames up to the first one of the type last.
+func (l *listener) all(last string) func(func(object) bool) {
+	return func(yield func(object) bool) {
+		for {
+			f := l.next()
+			if !yield(f) || f["type"] == last {
+				return
+			}
+		}
+	}
+}
+
+// sameShape reports whether two JSON values have the same members of the same types. An empty list has the shape of any
+// list. Identifiers as names are equal.
+func sameShape(a, b any) bool {
+	switch b := b.(type) {
+	case object:
+		a, ok := a.(object)
+		if !ok {
+			return false
+		}
+		for name, value := range b {
+			if name == "seqs" {
+				return shapeOfSeqs(a[name], value)
+			}
+			other, ok := a[name]
+			if !ok || !sameShape(other, value) {
+				return false
+			}
+		}
+		return len(a) == len(b)
+	case []any:
+		a, ok := a.([]any)
+		if !ok {
+			return false
+		}
+		if len(b) == 0 || len(a) == 0 {
+			return len(a) == len(b)
+		}
+		for _, element := range a {
+			if !sameShape(element, b[0]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b)
+	}
+}
+
+// shapeOfSeqs is sameShape for sequence numbers by channel and identifier. a must have all channels of b.
+func shapeOfSeqs(a, b any) bool {
+	given, ok := a.(object)
+	if !ok {
+		return false
+	}
+	for channel := range b.(object) {
+		ids, ok := given[channel].(object)
+		if !ok || len(ids) == 0 {
+			return false
+		}
+		for _, n := range ids {
+			if _, ok := n.(json.Number); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,344 @@
+package demo
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// narrow is a listener whose connections have small write buffers.
+type narrow struct{ net.Listener }
+
+func (n narrow) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	if err == nil {
+		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	}
+	return c, err
+}
+
+// TestSlowReader checks that a client that stops reading is closed with 4002 when too many frames wait. Other clients still
+// get all frames.
+func TestSlowReader(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	v.stream.limits.framesPerSecond, v.stream.limits.queue = 1000, 100
+	server := httptest.NewUnstartedServer(v)
+	server.Listener = narrow{server.Listener}
+	server.Start()
+	defer server.Close()
+	defer v.Close()
+	s := &stage{v, server.URL, server.Client()}
+	tok := openTokens(t, v, 1)[0]
+
+	good := s.dial(t)
+	good.subscribe("orderbook", 0, tok.id)
+	b := &copied{}
+	b.take(t, good.take("orderbook_snapshot"))
+
+	dialer := &net.Dialer{}
+	s.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return c, err
+	}}}
+	slow := s.dial(t)
+	slow.subscribe("orderbook", 0, tok.id)
+	lag := &copied{}
+	lag.take(t, slow.take("orderbook_snapshot"))
+	sent := 0
+	for !s.ending() {
+		if sent++; sent > 100_000 {
+			t.Fatal("the slow client is never closed")
+		}
+		s.nudge(t, tok)
+		for _, f := range good.settle() {
+			if !b.take(t, f) {
+				t.Fatalf("a gap for the good client: %v", f)
+			}
+		}
+	}
+	b.check(t, s, tok.id, 200, good.epoch)
+	// What was written before comes without a gap, then the close.
+	for {
+		data, err := slow.bytes()
+		if err != nil {
+			if code := websocket.CloseStatus(err); code != CloseSlow {
+				t.Fatalf("closed with %d: %v", code, err)
+			}
+			break
+		}
+		if !lag.take(t, decode[object](t, string(data))) {
+			t.Fatalf("a gap before the close")
+		}
+	}
+	if lag.seq >= b.seq {
+		t.Error("nothing was lost")
+	}
+	s.eventually(t, "the slow client has gone", func() bool {
+		n := s.Stats().Stream
+		return n.Connections == 1 && n.Closes["4002"] == 1
+	})
+	s.nudge(t, tok)
+	if frames := good.settle(); len(frames) != 1 || !b.take(t, frames[0]) {
+		t.Errorf("then the good client gets %v", frames)
+	}
+}
+
+// ending reports whether the venue is closing a connection.
+func (s *stage) ending() bool {
+	return slices.ContainsFunc(s.stream.all(), func(c *streamConn) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ending
+	})
+}
+
+// TestDeadReader checks that a client that reads nothing is disconnected when a frame can't be written in time.
+func TestDeadReader(t *testing.T) {
+	s := open(t, Config{}, func(l *streamLimits) {
+		l.write, l.queue, l.queueBytes = 20*time.Millisecond, 1<<30, 1<<40
+	})
+	tokens := openTokens(t, s.Venue, 30)
+	l := s.dial(t)
+	for n := 0; s.Stats().Stream.Connections > 0; n++ {
+		if n == 10_000 {
+			t.Fatal("the client is never cut off")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := l.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","channel":"orderbook","depth":`+strconv.Itoa(1+n%2)+
+			`,"tokenIds":["`+strings.Join(idsOf(tokens), `","`)+`"]}`))
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	s.eventually(t, "the client is cut off", func() bool { return s.Stats().Stream.Connections == 0 })
+	if n := s.Stats().Stream; len(n.Closes)+len(n.Topics) > 0 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestStreamUnderLoad connects and disconnects clients while the market moves, faults change and the venue restarts. At the
+// end a streamed book equals the book of the venue.
+func TestStreamUnderLoad(t *testing.T) {
+	s := open(t, Config{Markets: 200, MarketEvery: 10 * pace, Heartbeat: time.Millisecond})
+	tokens := openTokens(t, s.Venue, 40)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for n := range 6 {
+		clients.Go(func() {
+			r := rng(n)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				l := s.load(t, &clients)
+				for range 60 {
+					tok := tokens[r.intn(len(tokens))]
+					channel := channelNames[r.intn(int(tokenChannels))]
+					verb := []string{"subscribe", "subscribe", "resync", "unsubscribe"}[r.intn(4)]
+					message := `{"type":"` + verb + `","channel":"` + channel + `","tokenIds":["` + tok.id + `"],"depth":` + strconv.Itoa(r.between(1, 300)) + `}`
+					switch r.intn(8) {
+					case 0:
+						message = `{"type":"auth","address":"` + medium + `","credentials":{"apiKey":"demo","secret":"demo","passphrase":"demo"}}`
+					case 1:
+						message = `{"type":"` + verb + `","channel":"user","address":"` + medium + `"}`
+					case 2:
+						message = `{"type":"` + verb + `","channel":"market","marketIds":["` + tok.market.id + `"]}`
+					}
+					if l.Write(t.Context(), websocket.MessageText, []byte(message)) != nil {
+						break
+					}
+				}
+				_ = l.CloseNow()
+			}
+		})
+	}
+	for n := range 300 {
+		s.Step()
+		switch n % 100 {
+		case 20:
+			if err := s.SetFaults([]Fault{
+				{Path: StreamPath, Kind: FaultDrop, Probability: 0.1}, {Path: StreamPath, Kind: FaultReorder, Probability: 0.1},
+				{Path: StreamPath, Kind: FaultSlowSnapshot, DelayMs: 2, Probability: 0.3}, {Path: StreamPath, Kind: FaultStall, Probability: 0.001, DelayMs: 5},
+				{Path: StreamPath, Kind: FaultNewEpoch, Probability: 0.001}, {Path: StreamPath, Kind: FaultLostTail, Probability: 0.01},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		case 70:
+			s.Reset()
+		case 90:
+			s.Restart([]int{0, CloseShed}[n/100%2])
+		}
+		s.Stats()
+	}
+	s.Reset()
+	close(stop)
+	clients.Wait()
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, idsOf(tokens)...)
+	for _, f := range l.settle() {
+		b := &copied{}
+		b.take(t, f)
+		b.check(t, s, f["tokenId"].(string), 200, l.epoch)
+	}
+	_ = l.ws.Close(websocket.StatusNormalClosure, "")
+	s.eventually(t, "all have gone", func() bool {
+		n := s.Stats().Stream
+		return n.Connections == 0 && len(n.Topics)+len(n.Subscriptions) == 0
+	})
+	if held := s.stream.held.Load(); held != 0 || len(s.stream.users) > 0 {
+		t.Errorf("%d frames are held, %d wallets watched", held, len(s.stream.users))
+	}
+}
+
+// load opens a stream and discards all its frames.
+func (s *stage) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn {
+	ws, _, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
+	if err != nil {
+		t.Error(err)
+		panic(err)
+	}
+	ws.SetReadLimit(-1)
+	readers.Go(func() {
+		for {
+			if _, _, err := ws.Read(context.Background()); err != nil {
+				return
+			}
+		}
+	})
+	return ws
+}
+
+// TestConnections checks the bound on connections, and that Close closes all of them.
+func TestConnections(t *testing.T) {
+	s := open(t, Config{}, func(l *streamLimits) { l.connections = 3 })
+	var listeners []*listener
+	for range 3 {
+		listeners = append(listeners, s.dial(t))
+	}
+	refused := func() (int, string) {
+		_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
+		if err == nil || response == nil {
+			t.Fatalf("%v, %v", response, err)
+		}
+		return response.StatusCode, response.Header.Get("Retry-After")
+	}
+	if status, after := refused(); status != 503 || after == "" {
+		t.Errorf("the fourth: %d, %q", status, after)
+	}
+	_ = listeners[0].ws.Close(websocket.StatusNormalClosure, "")
+	s.eventually(t, "one has gone", func() bool { return s.Stats().Stream.Connections == 2 })
+	listeners[0] = s.dial(t)
+
+	done := make(chan int, len(listeners))
+	for _, l := range listeners {
+		go func() { done <- l.closed() }()
+	}
+	s.Close()
+	for range listeners {
+		if code := <-done; code != int(websocket.StatusGoingAway) {
+			t.Errorf("closed with %d", code)
+		}
+	}
+	if n := s.Stats().Stream; n.Connections != 0 || n.Closes["1001"] != 3 {
+		t.Errorf("after Close: %+v", n)
+	}
+	if status, _ := refused(); status != 503 {
+		t.Errorf("after Close: %d", status)
+	}
+	if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
+		t.Errorf("REST after Close: %d", w.Code)
+	}
+	s.Close()
+}
+
+// TestCloseWithoutAnswer checks that a client that does not answer the close frame is disconnected.
+func TestCloseWithoutAnswer(t *testing.T) {
+	s := open(t, Config{}, func(l *streamLimits) { l.goodbye = 10 * time.Millisecond })
+	s.dial(t) // and never reads
+	s.Close()
+}
+
+// TestRestart checks that a restart begins a new epoch in which all sequence numbers start again.
+func TestRestart(t *testing.T) {
+	s := open(t, Config{Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	for range 5 {
+		s.nudge(t, tok)
+	}
+	l := s.dial(t)
+	l.subscribe("orderbook", 10, tok.id)
+	b := &copied{}
+	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
+		t.Fatalf("state %d", b.seq)
+	}
+	l.subscribe("prices", 0, tok.id)
+	l.take("price_update")
+	l.subscribeUser(small, "demo")
+	if w := post(s.Venue, "restart", `{"code":4003}`); w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if code := l.closed(); code != CloseShed {
+		t.Errorf("closed with %d", code)
+	}
+	again := s.dial(t)
+	if again.epoch == l.epoch || again.epoch != s.Epoch() {
+		t.Errorf("epoch %s after %s", again.epoch, l.epoch)
+	}
+	again.subscribe("orderbook", 10, tok.id)
+	if b.take(t, again.take("orderbook_snapshot")); b.seq != 1 {
+		t.Errorf("state %d", b.seq)
+	}
+	b.check(t, s, tok.id, 10, again.epoch)
+	again.subscribe("prices", 0, tok.id)
+	again.take("price_update")
+	again.subscribe("trades", 0, tok.id)
+	again.take("trades_snapshot")
+	again.subscribe("market", 0, tok.market.id)
+	again.subscribeUser(small, "demo")
+
+	// Behind open streams: a hello and all there is, again.
+	s.nudge(t, tok)
+	again.settle()
+	s.Restart(0)
+	again.greeted(again.take("hello"))
+	states := map[any]uint64{}
+	for _, f := range again.settle() {
+		states[f["type"]] = number(t, f, "seq")
+		if f["type"] == "orderbook_snapshot" {
+			b.take(t, f)
+		}
+	}
+	want := map[any]uint64{"orderbook_snapshot": 1, "price_update": 1, "trades_snapshot": 1, "market_update": 1, "user_snapshot": 1}
+	if !maps.Equal(states, want) || again.epoch != s.Epoch() {
+		t.Errorf("epoch %s, states %v", again.epoch, states)
+	}
+	b.check(t, s, tok.id, 10, again.epoch)
+	s.nudge(t, tok)
+	for _, f := range again.settle() {
+		if f["type"] == "orderbook_update" && !b.take(t, f) {
+			t.Errorf("a gap: %v", f)
+		}
+	}
+	b.check(t, s, tok.id, 10, again.epoch)
+	for _, body := range []string{``, `{"code":1006}`, `{"code":5000}`, `{"cod":1}`} {
+		if w := post(s.Venue, "restart", body); w.Code != 400 {
+			t.Errorf("%s: %d", body, w.Code)
+		}
+	}
+}

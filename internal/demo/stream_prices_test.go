@@ -1,0 +1,192 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStreamedPrices checks the sequence numbers and best prices of frames, and that price and time equal those over REST.
+func TestStreamedPrices(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 600, Clock: c, Seed: 5})
+	l := s.dial(t)
+	seqs := map[string]uint64{}
+	ids := idsOf(s.listing.tokens[:250])
+	l.subscribe("prices", 0, ids...)
+	take := func() {
+		step := map[string]bool{} // in which no price changes twice
+		for _, f := range l.settle() {
+			id := f["tokenId"].(string)
+			if step[id] {
+				t.Fatalf("twice in a step: %v", f)
+			}
+			step[id] = true
+			if seq := number(t, f, "seq"); seqs[id] != 0 && seq != seqs[id]+1 {
+				t.Fatalf("after %d: %v", seqs[id], f)
+			}
+			seqs[id] = number(t, f, "seq")
+			rest := get[object](t, s, "/api/exchange/prices?tokenId="+id)
+			spread := get[object](t, s, "/api/exchange/spreads?tokenId="+id)
+			if f["price"] != rest["price"] || f["timestamp"] != rest["timestamp"] || f["bestBid"] != spread["bestBid"] || f["bestAsk"] != spread["bestAsk"] {
+				t.Fatalf("streamed %v, REST %v and %v", f, rest, spread)
+			}
+		}
+	}
+	take()
+	for range 300 {
+		c.advance(pace)
+		s.Step()
+		take()
+	}
+	if len(seqs) != len(ids) {
+		t.Errorf("%d of %d tokens were streamed", len(seqs), len(ids))
+	}
+}
+
+// TestTape checks that the tape has no gaps, that its prices are between the best prices, and that it has the trades of
+// accounts. A snapshot ends at the present sequence number.
+func TestTape(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 40, Clock: c, Seed: 2})
+	l := s.dial(t)
+	tokens := slices.DeleteFunc(slices.Clone(s.listing.tokens), func(tok *token) bool { return !isOpen(tok) })
+	l.subscribe("trades", 0, idsOf(tokens)...)
+	seqs, tapes := map[string]uint64{}, map[string][]object{}
+	ids := map[any]bool{}
+	for _, tok := range tokens {
+		f := l.take("trades_snapshot")
+		previous := ""
+		for _, x := range f["trades"].([]any) {
+			trade := x.(object)
+			if at := trade["timestamp"].(string); at < previous || at > c.Now().Format(time.RFC3339) {
+				t.Fatalf("%v after %s", trade, previous)
+			} else {
+				previous = at
+			}
+			tapes[tok.id] = append(tapes[tok.id], trade)
+			if ids[trade["tradeId"]] {
+				t.Fatalf("%v: the identifier is taken", trade)
+			}
+			ids[trade["tradeId"]] = true
+		}
+		if n := len(tapes[tok.id]); n != tapeLength || f["tokenId"] != tok.id {
+			t.Fatalf("%d trades of %s in %v", n, tok.id, f)
+		}
+		seqs[tok.id] = number(t, f, "seq")
+	}
+	take := func() (taken []object) {
+		for _, f := range l.settle() {
+			id := f["tokenId"].(string)
+			if f["type"] != "trade" || number(t, f, "prevSeq") != seqs[id] || number(t, f, "seq") != seqs[id]+1 {
+				t.Fatalf("after %d: %v", seqs[id], f)
+			}
+			seqs[id]++
+			if ids[f["tradeId"]] {
+				t.Fatalf("%v: the identifier is taken", f)
+			}
+			ids[f["tradeId"]] = true
+			trade := object{}
+			for _, name := range []string{"tradeId", "price", "size", "side", "outcome", "timestamp"} {
+				trade[name] = f[name]
+			}
+			if size := fixed(t, f["size"].(json.Number), 2); size <= 0 {
+				t.Fatalf("%v", f)
+			}
+			tapes[id] = append(tapes[id], trade)
+			taken = append(taken, f)
+		}
+		return taken
+	}
+	// Without the accounts, whose orders trade at their own price, all trades lie within the spread.
+	v := s.Venue
+	for range 300 {
+		c.advance(pace)
+		_ = v.change(func(now millis) error {
+			v.moves = v.moves[:0]
+			v.move(tokens[v.random.intn(len(tokens))].market.tokens[0], 1+v.random.intn(90), now)
+			v.printTrades(now)
+			return nil
+		})
+		for _, f := range take() {
+			q, _ := s.Quote(f["tokenId"].(string))
+			if price := Price(fixed(t, f["price"].(json.Number), 4)); q.BestBid > 0 && price < q.BestBid || q.BestAsk > 0 && price > q.BestAsk {
+				t.Fatalf("%v, quote %+v", f, q)
+			}
+		}
+	}
+	prints := len(ids)
+	for range 200 {
+		c.advance(pace)
+		s.Step()
+		take()
+	}
+	tok := s.accounts[small].positions[0].token
+	if err := s.Trade(small, tok.id, Buy, 1234); err != nil {
+		t.Fatal(err)
+	}
+	taken := take()
+	mine := get[recordsAnswer](t, s, "/api/user/trades?limit=1&address="+small+credentials("demo")).Trades[0]
+	if len(taken) != 1 || taken[0]["tradeId"] != mine.TradeID || taken[0]["size"] != json.Number("12.34") || taken[0]["side"] != "BUY" {
+		t.Errorf("the trade %+v is on the tape as %v", mine, taken)
+	}
+	if prints-len(tokens)*tapeLength < 50 || len(ids) == prints {
+		t.Errorf("%d trades", prints-len(tokens)*tapeLength)
+	}
+	late := s.dial(t)
+	late.subscribe("trades", 0, idsOf(tokens)...)
+	for _, tok := range tokens {
+		f := late.take("trades_snapshot")
+		tape := tapes[tok.id]
+		if number(t, f, "seq") != seqs[tok.id] || fmt.Sprint(f["trades"]) != fmt.Sprint(tape[len(tape)-tapeLength:]) {
+			t.Errorf("snapshot %v, tape %v", f, tape[len(tape)-tapeLength:])
+		}
+	}
+}
+
+// TestHeartbeat checks that heartbeats have the sequence numbers of all topics, at most 100 of a channel in one frame.
+func TestHeartbeat(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 300, Clock: c, Heartbeat: 2 * time.Millisecond})
+	l := s.dial(t)
+	if n := number(t, l.hello, "heartbeatMs"); n != 2 {
+		t.Errorf("hello says %d", n)
+	}
+	if f := l.until("heartbeat"); number(t, f, "ts") != uint64(c.Now().UnixMilli()) || fmt.Sprint(f["seqs"]) != "map[]" {
+		t.Errorf("%v", f)
+	}
+	for range 40 {
+		s.Step()
+	}
+	tokens := s.listing.tokens[:230]
+	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+strings.Join(idsOf(tokens), `","`)+`"]`)
+	l.send("subscribe", `"channel":"trades","tokenIds":["`+tokens[4].id+`"]`)
+	l.send("subscribe", `"channel":"market","marketIds":["`+tokens[4].market.id+`"]`)
+	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
+	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
+	user := number(t, l.until("user_snapshot"), "seq")
+	found := map[string]json.Number{}
+	for beats := 0; len(found) < len(tokens); beats++ {
+		if beats == 4 {
+			t.Fatalf("%d tokens in %d heartbeats", len(found), beats)
+		}
+		seqs := l.until("heartbeat")["seqs"].(object)
+		books := seqs["orderbook"].(object)
+		if len(books) > 100 || fmt.Sprint(seqs["trades"]) != fmt.Sprintf("map[%s:%d]", tokens[4].id, tokens[4].tape.seq) ||
+			fmt.Sprint(seqs["market"]) != "map["+tokens[4].market.id+":1]" || fmt.Sprint(seqs["user"]) != fmt.Sprintf("map[%s:%d]", small, user) {
+			t.Fatalf("%v", seqs)
+		}
+		for id, n := range books {
+			found[id] = n.(json.Number)
+		}
+	}
+	for _, tok := range tokens {
+		if b, _ := s.Book(tok.id); found[tok.id].String() != strconv.FormatUint(b.Seq, 10) {
+			t.Errorf("token %s: %s, state %d", tok.id, found[tok.id], b.Seq)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package demo
+
+import (
+	"strconv"
+	"sync/atomic"
+)
+
+// StreamStats has counts of the stream. Opened, Subscribes, Resyncs, Frames and Closes count since the venue opened or was
+// reset; the others are present numbers.
+type StreamStats struct {
+	// Connections is the number of open connections, Opened the number of opened ones.
+	Connections int64 `json:"connections"`
+	Opened      int64 `json:"opened"`
+	// Topics is the number of topics with subscribers, Subscriptions the number of pairs of a connection and a topic, by
+	// channel.
+	Topics        map[string]int64 `json:"topics"`
+	Subscriptions map[string]int64 `json:"subscriptions"`
+	// Subscribes counts the identifiers of subscribe requests, repeated ones too, Resyncs the identifiers of resync
+	// requests, by channel.
+	Subscribes map[string]int64 `json:"subscribes"`
+	Resyncs    map[string]int64 `json:"resyncs"`
+	// Frames counts the frames sent, by type.
+	Frames map[string]int64 `json:"frames"`
+	// Closes counts the connections that the venue closed, by code.
+	Closes map[string]int64 `json:"closes"`
+}
+
+// streamCounts are the counters of StreamStats.
+type streamCounts struct {
+	opened              atomic.Int64
+	subscribes, resyncs [channels]atomic.Int64
+	frames              [frameKinds]atomic.Int64
+	closes              [5000]atomic.Int64
+}
+
+func (c *streamCounts) closed(code int) { c.closes[code].Add(1) }
+
+func (c *streamCounts) reset() {
+	c.opened.Store(0)
+	for ch := range channels {
+		c.subscribes[ch].Store(0)
+		c.resyncs[ch].Store(0)
+	}
+	for k := range c.frames {
+		c.frames[k].Store(0)
+	}
+	for code := range c.closes {
+		c.closes[code].Store(0)
+	}
+}
+
+// streamStats returns the counts. The maps omit zeros.
+func (v *Venue) streamStats() StreamStats {
+	counts := &v.stream.counts
+	s := StreamStats{
+		Opened: counts.opened.Load(), Connections: int64(len(v.stream.all())),
+		Topics: map[string]int64{}, Subscriptions: map[string]int64{}, Subscribes: map[string]int64{}, Resyncs: map[string]int64{},
+		Frames: map[string]int64{}, Closes: map[string]int64{},
+	}
+	set := func(m map[string]int64, name string, n int64) {
+		if n > 0 {
+			m[name] = n
+		}
+	}
+	v.mu.RLock()
+	for ch, name := range channelNames {
+		set(s.Topics, name, int64(v.stream.open[ch]))
+		set(s.Subscriptions, name, int64(v.stream.subs[ch]))
+	}
+	v.mu.RUnlock()
+	for ch, name := range channelNames {
+		set(s.Subscribes, name, counts.subscribes[ch].Load())
+		set(s.Resyncs, name, counts.resyncs[ch].Load())
+	}
+	for kind, name := range frameNames {
+		set(s.Frames, name, counts.frames[kind].Load())
+	}
+	for code := range counts.closes {
+		set(s.Closes, strconv.Itoa(code), counts.closes[code].Load())
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package demo
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+)
+
+// derivedPositions is the number of positions of a derived wallet.
+const derivedPositions = 50
+
+// maxDerived bounds the cached derived wallets; others are derived again when needed. maxGuests bounds the derived wallets
+// that trade, because they can't be derived again.
+const (
+	maxDerived = 1024
+	maxGuests  = 256
+)
+
+// walletCache caches the most recently used derived wallets, and all that are streamed or have traded.
+type walletCache struct {
+	making sync.Mutex // makes find and add one step
+	mu     sync.Mutex
+	recent list.List // of *wallet, the most recently used first
+	byAddr map[string]*list.Element
+	kept   int
+}
+
+// find returns a cached wallet, or nil, and pins it if pin is set.
+func (c *walletCache) find(address string, pin bool) *wallet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byAddr[address]
+	if e == nil {
+		return nil
+	}
+	c.recent.MoveToFront(e)
+	w := e.Value.(*wallet)
+	if pin {
+		w.pins++
+	}
+	return w
+}
+
+// add caches a wallet. Beyond the bound it evicts the least recently used wallets that can be derived again.
+func (c *walletCache) add(w *wallet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byAddr == nil {
+		c.byAddr = make(map[string]*list.Element)
+	}
+	c.byAddr[w.address] = c.recent.PushFront(w)
+	for e := c.recent.Back(); e != nil && c.recent.Len() > maxDerived; {
+		previous := e.Prev()
+		if old := e.Value.(*wallet); old.pins == 0 && !old.kept && old != w {
+			delete(c.byAddr, c.recent.Remove(e).(*wallet).address)
+		}
+		e = previous
+	}
+}
+
+// unpin removes a pin.
+func (c *walletCache) unpin(w *wallet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.pins--
+}
+
+// keep protects a wallet from eviction, and reports whether there was room.
+func (c *walletCache) keep(w *wallet) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !w.kept && c.kept < maxGuests {
+		w.kept = true
+		c.kept++
+	}
+	return w.kept
+}
+
+// each calls f with every cached wallet.
+func (c *walletCache) each(f func(*wallet)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		f(e.Value.(*wallet))
+	}
+}
+
+// walletOf returns the wallet of an address in lower case. The venue's lock must not be held.
+func (v *Venue) walletOf(address string) *wallet { return v.walletAt(address, false) }
+
+// walletAt returns the wallet of an address in lower case, pinned when it is derived and pin is set.
+func (v *Venue) walletAt(address string, pin bool) *wallet {
+	if w := v.accounts[address]; w != nil {
+		return w
+	}
+	if w := v.derived.find(address, pin); w != nil {
+		return w
+	}
+	made := v.newWallet(address, derivedPositions, false)
+
+	v.mu.RLock() // no market may close meanwhile
+	defer v.mu.RUnlock()
+	v.derived.making.Lock()
+	defer v.derived.making.Unlock()
+	if w := v.derived.find(address, pin); w != nil {
+		return w // another goroutine was first
+	}
+	made.orders = slices.DeleteFunc(made.orders, func(o *order) bool { return o.token.market.halted })
+	if pin {
+		made.pins = 1
+	}
+	v.derived.add(made)
+	return made
+}
