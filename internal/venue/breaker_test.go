@@ -80,7 +80,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		}
 		expect("open for 700ms", 5)
 		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.backoffs.keys.Len() != 5 {
-			t.Error("what the open circuit refused is remembered as if it had been asked")
+			t.Error("a call that the open circuit refused started a backoff")
 		}
 
 		v.answer = validResponse

@@ -206,9 +206,9 @@ var paths = [...]string{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns how many HTTP calls a batch of keys distinct ids takes at present, whose length in a URL is bytes. The cost is
-// higher while the venue is known not to support the list parameter. Further pages of positions and orders, and the calls
-// that bisect a refused list, are not included.
+// Cost returns how many HTTP calls a batch takes at present. keys is the number of distinct ids, bytes their length in a URL.
+// The cost is higher while the venue is known not to support the list parameter. It does not include further pages of
+// positions and orders, nor the calls that bisect a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:

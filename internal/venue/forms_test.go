@@ -152,7 +152,7 @@ func TestBookForms(t *testing.T) {
 			return string(market.CodeOf(err))
 		}
 		if b.Rendered == nil {
-			t.Error("the book keeps nothing of what it is written as")
+			t.Error("the book has no place for its rendered sides")
 		}
 		return showBook(b)
 	})

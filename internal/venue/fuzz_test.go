@@ -53,7 +53,7 @@ func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err e
 	checkError(t, err)
 	for id, r := range got.byID {
 		if !slices.Contains(asked, id) {
-			t.Fatalf("%q was not asked for", id)
+			t.Fatalf("%q was not requested", id)
 		}
 		if (r.Err == nil) == (r.Value == nil) {
 			t.Fatalf("%q has %+v", id, r)

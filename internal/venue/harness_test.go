@@ -45,7 +45,7 @@ func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 		v.mu.Unlock()
 		h := handlers[strings.TrimPrefix(r.URL.Path, prefix)]
 		if h == nil || !strings.HasPrefix(r.URL.Path, prefix) || r.Method != http.MethodGet {
-			t.Errorf("the venue was asked for %s %s", r.Method, r.URL.Path)
+			t.Errorf("unexpected request %s %s", r.Method, r.URL.Path)
 			http.Error(w, "unexpected", http.StatusTeapot)
 			return
 		}

@@ -99,8 +99,8 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 	return results, err
 }
 
-// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. It returns err as changed
-// in the results.
+// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed, it
+// returns the error of the first key, with its wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -198,8 +198,8 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 // maxProbes is the number of single calls that check a refused list.
 const maxProbes = 2
 
-// probe finds out with single calls why the venue refused a list, or found none of its ids (listErr is nil then): because of
-// the parameter or because of the ids. out has the results of the list. If the venue is failing, this costs two calls more.
+// probe makes single calls to find out why the venue refused a list, or found none of its ids (listErr is nil then). The
+// reason is either the parameter or the ids. out has the results of the list. At a failing venue this costs two calls more.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !refused(listErr) {
@@ -234,8 +234,7 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether single calls show that the venue should have answered the list: it found an id and refused
-// none.
+// provesRefusal reports whether single calls found an id and refused none. The venue should have answered the list then.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -251,7 +250,7 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 
 // bisection is the state of bisecting a refused list.
 type bisection struct {
-	// callsLeft is the number of further calls.
+	// callsLeft is the number of calls that may still be made.
 	callsLeft int
 	// listRefused and listAnswered: a list of several keys was refused or answered.
 	listRefused, listAnswered bool
@@ -259,8 +258,8 @@ type bisection struct {
 	halvesAnswered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, one of the ids must be the
-// reason. bisect then reads both halves, so that this id does not fail the others.
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, the reason is one of the
+// ids. bisect then reads both halves, so that the other ids do not fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err

@@ -84,7 +84,7 @@ var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBe
 
 // clientValues returns every spelling of the values in a request that the client of the graph chose.
 func clientValues(rq *request) (words []string) {
-	values, _ := url.ParseQuery(rq.query.b.String()) // the query was built by us
+	values, _ := url.ParseQuery(rq.query.b.String()) // the query is valid, because the client built it
 	for name, value := range values {
 		if slices.Contains(ownParameters, name) {
 			continue

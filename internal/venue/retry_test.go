@@ -223,7 +223,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 	v, p = &scripted{answer: singles}, &permit{}
 	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
-		t.Errorf("one by one: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
+		t.Errorf("single calls: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
 	}
 }
 

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxInFlight bounds the calls in flight to one endpoint. It is as many as the cache makes at once for one kind of
-	// account data, where each account is a call. maxConns bounds the connections to the venue: no endpoint waits for
-	// another's connection.
+	// maxInFlight bounds the calls in flight to one endpoint. The cache makes at most as many calls at once for one kind of
+	// account data, so slow responses delay no others. maxConns bounds the connections to the venue. All endpoints together
+	// need no more.
 	maxInFlight       = 64
 	maxConns          = maxInFlight * len(paths)
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read of an error response.
 	maxErrorBody = 64 << 10
-	// A decompressed response of more than bombSize bytes is refused if it is more than bombRatio times as large as what was
-	// received.
+	// A decompressed response of more than bombSize bytes is refused if it is more than bombRatio times as large as the
+	// received one.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )

@@ -16,8 +16,8 @@ const (
 	maxRows = 10_000
 	// maxPages bounds the calls of one read. The venue may use smaller pages than requested.
 	maxPages = 200
-	// A list whose length is a multiple of roundCount may have been cut by the venue, unless it says whether there is a next
-	// page.
+	// roundCount: the venue may have cut a list whose length is a multiple of it, unless the response says whether there is a
+	// next page.
 	roundCount = 10
 	// maxReads bounds how often a list that changes between its pages is read.
 	maxReads = 3
@@ -36,7 +36,8 @@ type wholeList[T any, K comparable] struct {
 }
 
 // readAll reads every page of a list. moved reports that two pages have rows with the same key. A page that equals an earlier
-// one ends the list if the page was a guess, and is an error otherwise, unless it may be another page of lots.
+// one ends the list if only the length of the page before suggested it. Otherwise it is an error, unless it may be another
+// page of lots.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of its page
@@ -95,15 +96,15 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, unknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt records that the venue has no page n, which only the length of the page before suggested.
+// endedAt records that the venue does not have page n. Only the length of the page before suggested it.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].ignoresOffset(c.cfg.Clock.Now())
 	}
 }
 
-// newRows returns the rows of page n to keep. again reports that a page before, as recorded in seen, has a row with the same
-// key.
+// newRows returns the rows of page n that are not duplicates. seen maps keys to pages. again reports that an earlier page has
+// a row with the same key.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
@@ -120,8 +121,8 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 	return fresh, again
 }
 
-// isRepeat reports whether page n, whose rows equal those of an earlier page, is that page again. Lots that all look the same
-// may fill several pages.
+// isRepeat is called if the rows of page n equal those of an earlier page. It reports whether page n is that page again. Lots
+// that all look the same may fill several pages.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
