@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// outside is the first event of a member that gets no events at present.
-const outside = math.MaxUint64
+// notReceiving is the first event of a member that gets no events for all members at present.
+const notReceiving = math.MaxUint64
 
 // Group is one execution and its members. Before the execution returns an event it calls Announce. It shows the present
 // state to the members that TakeWaiting returns. A Group is safe for concurrent use.
@@ -67,7 +67,7 @@ func (g *Group) add(m *Member, p *payer) bool {
 	g.members = append(g.members, m)
 	g.signalWanted()
 	if g.announced > 0 {
-		m.since = outside
+		m.since = notReceiving
 		g.newcomers = append(g.newcomers, m)
 		g.signalWaiting()
 	}
@@ -173,7 +173,7 @@ func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	}
 	g.resynced = resync
 	g.cohorts++
-	g.batches = append(g.batches, batch{to: g.cohorts, members: *wanting, admitted: outside})
+	g.batches = append(g.batches, batch{to: g.cohorts, members: *wanting, admitted: notReceiving})
 	*wanting = nil
 	if len(*others) > 0 {
 		g.signalWaiting()

@@ -281,7 +281,7 @@ func (m *Member) add(e *event) bool {
 	case m.deltas > limits.Deltas:
 		counts.lost.Add(1)
 		m.clear()
-		m.behind, m.since = true, outside
+		m.behind, m.since = true, notReceiving
 	case !m.settle():
 		counts.crowded.Add(1)
 		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
@@ -297,7 +297,7 @@ func (m *Member) add(e *event) bool {
 func (m *Member) crowd(reading bool) {
 	ends := m.appended > 0 || !reading
 	m.clear()
-	if m.behind, m.since = !ends, outside; ends {
+	if m.behind, m.since = !ends, notReceiving; ends {
 		m.over, m.end = true, tooMuchUnread
 	}
 }

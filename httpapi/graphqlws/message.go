@@ -64,9 +64,9 @@ func (k *socket) read() (again bool) {
 		if err != nil {
 			return false
 		}
-		k.reading.Store(monotonic())
+		k.readStart.Store(monotonic())
 		text, err := k.server.cfg.Incoming.Read(k.client, r)
-		k.reading.Store(0)
+		k.readStart.Store(0)
 		if errors.Is(err, quota.ErrNoRoom) {
 			return k.close(codeTryAgainLater, "Too much is being sent")
 		}

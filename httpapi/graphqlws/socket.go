@@ -41,9 +41,9 @@ type socket struct {
 	// deep is true when the operator's work has grown the reader's stack. Only the reader uses it.
 	deep bool
 
-	// Times are those of monotonic. writing and reading are the starts of the present write and message, 0 for none.
-	opened, pinged          int64
-	heard, writing, reading atomic.Int64
+	// These times are those of monotonic. writeStart and readStart belong to the present write and message and are 0 if there is none.
+	openedAt, lastPing               int64
+	lastHeard, writeStart, readStart atomic.Int64
 
 	// work waits for the socket's goroutines except the reader.
 	work sync.WaitGroup
@@ -70,11 +70,11 @@ type socket struct {
 
 func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 	k := &socket{
-		server: s, client: client, opened: monotonic(),
+		server: s, client: client, openedAt: monotonic(),
 		pace: rate.NewLimiter(rate.Limit(s.cfg.MessagesPerSecond), s.cfg.MessageBurst),
 	}
-	k.pinged = k.opened
-	k.heard.Store(k.opened)
+	k.lastPing = k.openedAt
+	k.lastHeard.Store(k.openedAt)
 	k.written.L = &k.mu
 	k.flush = k.write
 	k.base, k.cancel = context.WithCancel(ctx)
@@ -100,7 +100,7 @@ func (k *socket) run() {
 // alive records a sign of life from the client. It waits if the client sends faster than its rate allows, and returns
 // false if the socket is closing.
 func (k *socket) alive() bool {
-	k.heard.Store(monotonic())
+	k.lastHeard.Store(monotonic())
 	return k.pace.Wait(k.base) == nil
 }
 
@@ -170,14 +170,14 @@ func (k *socket) hurry() {
 // check closes the socket if something is overdue, and pings a silent client. Only the sweeper calls it.
 func (k *socket) check(now int64) {
 	cfg := &k.server.cfg
-	if began := k.writing.Load(); began != 0 && now-began > int64(cfg.WriteTimeout) {
+	if began := k.writeStart.Load(); began != 0 && now-began > int64(cfg.WriteTimeout) {
 		if k.abort() {
 			k.server.slow.Add(1)
 		}
 		return
 	}
-	switch silence, began := now-k.heard.Load(), k.reading.Load(); {
-	case !k.initialised.Load() && now-k.opened > int64(cfg.InitTimeout):
+	switch silence, began := now-k.lastHeard.Load(), k.readStart.Load(); {
+	case !k.initialised.Load() && now-k.openedAt > int64(cfg.InitTimeout):
 		k.close(codeInitTimeout, "Connection initialisation timeout")
 	case began != 0 && now-began > int64(cfg.WriteTimeout):
 		k.close(websocket.StatusPolicyViolation, "A message took too long")
@@ -185,8 +185,8 @@ func (k *socket) check(now int64) {
 		if k.abort() {
 			k.server.silent.Add(1)
 		}
-	case silence > int64(cfg.Ping) && now-k.pinged > int64(cfg.Ping):
-		k.pinged = now
+	case silence > int64(cfg.Ping) && now-k.lastPing > int64(cfg.Ping):
+		k.lastPing = now
 		k.mu.Lock()
 		if len(k.replies) == 0 { // otherwise the client will answer what is being written
 			k.replies = append(k.replies, framePing)

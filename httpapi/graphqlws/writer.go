@@ -132,10 +132,10 @@ func (k *socket) send(op *operation) bool {
 
 // put writes a frame. It returns false when the connection is broken.
 func (k *socket) put(frame []byte) bool {
-	k.writing.Store(monotonic())
+	k.writeStart.Store(monotonic())
 	// A deadline would cost eleven allocations. Instead, check closes the connection when a write takes too long.
 	err := k.conn.Write(context.Background(), websocket.MessageText, frame)
-	k.writing.Store(0)
+	k.writeStart.Store(0)
 	if err != nil {
 		k.abort() // ends the reader, too
 	}

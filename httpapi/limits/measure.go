@@ -4,8 +4,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// measure refuses a parsed document that is past a limit. It first visits every node once and computes each fragment's
-// size once. Only if the whole is small, it follows fragments to where they are spread.
+// measure refuses a parsed document that is past a limit. It first visits every node once and computes each fragment's size once.
+// If the whole document is small, it then follows fragments to where they are spread.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
@@ -42,7 +42,7 @@ type measurement struct {
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered is true once its size is being computed, known once it is computed.
+	// entered is set before the size is computed, known afterwards.
 	entered, known bool
 }
 
