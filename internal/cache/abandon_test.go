@@ -108,7 +108,7 @@ func TestCancelledCallerIsNotRefused(t *testing.T) {
 			if err := done(t, waiting)[0].Err; !errors.Is(err, context.Canceled) {
 				t.Errorf("admitted %v: %v", admitted, err)
 			}
-			atRest(t, c.prices.lanes[0])
+			atRest(t, c.prices.routes[0])
 		})
 	}
 }

@@ -87,7 +87,7 @@ func TestWhoIsTooLateLeavesAlone(t *testing.T) {
 		if calls := v.calls(); len(calls) != 1 || !slices.Equal(calls[0].keys, []string{"k", "l"}) || time.Since(start) != window {
 			t.Errorf("%+v after %s", calls, time.Since(start))
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -108,7 +108,7 @@ func TestDeadlineInTheQueueIsARefusal(t *testing.T) {
 		if n, _, _ := a.state(); n != 0 {
 			t.Errorf("%d wait for admission of nothing", n)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -139,7 +139,7 @@ func TestWhoseAnswerWouldBeTooLateIsRefused(t *testing.T) {
 		if calls := v.calls(); len(calls) != 21 {
 			t.Errorf("%d calls", len(calls))
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -155,7 +155,7 @@ func TestDeadlineSoonAfterTheTurnIsARefusal(t *testing.T) {
 				time.Sleep(at)
 				a.verdict <- nil
 				synctest.Wait()
-				lane := c.prices.lanes[0]
+				lane := c.prices.routes[0]
 				lane.mu.Lock()
 				lane.pace = pace{known: true, mean: v.latency}
 				lane.mu.Unlock()
@@ -220,7 +220,7 @@ func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 		for i, ch := range hanging {
 			good(t, done(t, ch), fmt.Sprintf("h%03d", i))
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -536,8 +536,8 @@ func TestStreamAnswersMisses(t *testing.T) {
 			t.Error("the venue is asked on for what is there")
 		}
 		session.End(time.Now())
-		atRest(t, c.prices.lanes[0])
-		atRest(t, c.books.lanes[0])
+		atRest(t, c.prices.routes[0])
+		atRest(t, c.books.routes[0])
 	})
 }
 
@@ -736,7 +736,7 @@ func TestNobodyRidesOnARefresh(t *testing.T) {
 		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || len(v.calls()) != 3 {
 			t.Errorf("%d calls, %+v", len(v.calls()), s)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 

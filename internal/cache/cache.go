@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Venue is what the cache reads through. Answers for lists are aligned with the keys; a nil value means that the venue
-// does not know the key.
+// Venue is the source behind the cache. Results of lists are in the order of the keys. A nil value means that the venue does not know
+// the key.
 type Venue interface {
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
@@ -27,42 +27,41 @@ type Venue interface {
 	History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error)
 }
 
-// Kind is how long one kind of data is kept, and how much of it.
+// Kind configures one kind of data.
 type Kind struct {
 	TTL
-	// Size is the greatest number of entries.
+	// Size bounds the number of entries.
 	Size int
 }
 
-// Config is how the cache behaves. The zero value of a field takes the default of DefaultConfig, except in Kinds,
-// NotFound and Stretch: a time of 0 means that nothing is believed.
+// Config configures a Cache. Zero means the default of DefaultConfig, except in Kinds, NotFound and Stretch, where a time of 0 means
+// that nothing is cached.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
-	// NotFound is how long an absence is believed.
+	// NotFound is the lifetime of an absence.
 	NotFound time.Duration
-	// NotFoundSize is the greatest number of absences that are remembered for each kind of data.
+	// NotFoundSize bounds the absences of each kind.
 	NotFoundSize int
 	// Memory bounds the bytes of the entries of all kinds together. Each kind has a fixed share.
 	Memory int
-	// Batch is the greatest number of ids in one upstream call.
+	// Batch bounds the ids of one call to the venue.
 	Batch int
-	// InFlight is the greatest number of calls for lists of ids in flight at once, for each kind of data. Calls that
-	// carry one key cannot gather, so there may be 4 times as many of them, and 16 times as many for user data.
+	// InFlight bounds the concurrent calls for lists of ids, for each kind. Calls with one key cannot be batched, so 4 times as many are
+	// allowed, and 16 times as many for user data.
 	InFlight int
-	// Stretch is how long past its fresh time public data is served while the budget is short: while less than a quarter of
-	// it is left, or the venue wants no calls. It never shortens the stale time of a kind, and one without any has none.
+	// Stretch is how long after its fresh time public data is served while less than a quarter of the rate limit is free, or the venue
+	// accepts no calls. It never shortens the stale time of a kind. A kind without a stale time is not stretched.
 	Stretch time.Duration
-	// Admission decides when upstream calls may leave; nil admits all of them at once.
+	// Admission is the rate limit of calls; nil admits all calls at once.
 	Admission Admission
-	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present, whose ids have so many
-	// bytes in a URL; nil means 1.
+	// Cost returns the number of HTTP requests for keys of an endpoint whose ids have the given length in a URL; nil means 1.
 	Cost func(endpoint reqctx.Endpoint, keys, bytes int) int
-	// Observer is told of every batch that has ended and of those who have waited for it; nil where nobody wants to know.
+	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
-	// CredentialsKey is a secret of all replicas, so that they name credentials to Admission in the same way. Without it each
-	// process uses a random one. Keys of entries never depend on it.
+	// CredentialsKey is a secret that replicas share, so that they use the same names of credentials in Admission. Without it each process
+	// uses a random one. The keys of entries never depend on it.
 	CredentialsKey []byte
-	// Clock tells the time; nil means the wall clock.
+	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock
 }
 
@@ -86,7 +85,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Cache holds what the venue said. It is safe for concurrent use. Close it to stop its upstream calls.
+// Cache caches reads from the venue. It is safe for concurrent use. Close stops its calls.
 type Cache struct {
 	venue Venue
 	tasks *tasks
@@ -105,7 +104,7 @@ type Cache struct {
 	trades    *store[tradesKey, market.TradePage]
 	records   *store[historyKey, market.HistoryPage]
 
-	// refs maps slugs and tokens to the markets that they are known to belong to.
+	// refs maps slugs and tokens to the ids of their markets.
 	refs *nameIndex
 }
 
@@ -148,7 +147,7 @@ func (c *Cache) Prices() Source[string, market.Price] { return c.prices }
 // Spreads returns the source of spreads, by token.
 func (c *Cache) Spreads() Source[string, market.Spread] { return c.spreads }
 
-// Books returns the source of order books. A book may be deeper than it was asked for.
+// Books returns the source of order books. A book may be deeper than requested.
 func (c *Cache) Books() Source[market.BookQuery, market.Book] { return c.books }
 
 // Histories returns the source of price histories.
@@ -162,29 +161,27 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 
 // Source is a keyed read.
 type Source[K comparable, T any] interface {
-	// Lookup answers keys from memory, into out, and returns the indexes of the others appended to missing. It never
-	// asks the venue.
+	// Lookup writes the values of cached keys to out and appends the indexes of the others to missing. It never calls the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of upstream calls that fetching keys takes at present.
+	// Calls returns the number of calls that fetching keys takes at present.
 	Calls(keys []K) int
-	// Fetch asks the venue for keys and waits under ctx. The results are aligned with the keys.
+	// Fetch fetches keys from the venue and waits under ctx. The results are in the order of keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Stats are the counters of one kind of data since the start, and the entries that are kept now.
+// Stats are the counters of one kind of data since the start, and the size of its entries now.
 type Stats struct {
 	Kind string
-	// Hits, Stale, Misses and NotFound count keys by what a look-up gave; NotFound are absences that were remembered.
+	// Hits, Stale, Misses and NotFound count keys by the result of the look-up; NotFound counts cached absences.
 	Hits, Stale, Misses, NotFound uint64
-	// Coalesced counts keys that joined a call that was queued or in flight already.
+	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Calls and Keys count upstream calls and the keys that they carried. Late counts answers that were behind the stream, or may
-	// have been.
+	// Calls and Keys count calls to the venue and their keys. Late counts responses that are, or may be, older than the stream.
 	Calls, Keys, Late uint64
 	Evictions         uint64
-	// Entries includes absences, Bytes is about what the entries take.
+	// Entries includes absences. Bytes is the estimated size of the entries.
 	Entries, Bytes int
 }
 
@@ -198,8 +195,8 @@ func (c *Cache) Stats() []Stats {
 
 func (s *store[K, T]) stats() Stats {
 	c := &s.counters
-	entries, bytes := s.entries.taken()
-	absent, more := s.absent.taken()
+	entries, bytes := s.entries.stats()
+	absent, more := s.absent.stats()
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
@@ -207,7 +204,7 @@ func (s *store[K, T]) stats() Stats {
 	}
 }
 
-// admitAll is the Admission without limits, and the ticket that it gives to everybody.
+// admitAll is an Admission without limits, and its reservation.
 type admitAll struct{}
 
 var decided = func() chan struct{} {
@@ -227,7 +224,7 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope under a random key of its own. It names credentials under a shared key, if there is one.
+// newScope returns a scope with a random key. It names credentials with the shared key if there is one.
 func newScope(shared []byte) (s scope) {
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand
 	if s.shared = shared; len(shared) == 0 {

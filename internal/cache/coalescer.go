@@ -23,28 +23,28 @@ type Admission interface {
 	Left() float64
 }
 
-// coalescer is a single flight per key and a batch per call. A batch asks for admission when its first key comes, and
-// leaves when it is admitted and fewer than width are in flight; until then keys join it. There is no timer, so it adds no
+// coalescer joins equal keys in one flight and batches different keys in one call. The first key of a batch reserves a call. The batch
+// starts when it is admitted and fewer than width calls are in flight; until then keys join it. There is no timer, so it adds no
 // latency.
 //
-// A call runs detached from the requests that wait for it. It counts the waiters of each of its keys and is cancelled
-// when none of them has any. A batch that has not left and lost all its waiters gives its place in the queue back.
+// A call is detached from the requests that wait for it. It counts the waiters of each key and is cancelled when no key has a waiter.
+// A batch that loses all waiters before it starts releases its reservation.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept takes each answer.
+	// accept stores each result.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
-	// changes numbers the changes that are told of what the keys stand for; nil where nothing tells of any.
+	// changes counts the streamed changes of keys; nil for kinds without streamed changes.
 	changes *atomic.Uint64
-	// scope names credentials for admission. It is nil for public data, whose calls never carry any.
+	// scope returns the name of credentials for the rate limit. It is nil for public data, whose calls carry no credentials.
 	scope     func(*market.Credentials) string
 	admission Admission
 	clock     market.Clock
 	kind      reqctx.Kind
 	batch     int
 	priority  reqctx.Priority
-	// observer is told of batches that have ended; nil where nobody wants to know.
+	// observer is called for each ended batch; it may be nil.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
@@ -53,64 +53,63 @@ type coalescer[K comparable, T any] struct {
 	// slots holds a token for each call in flight.
 	slots chan struct{}
 
-	// mu protects all below and the fields of flights and batches. The store's locks may be held when it is taken, and
-	// those of its LRUs taken under it.
+	// mu guards everything below and the fields of flights and batches. Lock order: the store's lock, mu, the locks of its LRUs.
 	mu      sync.Mutex
 	flights map[K]*flight[K, T]
-	// queue holds the batches that have not left, in the order in which they were formed.
+	// queue holds the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round numbers the callers, so that each raises a batch once.
+	// round numbers the calls of do, so that each joins a reservation once.
 	round uint64
-	// pace is that of the calls that have ended.
+	// pace estimates the duration of a call.
 	pace pace
 }
 
-// flight is one key on its way.
+// flight is the fetch of one key.
 type flight[K comparable, T any] struct {
 	key    K
 	done   chan struct{}
 	result market.Result[market.Read[*T]]
-	// ended tells that the result is there.
+	// ended reports that result is set.
 	ended   bool
 	waiters int
 	batch   *batch[K, T]
-	// waited are the journals of those who have waited, where there is an observer.
-	waited []*reqctx.Log
+	// logs are the logs of the waiting operations, if there is an observer.
+	logs []*reqctx.Log
 }
 
-// batch is a call that will leave or has left.
+// batch is the keys of one call, before or after its start.
 type batch[K comparable, T any] struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	reservation reqctx.Reservation
 	flights     []*flight[K, T]
-	// bytes is what the ids of its keys take in a URL.
+	// bytes is the length of its ids in a URL.
 	bytes int
 	// request has the greatest priority and the latest deadline of all callers that joined.
 	request     reqctx.CallRequest
 	credentials *market.Credentials
-	left        bool
-	// change is the last one that was announced when the batch left, at the time at.
-	change uint64
-	at     time.Time
-	// wanted counts the keys of a batch that has left that somebody waits for.
+	started     bool
+	// change is the number of the last streamed change at startedClock, when the batch started.
+	change       uint64
+	startedClock time.Time
+	// wanted counts the keys with waiters of a started batch.
 	wanted int
 	round  uint64
-	// listed is the round in which the batch was formed, for a share of a list.
+	// listed is the round in which the batch was formed.
 	listed uint64
 
-	// What is told of it: serial tells batches apart, the times are zero where it did not come so far.
-	serial                              uint64
-	formed, admitted, departed, arrived time.Time
-	calls                               []reqctx.UpstreamCall
-	err                                 error
+	// For observers: serial identifies the batch; a time is zero before its event.
+	serial                               uint64
+	formed, admitted, startedAt, endedAt time.Time
+	calls                                []reqctx.UpstreamCall
+	err                                  error
 }
 
-// serials number the batches of all coalescers.
+// serials counts the batches of all coalescers.
 var serials atomic.Uint64
 
-// do returns the values of keys, aligned with them, and waits for those that are not cached under ctx. Whoever would be
-// admitted too late for an answer within ctx is refused at once. A refresh has the lowest priority, else it is the coalescer's.
+// do returns the values of keys in their order. It waits under ctx for keys that are not cached. A key whose call cannot be admitted
+// before the deadline of ctx fails at once. A refresh has the lowest priority, any other call the coalescer's.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	if ctx.Err() != nil {
@@ -136,7 +135,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	c.mu.Lock()
-	req.Takes = c.pace.most()
+	req.Takes = c.pace.max()
 	c.round++
 	var refused error
 	coalesced := uint32(0)
@@ -153,7 +152,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 				continue
 			}
 			if refused == nil {
-				f, refused = c.enter(key, share, req, credentials)
+				f, refused = c.addKey(key, share, req, credentials)
 			}
 			if refused != nil {
 				out[i].Err = refused
@@ -163,15 +162,15 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		joined[i] = f
 		f.join(req, c.round)
 		if journal != nil && c.observer != nil {
-			f.waited = append(f.waited, journal)
+			f.logs = append(f.logs, journal)
 		}
 	}
-	c.dismiss(joined, req, out)
+	c.refuseLate(joined, req, out)
 	c.mu.Unlock()
 	c.counters.coalesced.Add(uint64(coalesced))
 	journal.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
 	if journal != nil {
-		defer c.tell(journal, joined)
+		defer c.logBatches(journal, joined)
 	}
 
 	for i, f := range joined {
@@ -190,8 +189,8 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	return out
 }
 
-// tell notes in a journal the batches of the flights that its operation has waited for.
-func (c *coalescer[K, T]) tell(j *reqctx.Log, joined []*flight[K, T]) {
+// logBatches adds the batches of flights to the log of the operation that waited for them.
+func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told := make(map[*batch[K, T]]int, 1)
@@ -201,17 +200,17 @@ func (c *coalescer[K, T]) tell(j *reqctx.Log, joined []*flight[K, T]) {
 		}
 	}
 	for b, own := range told {
-		if len(b.flights) > 0 { // it may have lost all its keys before it left
+		if len(b.flights) > 0 { // a batch may lose all keys before it starts
 			j.NoteBatch(c.describe(b, own))
 		}
 	}
 }
 
-// describe returns what is told of a batch to whoever waited for so many of its keys. The caller holds the lock.
+// describe returns a batch for the log of an operation that waited for own of its keys. The caller holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
-		Formed: b.formed, Admitted: b.admitted, Left: b.departed, Ended: b.arrived, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
+		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
 	}
 	if b.err != nil {
 		d.Outcome = string(market.CodeOf(b.err))
@@ -219,9 +218,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	return d
 }
 
-// known answers the keys that are cached by now, into out, and tells which they are. The others, where they are more than one call
-// carries, are to be shared out evenly among as few calls as there can be, since those are made and read side by side. The caller
-// holds the lock.
+// known writes the values of cached keys to out and reports which they are. share is the number of missing keys for each call: the keys
+// are divided evenly among the fewest calls, since the calls run concurrently. The caller holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -241,7 +239,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for so many keys, whose ids have so many bytes in a URL.
+// calls returns the number of calls for keys whose ids have the given length in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 {
 		return 0
@@ -249,12 +247,12 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
-// enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
+// addKey adds a new key to a batch that has not started, or to a new batch. It fails if the reservation of a new batch fails. The
 // caller holds the lock.
-func (c *coalescer[K, T]) enter(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.holds(b, key) && b.takes(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
+		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
 			f.batch = b
 			break
 		}
@@ -267,7 +265,7 @@ func (c *coalescer[K, T]) enter(key K, share int, req reqctx.CallRequest, creden
 			return nil, err
 		}
 		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
-		if !c.tasks.start(func() { c.work(b) }) {
+		if !c.tasks.start(func() { c.run(b) }) {
 			b.cancel()
 			b.reservation.Release(false)
 			return nil, errClosed
@@ -281,14 +279,14 @@ func (c *coalescer[K, T]) enter(key K, share int, req reqctx.CallRequest, creden
 	return f, nil
 }
 
-// takes reports whether a batch that has not left takes another key in. What somebody waits for does not join refreshes: it
-// would take them out of their pace, and whoever asks for junk could have all of them spend the budget like this.
-func (b *batch[K, T]) takes(req reqctx.CallRequest) bool {
+// accepts reports whether a batch that has not started accepts a key of a request. Keys with waiters do not join refreshes: they would
+// raise the priority of all refreshes, so requests for unknown ids could spend the rate limit on refreshes.
+func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// holds reports whether a batch may carry one key more: what was admitted is one call.
-func (c *coalescer[K, T]) holds(b *batch[K, T], key K) bool {
+// fits reports whether a key fits into the one call of a batch.
+func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
@@ -296,7 +294,7 @@ func (c *coalescer[K, T]) holds(b *batch[K, T], key K) bool {
 // join adds a waiter. The caller holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
-	if f.waiters++; f.waiters == 1 && b.left {
+	if f.waiters++; f.waiters == 1 && b.started {
 		b.wanted++
 	}
 	if b.round != round {
@@ -305,7 +303,7 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	}
 }
 
-// raise takes in what one more waiter wants.
+// raise adds the priority and the deadline of a waiter.
 func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.request.Priority = max(b.request.Priority, req.Priority)
 	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
@@ -314,16 +312,16 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
-// dismiss refuses, of the flights that a caller has joined, those whose turn will come too late for its deadline. Others may
-// wait on for them. The caller holds the lock.
-func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
+// refuseLate fails the keys whose call will be admitted too late for the caller's deadline. Other callers may keep waiting for them. The
+// caller holds the lock.
+func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return
 	}
 	var asked *batch[K, T]
 	var turn time.Time
 	for i, f := range joined {
-		if f == nil || f.batch.left {
+		if f == nil || f.batch.started {
 			continue
 		}
 		if f.batch != asked {
@@ -337,10 +335,10 @@ func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], req reqctx.CallRequest
 	}
 }
 
-// errClosed is what those get who wait when the cache is closed, and those who come later.
+// errClosed is the error of reads during and after Close.
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// waitError says why a caller stopped waiting.
+// waitError returns the error of a caller whose ctx ended.
 func waitError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -349,8 +347,8 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon lets a caller leave that came at a time. It fills in what has arrived; the rest fails with err, or where it was the
-// turn that the caller waited for, wholly or longer than for the answer, with the time that this takes yet.
+// abandon returns the results so far when a caller that came at the given time gives up. A missing key fails with err. If the caller
+// waited mostly for the rate limit, the key fails with RATE_LIMITED and the remaining wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -359,16 +357,16 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		if f == nil {
 			continue
 		}
-		turn := f.batch.reservation.ReadyAt() // zero for one that waits no more
+		turn := f.batch.reservation.ReadyAt() // zero if the reservation no longer waits
 		switch {
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
 		case late && !turn.IsZero():
 			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
-		case late && f.batch.left && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
-			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.most()).Sub(now))
+		case late && f.batch.started && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
+			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
-			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
+			// A call without waiters was cancelled, so its error is the caller's.
 			out[i].Err = err
 		}
 	}
@@ -380,22 +378,22 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 	return out
 }
 
-// leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
-// whose keys has a waiter is cancelled. The caller holds the lock.
+// leave removes a waiter from a flight. Without waiters, a key that has not started is dropped. A call without waiters is cancelled. The
+// caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	if f.waiters--; f.waiters > 0 || f.ended {
 		return
 	}
-	if !f.batch.left {
+	if !f.batch.started {
 		delete(c.flights, f.key)
 	}
-	c.unwant(f)
+	c.dropWaiter(f)
 }
 
-// unwant tells a flight's batch that nobody waits for the flight any more. The caller holds the lock.
-func (c *coalescer[K, T]) unwant(f *flight[K, T]) {
+// dropWaiter removes a flight without waiters from its batch. The caller holds the lock.
+func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	b := f.batch
-	if !b.left {
+	if !b.started {
 		b.flights = slices.DeleteFunc(b.flights, func(other *flight[K, T]) bool { return other == f })
 		b.bytes -= bytesOf(f.key)
 		if len(b.flights) == 0 {
@@ -407,21 +405,21 @@ func (c *coalescer[K, T]) unwant(f *flight[K, T]) {
 		b.cancel()
 		for _, other := range b.flights {
 			if c.flights[other.key] == other {
-				delete(c.flights, other.key) // whoever asks from now on starts anew
+				delete(c.flights, other.key) // later callers start a new call
 			}
 		}
 	}
 }
 
-// drop takes a batch out of the queue that has lost its keys. The caller holds the lock.
+// drop removes a batch without keys from the queue. The caller holds the lock.
 func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 	b.cancel()
 	b.reservation.Release(false)
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 }
 
-// land ends the flight of a key, if there is one, by a value that came another way.
-func (c *coalescer[K, T]) land(key K, read market.Read[*T]) {
+// resolve ends the flight of a key with a value from the stream.
+func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.flights[key]
@@ -430,41 +428,40 @@ func (c *coalescer[K, T]) land(key K, read market.Read[*T]) {
 	}
 	delete(c.flights, key)
 	c.end(f, market.Result[market.Read[*T]]{Value: read})
-	if !f.batch.left || f.waiters > 0 {
-		c.unwant(f)
+	if !f.batch.started || f.waiters > 0 {
+		c.dropWaiter(f)
 	}
 }
 
-// detach keeps later callers from joining the flights that left before a change of a key: that of the key itself, and those
-// whose keys may mean the same. mayMean is nil where every key means itself.
+// detach prevents later callers from joining flights that started before a change of key: the flight of the key and of keys that may
+// mean the same market. mayMean is nil if no key has an alias.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, f := range c.flights {
-		if (k == key || mayMean != nil && mayMean(k)) && f.batch.left && f.batch.change < change {
+		if (k == key || mayMean != nil && mayMean(k)) && f.batch.started && f.batch.change < change {
 			delete(c.flights, k)
 		}
 	}
 }
 
-// forget keeps the caller, and those who ask from now on, from joining the flights of keys whose calls have left already. The
-// caller holds the lock.
+// forget prevents this and later callers from joining started flights of keys. The caller holds the lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
-		if f := c.flights[key]; f != nil && f.batch.left {
+		if f := c.flights[key]; f != nil && f.batch.started {
 			delete(c.flights, key)
 		}
 	}
 }
 
-// end gives a flight its result. The caller holds the lock.
+// end sets the result of a flight. The caller holds the lock.
 func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
 	f.result, f.ended = result, true
 	close(f.done)
 }
 
-// work waits until a batch may leave and makes its call.
-func (c *coalescer[K, T]) work(b *batch[K, T]) {
+// run waits until a batch may start and makes its call.
+func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	defer b.cancel()
 	select {
 	case <-b.reservation.Decided():
@@ -481,29 +478,29 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 		}
 	}
 	var results []market.Result[market.Read[*T]]
-	c.depart(b, err == nil, admitted)
+	c.start(b, err == nil, admitted)
 	if err == nil {
 		if err = b.ctx.Err(); err == nil {
-			results, err = c.ask(b)
+			results, err = c.fetchBatch(b)
 		}
 	}
 	if c.tasks.ctx.Err() != nil && err != nil {
 		err = errClosed
 	}
 	b.reservation.Release(err == nil)
-	if told := c.arrive(b, results, err); c.observer != nil && len(told.Calls) > 0 {
-		c.observer(told, b.waited())
+	if told := c.finish(b, results, err); c.observer != nil && len(told.Calls) > 0 {
+		c.observer(told, b.logs())
 	}
 }
 
-// arrive gives the flights of a batch their results, and returns what is told of it.
-func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
+// finish sets the results of a batch's flights and returns the batch for observers.
+func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b.arrived, b.err = time.Now(), err
-	c.pass(b)
+	b.endedAt, b.err = time.Now(), err
+	c.recordPace(b)
 	for i, f := range b.flights {
-		// Only now: a caller that no longer finds the flight finds the entry.
+		// The entry exists by now, so a caller that misses the flight finds the entry.
 		if c.flights[f.key] == f {
 			delete(c.flights, f.key)
 		}
@@ -518,9 +515,8 @@ func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.
 	return c.describe(b, 0)
 }
 
-// pass takes in how long a batch was with the venue. One that everybody has left says nothing about that. The caller holds
-// the lock.
-func (c *coalescer[K, T]) pass(b *batch[K, T]) {
+// recordPace adds the duration of a batch's calls to the estimate. A cancelled batch does not count. The caller holds the lock.
+func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
 	if b.ctx.Err() != nil || len(b.calls) == 0 {
 		return
 	}
@@ -531,10 +527,10 @@ func (c *coalescer[K, T]) pass(b *batch[K, T]) {
 	c.pace.add(took)
 }
 
-// waited returns the journals of those who have waited for a batch that has ended.
-func (b *batch[K, T]) waited() (all []*reqctx.Log) {
+// logs returns the logs of the operations that waited for an ended batch.
+func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	for _, f := range b.flights {
-		for _, j := range f.waited {
+		for _, j := range f.logs {
 			if !slices.Contains(all, j) {
 				all = append(all, j)
 			}
@@ -543,13 +539,12 @@ func (b *batch[K, T]) waited() (all []*reqctx.Log) {
 	return all
 }
 
-// depart takes a batch out of the queue. One that leaves, since it was admitted, takes along what others in the queue hold, as far as there
-// is room for it.
-func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time) {
+// start removes a batch from the queue. An admitted batch takes keys from the other batches in the queue as far as they fit.
+func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.admitted = admitted; leaves {
-		b.departed = time.Now()
+		b.startedAt = time.Now()
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
@@ -560,7 +555,7 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 			continue
 		}
 		n := 0
-		for n < len(other.flights) && c.holds(b, other.flights[n].key) {
+		for n < len(other.flights) && c.fits(b, other.flights[n].key) {
 			f := other.flights[n]
 			f.batch = b
 			b.flights = append(b.flights, f)
@@ -579,8 +574,8 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 			i++
 		}
 	}
-	b.left = true
-	if b.at = c.clock.Now(); c.changes != nil {
+	b.started = true
+	if b.startedClock = c.clock.Now(); c.changes != nil {
 		b.change = c.changes.Load()
 	}
 	for _, f := range b.flights {
@@ -590,9 +585,8 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 	}
 }
 
-// ask fetches the keys of a batch. A panic, an answer of the wrong length and one that came after everybody had left, and
-// a newer call may have left, are errors.
-func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
+// fetchBatch fetches the keys of a batch. A panic, a result of the wrong length, and a result after the last waiter has left are errors.
+func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
 	keys := make([]K, len(b.flights))
 	for i, f := range b.flights {
 		keys[i] = f.key
@@ -603,7 +597,7 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 		}
 	}()
 	ctx := reqctx.WithPermit(b.ctx, b.reservation)
-	ctx = reqctx.WithCall(ctx, &departed[K, T]{c: c, b: b})
+	ctx = reqctx.WithCall(ctx, &batchCall[K, T]{c: c, b: b})
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
@@ -628,24 +622,24 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 	return reads, nil
 }
 
-// origin says when the venue may have made an answer.
+// origin bounds the time at which the venue made a response.
 type origin struct {
-	// changes is how many changes had been announced when the call left, which was at the time left.
+	// changes is the number of streamed changes at left, when the call started.
 	changes uint64
 	left    time.Time
 	age     market.Age
 }
 
-// before reports whether an answer that has come now was made before a time.
+// before reports whether a response that arrived now was made before at.
 func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }
 
-// origin returns that of a batch whose calls have ended.
+// origin returns the origin of a batch whose calls have ended.
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, first := origin{changes: b.change, left: b.at}, true
+	from, first := origin{changes: b.change, left: b.startedClock}, true
 	for _, x := range b.calls {
 		switch {
 		case x.Outcome != reqctx.OutcomeOK:
@@ -658,35 +652,35 @@ func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	return from
 }
 
-// departed is the reqctx.Call of a batch.
-type departed[K comparable, T any] struct {
+// batchCall is the reqctx.Call of a batch.
+type batchCall[K comparable, T any] struct {
 	c *coalescer[K, T]
 	b *batch[K, T]
 }
 
-// Priority returns the greatest priority of the batch's waiters.
-func (d *departed[K, T]) Priority() reqctx.Priority {
+// Priority returns the highest priority of the batch's waiters.
+func (d *batchCall[K, T]) Priority() reqctx.Priority {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.request.Priority
 }
 
 // Deadline returns the latest deadline of the batch's waiters.
-func (d *departed[K, T]) Deadline() (time.Time, bool) {
+func (d *batchCall[K, T]) Deadline() (time.Time, bool) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
 }
 
-// Trace returns the place of one more HTTP call of the batch in the trace of one of its waiters; zero where none is traced.
-func (d *departed[K, T]) Trace() reqctx.TraceContext {
+// Trace returns a child span for an HTTP call of the batch in the trace of a waiter, or zero if no waiter is traced.
+func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 	if d.c.observer == nil {
 		return reqctx.TraceContext{}
 	}
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	for _, f := range d.b.flights {
-		for _, j := range f.waited {
+		for _, j := range f.logs {
 			for _, span := range j.Spans() {
 				return span.Context().Child()
 			}
@@ -695,8 +689,8 @@ func (d *departed[K, T]) Trace() reqctx.TraceContext {
 	return reqctx.TraceContext{}
 }
 
-// Exchanged takes note of an HTTP call that was made for the batch.
-func (d *departed[K, T]) NoteCall(x reqctx.UpstreamCall) {
+// NoteCall records an HTTP call of the batch.
+func (d *batchCall[K, T]) NoteCall(x reqctx.UpstreamCall) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	d.b.calls = append(d.b.calls, x)

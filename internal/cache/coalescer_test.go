@@ -95,7 +95,7 @@ func TestBatchesHaveALimit(t *testing.T) {
 			if !slices.Equal(got, calls) {
 				t.Errorf("%d keys left in calls of %v", keys, got)
 			}
-			atRest(t, c.prices.lanes[0])
+			atRest(t, c.prices.routes[0])
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestSharesAreFilledUp(t *testing.T) {
 		if !slices.Equal(sizes, []int{1, 40, 40}) {
 			t.Errorf("asked for %v", sizes)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -168,7 +168,7 @@ func TestEachKeyIsFetchedOnce(t *testing.T) {
 		if v.busiest > 4 {
 			t.Errorf("%d calls at once", v.busiest)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -188,7 +188,7 @@ func TestRepeatedKeysOfOneCaller(t *testing.T) {
 		if r := done(t, second); r[0].Err == nil || r[1].Err == nil || v.calls()[1].ctx.Err() == nil {
 			t.Errorf("a caller that is two waiters of a key cannot leave: %+v", r)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -219,7 +219,7 @@ func TestKeysGatherWhileCallsAreInFlight(t *testing.T) {
 		if v.busiest != 4 {
 			t.Errorf("%d at once", v.busiest)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -365,7 +365,7 @@ func TestKeysGatherWhileAdmissionWaits(t *testing.T) {
 		if n, released, _ := a.state(); n != 0 || released != 1 || len(v.calls()) != 1 {
 			t.Errorf("%d wait, %d released, %d calls", n, released, len(v.calls()))
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -388,7 +388,7 @@ func TestMoreThanABatchWaitsForMoreAdmissions(t *testing.T) {
 		if n, released, _ := a.state(); n != 0 || released != 7 {
 			t.Errorf("%d wait, %d released", n, released)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -408,7 +408,7 @@ func TestRefusedAdmissionFailsTheBatch(t *testing.T) {
 		if s := statsOf(c, "price"); len(v.calls()) != 0 || s.Calls != 0 || s.Keys != 0 {
 			t.Errorf("refused and asked nevertheless: %+v", s)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 		again := fetch(t.Context(), c, "a")
 		a.verdict <- nil
 		good(t, done(t, again), "a")
@@ -462,7 +462,7 @@ func TestNothingTravelsUnpaid(t *testing.T) {
 		if s := statsOf(c, "price"); s.Calls != 4 {
 			t.Errorf("%+v", s)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -523,7 +523,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 		a.verdict <- nil
 		<-v.gate
 		synctest.Wait()
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -547,7 +547,7 @@ func TestAdmissionWaitEndsWhenAllHaveLeft(t *testing.T) {
 		if n, _, _ := a.state(); n != 0 {
 			t.Errorf("%d wait for admission of nothing", n)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 
 		third := fetch(t.Context(), c, "t000") // whoever comes next waits under a context that has not ended
 		a.verdict <- nil
@@ -576,7 +576,7 @@ func TestAdmissionWaitEndsWhenOthersTookTheKeys(t *testing.T) {
 		if n, released, _ := a.state(); n != 0 || released != 1 {
 			t.Errorf("%d wait for admission of nothing, %d released", n, released)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -612,7 +612,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 				}
 				<-v.gate
 				good(t, done(t, second), "b", "c")
-				atRest(t, c.prices.lanes[0])
+				atRest(t, c.prices.routes[0])
 			})
 		})
 	}
@@ -640,7 +640,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		}
 		<-v.gate
 		good(t, done(t, third), "b")
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 
 		ctx, cancel = context.WithCancel(t.Context())
 		fourth := fetch(ctx, c, "x", "y")
@@ -649,7 +649,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if v.calls()[1].ctx.Err() == nil {
 			t.Error("a call that nobody waits for goes on")
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -692,7 +692,7 @@ func TestWhoComesAfterCancellationStartsAnew(t *testing.T) {
 		if r := must(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || len(v.calls()) != 2 {
 			t.Errorf("%+v", r.Value)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -751,7 +751,7 @@ func TestDeadlineIsAnUpstreamTimeout(t *testing.T) {
 		if !errors.As(r[0].Err, &e) || strings.Contains(e.Message, "context") {
 			t.Errorf("%v", r[0].Err)
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 	})
 }
 
@@ -803,8 +803,8 @@ func TestPanicInTheVenueIsAnError(t *testing.T) {
 		if _, err := readOne(t.Context(), c.Searches(), market.Search{}.Key()); err != nil {
 			t.Errorf("after a panic: %v", err)
 		}
-		atRest(t, c.prices.lanes[0])
-		atRest(t, c.searches.lanes[0])
+		atRest(t, c.prices.routes[0])
+		atRest(t, c.searches.routes[0])
 	})
 }
 
@@ -846,7 +846,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		if v.calls()[1].ctx.Err() == nil {
 			t.Error("the venue is still asked")
 		}
-		atRest(t, c.prices.lanes[0])
+		atRest(t, c.prices.routes[0])
 		allFail(t, done(t, fetch(t.Context(), c, "late")), market.CodeUpstreamUnavailable)
 		if r := must(t, c.Prices(), "cached"); r.Value == nil {
 			t.Error("what is in memory is lost")
@@ -943,7 +943,7 @@ func TestRandomLives(t *testing.T) {
 			}
 			wg.Wait()
 			time.Sleep(time.Minute)
-			atRest(t, c.prices.lanes[0])
+			atRest(t, c.prices.routes[0])
 			if n := v.admitted.Load(); n != 0 {
 				t.Errorf("%d were admitted and not released", n)
 			}

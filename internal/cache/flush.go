@@ -8,17 +8,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// flusher lets go of what is kept of one kind: of a key where it is not empty, else of all.
+// flusher removes the entries of one kind: those of a key, or all if key is empty.
 type flusher struct {
 	kind string
-	// keyed tells that single keys have names.
+	// keyed reports that single keys can be flushed.
 	keyed bool
 	flush func(key string) int
 }
 
-// Flush lets go of what is kept of a kind, as Stats names it, absences included, and returns the number of entries that
-// went. A key, unless it is empty, keeps all else: a token's id, a market's or an event's id or slug, an account's address.
-// Reads under way are not called back, so what they bring is kept.
+// Flush removes the entries of a kind, absences included, and returns their number. Stats has the names of kinds. A key restricts it to a
+// token's id, a market's or event's id or slug, or an account's address. Reads that are under way still store their results.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -30,7 +29,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 		}
 		return 0, fmt.Errorf("kind is one of %s", strings.Join(kinds, ", "))
 	case key != "" && !all[i].keyed:
-		return 0, fmt.Errorf("what is kept of kind %s has no keys that could be named; flush all of it", kind)
+		return 0, fmt.Errorf("entries of kind %s cannot be flushed by key; flush all of them", kind)
 	}
 	return all[i].flush(key), nil
 }
@@ -63,7 +62,7 @@ func (c *Cache) flushers() []flusher {
 	}
 }
 
-// flushMarkets lets go of markets, and of which slugs and tokens are theirs.
+// flushMarkets removes markets and their slugs and tokens.
 func (c *Cache) flushMarkets(key string) int {
 	if key == "" {
 		n := c.markets.flush("", nil)
@@ -79,10 +78,10 @@ func (c *Cache) flushMarkets(key string) int {
 	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
 }
 
-// owned reports whether a key is of what an account has.
+// owned reports whether a key belongs to an account.
 func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
 
-// flush lets go of the entries whose keys fit, or of all where key is empty, and returns their number.
+// flush removes the entries whose keys fit, or all if key is empty, and returns their number.
 func (s *store[K, T]) flush(key string, fits func(K) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

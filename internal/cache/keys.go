@@ -6,10 +6,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// What clients ask with is a part of all that they have sent, which an entry must not keep. So the texts in its key are copies,
-// or those of its value, which are read together with it.
+// The ids in a request share the memory of the whole request, which an entry must not retain. So the strings in a stored key are copies,
+// or share the memory of the value.
 
-// own returns a text in the memory of the text of a value that equals it, or else a copy. value may be nil.
+// own returns the value's equal string, or else a copy. value may be nil.
 func own[T any](asked string, value *T, text func(*T) string) string {
 	if value != nil {
 		if of := text(value); of == asked {

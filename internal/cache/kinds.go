@@ -9,17 +9,17 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// builder makes stores that share a configuration.
+// builder builds stores with a common configuration.
 type builder struct {
 	cfg Config
-	// notFound is how long an absence is believed: in user data no longer than a value.
+	// notFound is the lifetime of an absence, for user data at most that of a value.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
 }
 
-// lane is one way to fetch keys of a store.
-type lane[K comparable, T any] struct {
+// route is one way to fetch keys of a store.
+type route[K comparable, T any] struct {
 	endpoint reqctx.Endpoint
 	priority reqctx.Priority
 	batch    int
@@ -27,17 +27,17 @@ type lane[K comparable, T any] struct {
 	fetch    func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 }
 
-// newStore returns a store whose keys are fetched by the given lanes.
-func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...lane[K, T]) *store[K, T] {
+// newStore returns a store with the given routes.
+func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...route[K, T]) *store[K, T] {
 	s := &store[K, T]{
-		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, own: own, weigh: w.of, left: b.cfg.Admission.Left,
+		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.of, left: b.cfg.Admission.Left,
 	}
 	if kind.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
 	room := b.cfg.share(w.share)
-	s.entries = newShelf[K, T](kind.Size, room-room/absences)
-	s.absent = newShelf[K, T](b.cfg.NotFoundSize, room/absences)
+	s.entries = newClockLRU[K, T](kind.Size, room-room/absences)
+	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absences)
 	for _, l := range lanes {
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
@@ -47,12 +47,12 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials
 		}
-		s.lanes = append(s.lanes, c)
+		s.routes = append(s.routes, c)
 	}
 	return s
 }
 
-// bytesOf returns how many bytes the id of a key takes in a URL; 0 for keys that are not asked for in lists.
+// bytesOf returns the length of a key's id in a URL, or 0 for keys that are not fetched in lists.
 func bytesOf(key any) int {
 	switch k := key.(type) {
 	case string:
@@ -71,7 +71,7 @@ func bytesOfAll[K any](keys []K) (sum int) {
 	return sum
 }
 
-// one adapts a read of a single key to lists of one.
+// one adapts a read of one key to a list of one.
 func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
 		value, err := read(ctx, keys[0])
@@ -82,17 +82,17 @@ func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error))
 	}
 }
 
-// build makes the stores of every kind of data.
+// build builds the stores of all kinds.
 func (c *Cache) build(b *builder) {
 	v, cfg := c.venue, b.cfg
 	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
 
 	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
-		lane[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, cfg.Batch, list, v.Prices})
+		route[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, cfg.Batch, list, v.Prices})
 	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
-		lane[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, cfg.Batch, list, v.Spreads})
+		route[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, cfg.Batch, list, v.Spreads})
 	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
-		lane[market.BookQuery, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
+		route[market.BookQuery, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
 			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
 			})})
@@ -109,7 +109,7 @@ func (c *Cache) build(b *builder) {
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
 	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
-		lane[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
+		route[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 			})})
@@ -125,7 +125,7 @@ func (c *Cache) build(b *builder) {
 	c.buildUsers(b, user)
 }
 
-// The lanes of markets are in the order of market.MarketRefKind.
+// buildMarkets builds the stores of markets, searches and events. The routes of markets are in the order of market.MarketRefKind.
 func (c *Cache) buildMarkets(b *builder, list, single int) {
 	v, cfg := c.venue, b.cfg
 	values := func(keys []market.MarketRef) []string {
@@ -137,19 +137,19 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
 	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets, cfg.Batch, list,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets, 1, single,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets, 1, single,
 			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
-		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets, cfg.Batch, list,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByToken(ctx, values(keys))
 			}})
-	c.markets.lane = func(key market.MarketRef) int { return int(key.By) }
+	c.markets.routeIndex = func(key market.MarketRef) int { return int(key.By) }
 	c.markets.canonical = func(key market.MarketRef) market.MarketRef {
 		if key.By != market.ByMarketID {
 			if known, ok := c.refs.Get(key); ok {
@@ -159,22 +159,22 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		return key
 	}
 	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
-	c.markets.amend = (*words).of
+	c.markets.amend = (*announced).apply
 	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		lane[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
+		route[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
 			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
-		lane[market.EventRef, market.Event]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single, one(c.fetchEvent)})
+		route[market.EventRef, market.Event]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
-// learn remembers which market slugs and tokens belong to. That one of them was unknown is no longer true.
+// learn stores the slugs and tokens of markets, and removes their absences.
 func (c *Cache) learn(markets ...*market.Market) {
 	for _, m := range markets {
 		id := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
@@ -192,36 +192,36 @@ func (c *Cache) learn(markets ...*market.Market) {
 	}
 }
 
-// buildUsers makes the stores of user data, whose keys hold a keyed hash of the caller's credentials.
+// buildUsers builds the stores of user data. Their keys contain an HMAC of the caller's credentials.
 func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
 	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
-		lane[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser, 1, width,
+		route[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
 	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser, 1, width,
+		route[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return whole(v.Positions(ctx, key.address))
 			})})
 	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser, 1, width,
+		route[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
 	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
-		lane[tradesKey, market.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
+		route[tradesKey, market.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
 	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
-		lane[historyKey, market.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
+		route[historyKey, market.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
 			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
 }
 
-// whole turns the rows of a list into a value that can be absent.
+// whole returns a pointer to the rows of a list.
 func whole[T any](rows []T, err error) (*[]T, error) {
 	if err != nil {
 		return nil, err

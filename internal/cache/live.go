@@ -9,20 +9,20 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Watcher is told what queries ask for, so that what is asked for again and again can be streamed.
+// Watcher receives the tokens that queries read, so that it can stream tokens that are read repeatedly.
 type Watcher interface {
 	// RecordPoll counts a caller's query for the prices or books of tokens that exist. Calls with equal demand count once for each
 	// token, unless demand is 0. RecordPoll must not wait.
 	RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string)
 }
 
-// SetWatcher tells a watcher from now on what is asked for; spreads come with prices. Call it before the cache is read.
+// SetWatcher sets the watcher. Spreads count as prices. It must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
 	prices := func(demand uint64, caller string, tokens []string) {
 		w.RecordPoll(demand, caller, market.ChannelPrices, tokens)
 	}
-	c.prices.asked, c.spreads.asked = prices, prices
-	c.books.asked = func(demand uint64, caller string, queries []market.BookQuery) {
+	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
+	c.books.recordPoll = func(demand uint64, caller string, queries []market.BookQuery) {
 		w.RecordPoll(demand, caller, market.ChannelOrderbook, tokensOf(queries))
 	}
 }
@@ -35,27 +35,27 @@ func tokensOf(queries []market.BookQuery) []string {
 	return tokens
 }
 
-// StreamPrice stores a streamed price, which stays fresh as long as its session lasts.
+// StreamPrice stores a streamed price, which is fresh while its session lives.
 func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
 	c.prices.stream(p.TokenID, p, s, m)
 }
 
-// StreamSpread stores a streamed spread, which stays fresh as long as its session lasts.
+// StreamSpread stores a streamed spread, which is fresh while its session lives.
 func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }
 
-// StreamBook stores a streamed book, which stays fresh as long as its session lasts and answers for the top of the book
-// too, so that price levels and spread of a response agree.
+// StreamBook stores a streamed book, which is fresh while its session lives. It also answers smaller depths, so that levels and spread of a
+// response agree.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(market.BookQuery{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes what was streamed of a topic stale, after a gap in it.
+// StreamStale makes the streamed entries of a topic stale after a gap.
 func (c *Cache) StreamStale(t market.Topic) {
 	switch t.Channel {
 	case market.ChannelMarket:
-		c.markets.missed(market.MarketRef{By: market.ByMarketID, Value: t.ID})
+		c.markets.markMissed(market.MarketRef{By: market.ByMarketID, Value: t.ID})
 	case market.ChannelPrices:
 		c.prices.cutOff(t.ID)
 		c.spreads.cutOff(t.ID)
@@ -70,15 +70,14 @@ func (c *Cache) StreamStale(t market.Topic) {
 	}
 }
 
-// StreamMarket announces that a market has changed: it is read again, and what was read before, or is being read, answers only
-// where the venue fails. A status or winner that the change names holds against older answers, which are marked stale. change is
-// nil where the stream does not say what has changed.
+// StreamMarket records a change of a market. The market is fetched again, and values of earlier calls are served only if that fails. A status
+// or winner in the change wins over older REST values, which are marked stale. change is nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
-	c.markets.overtake(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
+	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
 
-// YesAndNo returns the tokens of a market with the outcomes YES and NO, as it was read last; ok is false where it was not, or
-// has others. It asks nobody.
+// YesAndNo returns the tokens of a cached market with the outcomes YES and NO. ok is false if the market is not cached or has other
+// outcomes. It makes no call.
 func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
 	if e == nil {
@@ -91,14 +90,14 @@ func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	return y.TokenID, n.TokenID, true
 }
 
-// Scope returns the scope of an account's topic on the stream, for the caller of ctx.
+// Scope returns the scope of an account's stream topic for the caller in ctx.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	caller := c.scope.of(ctx, a).caller
 	return hex.EncodeToString(caller[:])
 }
 
-// StreamAccount stores an account as its reader sees it, which stays fresh as long as its session lasts. Orders and
-// positions that are nil and a nil balance are not known and leave what was read before.
+// StreamAccount stores a streamed account for the caller of its topic. It is fresh while its session lives. Nil orders, positions or balance
+// are unknown and change nothing.
 func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
@@ -115,7 +114,7 @@ func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market
 	}
 }
 
-// keyOfTopic returns the key of the account that a topic is about, as the topic's reader sees it.
+// keyOfTopic returns the key of a topic's account for the caller of the topic.
 func keyOfTopic(t market.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
@@ -125,16 +124,16 @@ func keyOfTopic(t market.Topic) (userKey, bool) {
 	return key, err == nil
 }
 
-// Origin reads tokens from the venue itself: what it returns is never from the cache, nor stored there. Its calls are
-// batched, take their turn in the budget and are counted like all others. It is safe for concurrent use.
+// Origin reads tokens from the venue without the cache. Its calls are batched, limited and counted like all others. It is safe for concurrent
+// use.
 type Origin struct {
 	prices *coalescer[string, market.Price]
 	books  *coalescer[market.BookQuery, market.Book]
 }
 
-// Origin returns the way past the cache, for the stream: the cache would answer with what was streamed.
+// Origin returns a reader without the cache, for the stream: the cache would return streamed values.
 func (c *Cache) Origin() *Origin {
-	return &Origin{prices: past(c.prices.lanes[0]), books: past(c.books.lanes[0])}
+	return &Origin{prices: uncached(c.prices.routes[0]), books: uncached(c.books.routes[0])}
 }
 
 // Price reads a token's price; nil means that the venue has none.
@@ -149,8 +148,8 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Re
 	return r.Value, r.Err
 }
 
-// past returns a coalescer that makes the calls of another one and knows no cache.
-func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
+// uncached returns a coalescer with the calls of another one and without a cache.
+func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
 		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
@@ -161,22 +160,20 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	}
 }
 
-// trailing is how far the venue's REST answers are thought to lag behind its stream at most. For so long after its
-// session a streamed value holds against older answers; were it longer, one wrong time of the venue's could keep a value
-// for ever.
-const trailing = time.Minute
+// restLag bounds the assumed lag of the venue's REST values behind its stream. For so long after its session a streamed value wins over older
+// REST values. The bound prevents one wrong timestamp from keeping a value forever.
+const restLag = time.Minute
 
-// holds returns until when a value that is no longer live, but was, holds against older ones.
+// holds returns the time until which a streamed value whose session has ended wins over older values.
 func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
-		return e.held
+		return e.holdsUntil
 	}
 	end, _ := e.times(now, ttl)
-	return end.Add(trailing)
+	return end.Add(restLag)
 }
 
-// stream stores a streamed value unless REST has told a newer one; at the same age the stream wins. What was streamed
-// before is never newer, since it comes in order.
+// stream stores a streamed value unless a REST value is newer. At the same age the stream wins. Streamed values arrive in order.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
 	e := &entry[T]{session: session}
 	e.read.Value = value
@@ -198,8 +195,7 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// The ages of streamed kinds. Numbers of one epoch decide where there are any, else the venue's time; a value that says
-// the same is not older, whatever its time.
+// The order of streamed kinds. Sequence numbers of one epoch decide, otherwise the venue's time. An equal value is never older.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -216,7 +212,7 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide reports whether a side of two books is the same as far as both reach.
+// sameSide reports whether a side of two books is equal to the smaller depth.
 func sameSide(a, b *market.Book, as, bs []market.Level) bool {
 	if len(as) > len(bs) {
 		a, b, as, bs = b, a, bs, as

@@ -691,7 +691,7 @@ func TestReadsThatLeftBeforeAChangeAreNotFresh(t *testing.T) {
 				if r := must(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed || len(v.calls()) != 2 {
 					t.Errorf("read when the old answer has come: %+v, %v, %d calls", r.Value.Status, r.Stale, len(v.calls()))
 				}
-				for _, l := range c.markets.lanes {
+				for _, l := range c.markets.routes {
 					atRest(t, l)
 				}
 			})
@@ -716,7 +716,7 @@ func TestReadsThatLeftBeforeAChangeAreCancelled(t *testing.T) {
 		if synctest.Wait(); v.calls()[0].ctx.Err() == nil {
 			t.Error("the call goes on for nobody")
 		}
-		atRest(t, c.markets.lanes[0])
+		atRest(t, c.markets.routes[0])
 	})
 }
 

@@ -9,13 +9,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
-// entries answer too; the reader passes their keys to Refresh. Lookup never asks the venue.
+// Lookup writes the values of cached keys to out and appends the indexes of the others to missing. Stale entries are served, too; the reader
+// passes their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
-	l.watched, l.all = s.asked != nil && reqctx.CountsAsPoll(ctx), true
-	// Entries lie anywhere in memory. Those of a list are found first and looked into then, so that one is not waited for
-	// before the next is on its way.
+	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
+	// Entries are scattered in memory. Finding several before reading them overlaps their cache misses.
 	var found [near]*entry[T]
 	for from := 0; from < len(keys); from += near {
 		part := keys[from:min(from+near, len(keys))]
@@ -24,68 +23,68 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 			l.look(from+i, found[i])
 		}
 	}
-	s.counters.said(l.said)
+	s.counters.count(l.counts)
 	if l.all {
-		l.asked = keys
+		l.polled = keys
 	}
-	if l.watched && len(l.asked) > 0 {
-		s.asked(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), l.asked)
+	if l.watched && len(l.polled) > 0 {
+		s.recordPoll(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), l.polled)
 	}
 	return l.missing
 }
 
-// near is how many entries are found before they are looked into.
+// near is the number of entries that are found before they are read.
 const near = 32
 
-// lookup is one look-up of keys.
+// lookup is the state of one Lookup.
 type lookup[K comparable, T any] struct {
 	*store[K, T]
 	now     time.Time
 	keys    []K
 	out     []market.Result[market.Read[*T]]
 	missing []int
-	said    reqctx.CacheCounts
-	// asked is what the watcher is told of, of which all tells that it is all keys so far.
+	counts  reqctx.CacheCounts
+	// polled are the keys to report to the watcher, unless all reports that these are all keys so far.
 	watched, all bool
-	asked        []K
-	// left is what is left of the budget, less than 0 as long as nobody wanted to know.
+	polled       []K
+	// left is the free part of the rate limit; negative before it is needed.
 	left float64
 }
 
-// look answers a key by its entry, nil where it has none.
+// look answers a key with its entry, which may be nil.
 func (l *lookup[K, T]) look(i int, e *entry[T]) {
 	at := l.now.UnixNano()
 	switch {
 	case e != nil && e.fresh(l.now):
 		l.out[i].Value = e.read
 		if e.read.Value == nil {
-			l.said.Absent++
+			l.counts.Absent++
 		} else {
-			l.said.Hits++
+			l.counts.Hits++
 		}
 	case e != nil && l.serves(e):
 		l.out[i].Value = e.read
 		l.out[i].Value.Stale = true
-		l.said.Stale++
+		l.counts.Stale++
 	default:
 		if l.missing == nil {
 			l.missing = make([]int, 0, len(l.keys)-i)
 		}
 		l.missing = append(l.missing, i)
-		l.said.Misses++
-		l.tell(i, false)
+		l.counts.Misses++
+		l.report(i, false)
 		return
 	}
-	e.use()
-	// What is streamed is watched already, so it is enough that this goes on.
-	l.tell(i, l.watched && e.read.Value != nil && (e.session == nil || e.due(at)))
+	e.markUsed()
+	// Streamed entries are watched already, so an occasional report is enough.
+	l.report(i, l.watched && e.read.Value != nil && (e.session == nil || e.pollDue(at)))
 }
 
-// serves reports whether an entry that is not fresh may answer while it is refreshed.
+// serves reports whether a stale entry may be served while it is refreshed.
 func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	freshUntil, staleUntil := e.times(l.now, l.ttl)
 	if l.now.Before(staleUntil) {
-		return !e.overtaken || l.now.Before(e.awaits)
+		return !e.outdated || l.now.Before(e.answersUntil)
 	}
 	if !l.now.Before(l.stretched(e, freshUntil)) {
 		return false
@@ -93,24 +92,24 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	if l.left < 0 {
 		l.left = l.store.left()
 	}
-	return l.left < short && !e.overtaken
+	return l.left < short && !e.outdated
 }
 
-// tell notes whether the watcher is to be told of a key, the next one.
-func (l *lookup[K, T]) tell(i int, told bool) {
+// report adds the next key to the report to the watcher if reported is true.
+func (l *lookup[K, T]) report(i int, reported bool) {
 	var more []K
 	switch {
-	case l.all && !told:
+	case l.all && !reported:
 		more, l.all = l.keys[:i], false
-	case !l.all && told:
+	case !l.all && reported:
 		more = l.keys[i : i+1]
 	}
 	if len(more) > 0 {
-		l.asked = append(slices.Grow(l.asked, len(l.keys)-len(l.asked)), more...) // with room for all at once
+		l.polled = append(slices.Grow(l.polled, len(l.keys)-len(l.polled)), more...) // room for all keys
 	}
 }
 
-// stretched returns until when an entry may be served stale while the budget is short.
+// stretched returns the time until which an entry may be served stale while the rate limit is short.
 func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	if e.read.Value == nil {
 		return time.Time{}
@@ -118,7 +117,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find is get for some keys, near at most, into found.
+// find is get for at most near keys.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
@@ -132,7 +131,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots is find where keys are not what entries are stored under. It finds those that lie in the slots of the keys.
+// findSlots is find for kinds whose keys differ from their slots.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {
@@ -146,21 +145,21 @@ func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	}
 }
 
-// get returns the entry that answers for a key, whatever its age, nil where there is none.
+// get returns the entry that answers a key, of any age, or nil.
 func (s *store[K, T]) get(key K) *entry[T] {
 	key, slot := s.places(key)
 	if e := s.entries.get(slot); e != nil && s.answers(e, key) {
 		return e
 	}
 	if slot != key {
-		if e := s.entries.get(key); e != nil { // it stands beside a streamed one that does not reach as far
+		if e := s.entries.get(key); e != nil { // stored beside a streamed entry that covers less
 			return e
 		}
 	}
 	return s.absent.get(slot)
 }
 
-// places returns the canonical form of a key, and the slot that its entry lies in mostly.
+// places returns the canonical form of a key and its usual slot.
 func (s *store[K, T]) places(key K) (canonical, slot K) {
 	if s.canonical != nil {
 		key = s.canonical(key)

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// nameIndex maps slugs and tokens to the markets that they are known to belong to, the latest ones, in bounded memory. It is safe for
-// concurrent use.
+// nameIndex maps recent slugs and tokens to their markets, in bounded memory. It is safe for concurrent use.
 type nameIndex struct {
 	room  int
 	mu    sync.Mutex
@@ -28,26 +27,26 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the bytes that a name takes. The names of a market share its id, but may outlive each other.
+// weighName returns the size of a name in bytes. The names of a market share its id, but one may outlive the others.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }
 
-// Get returns the market of a name.
+// Get returns the market with a name.
 func (n *nameIndex) Get(name market.MarketRef) (id market.MarketRef, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lru.Get(name)
 }
 
-// Contains reports whether the market of a name is known.
+// Contains reports whether a name is known.
 func (n *nameIndex) Contains(name market.MarketRef) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lru.Contains(name)
 }
 
-// Add remembers the market of a name. The names that were used longest ago go where there is no room.
+// Add stores the market of a name. It evicts the least recently used names.
 func (n *nameIndex) Add(name, id market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,14 +60,14 @@ func (n *nameIndex) Add(name, id market.MarketRef) {
 	}
 }
 
-// Remove forgets a name.
+// Remove removes a name.
 func (n *nameIndex) Remove(name market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lru.Remove(name)
 }
 
-// Purge forgets all names.
+// Purge removes all names.
 func (n *nameIndex) Purge() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -2,13 +2,13 @@ package cache
 
 import "time"
 
-// pace estimates how long one call is under way, as TCP does for a round trip (RFC 6298). The zero value knows nothing.
+// pace estimates the duration of a call, as TCP estimates a round trip (RFC 6298). The zero value has no estimate.
 type pace struct {
 	known           bool
 	mean, deviation time.Duration
 }
 
-// add takes in how long a call was under way.
+// add adds the duration of a call.
 func (p *pace) add(took time.Duration) {
 	if !p.known {
 		*p = pace{true, took, took / 2}
@@ -18,5 +18,5 @@ func (p *pace) add(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
-// most is how long nearly every call is under way; 0 while no call is known.
-func (p *pace) most() time.Duration { return p.mean + 4*p.deviation }
+// max returns a duration that nearly no call exceeds, or 0 without an estimate.
+func (p *pace) max() time.Duration { return p.mean + 4*p.deviation }

@@ -10,14 +10,14 @@ import (
 func (c *Cache) Searches() Source[market.SearchKey, market.SearchPage] { return c.searches }
 
 const (
-	// eventPageSize is the number of markets asked for at once when an event is put together.
+	// eventPageSize is the page size of the search for an event's markets.
 	eventPageSize = 100
 	// maxEventPages bounds the pages read for one event.
 	maxEventPages = 5
 )
 
-// fetchEvent puts an event together from a search for its markets. It returns nil when there are none, and an error when
-// they take more than maxEventPages pages, since its sums would be over a part.
+// fetchEvent builds an event from a search for its markets. It returns nil if there are none, and an error if they take more than
+// maxEventPages pages, since sums over a part would be wrong.
 func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	q := market.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: market.SortRelevance, Direction: market.Descending, Limit: eventPageSize}
 	if q.EventID != "" {

@@ -14,59 +14,56 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TTL is how long an entry answers.
+// TTL is the lifetime of an entry.
 type TTL struct {
-	// Fresh is how long an entry answers without a question; 0 means that it never does.
+	// Fresh is how long an entry is served without a refresh; 0 means never.
 	Fresh time.Duration
-	// Stale is how long past its fresh time an entry still answers while it is refreshed.
+	// Stale is how long after Fresh an entry is served while it is refreshed.
 	Stale time.Duration
 }
 
 const (
-	// refreshTimeout bounds the wait of a refresh for its own result, and so the life of the call that it alone wants.
+	// refreshTimeout bounds a refresh.
 	refreshTimeout = 10 * time.Second
-	// refreshPatience bounds it while refreshes wait for their turn in the budget.
+	// refreshPatience bounds a refresh that waits for the rate limit.
 	refreshPatience = 75 * time.Second
-	// refreshPause is the time between a refresh that failed and the next, so that a venue that fails fast is not asked
-	// by every reader.
+	// refreshPause is the time between a failed refresh and the next, so that not every reader calls a failing venue.
 	refreshPause = time.Second
-	// short and scarce are the parts of the budget below which stale data is served for longer, and below which the stream
-	// is asked for what is missing and refreshes may have to wait.
+	// Below short of the rate limit, stale data is served for longer. Below scarce, missing keys are requested from the stream and
+	// refreshes may wait.
 	short, scarce = 0.25, 0.5
-	// recency is how exactly the watcher knows when an entry that it streams was asked for, so that reading it is no writing
-	// mostly.
-	recency = int64(time.Second)
+	// pollInterval is the time between two reports of a streamed entry to the watcher, so that most reads write nothing.
+	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
 )
 
-// entry is a value that was read, or the absence of one. It does not change after it was published.
-//
-// What every reader looks at comes first, so that it lies together.
+// entry is a value or an absence. It does not change once it is stored, except for the atomic fields. The fields that every reader needs
+// come first, for locality.
 type entry[T any] struct {
-	// used tells that it was read, see shelf.
+	// used reports that the entry was read, see clockLRU.
 	used atomic.Bool
 	read market.Read[*T]
-	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
+	// session is the session of a streamed value. Its stale time begins when the session ends, or at cut.
 	session    *market.Session
 	cut        atomic.Int64
 	freshUntil time.Time
-	// toldAt is when the watcher was last told of a reader, in nanoseconds since 1970.
-	toldAt     atomic.Int64
+	// polledAt is the time of the last report to the watcher, in nanoseconds since 1970.
+	polledAt   atomic.Int64
 	staleUntil time.Time
-	// refreshAt is from when on a reader who finds the entry stale may refresh it, in nanoseconds since 1970.
+	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
 	refreshAt atomic.Int64
-	// overtaken tells that what was read has changed since: it answers only where the venue fails.
-	overtaken bool
-	// awaits is until when an overtaken entry answers all the same, since the venue would not answer otherwise; zero for not at all.
-	awaits time.Time
-	// bytes is what the entry takes, its key included.
+	// outdated reports that the value has changed since. The entry is served only if the venue fails.
+	outdated bool
+	// answersUntil is the time until which an outdated entry is served, because the venue still returns the same value; zero means never.
+	answersUntil time.Time
+	// bytes is the size of the entry with its key.
 	bytes int
-	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
-	held time.Time
+	// holdsUntil is the time until which a streamed value wins over older REST values.
+	holdsUntil time.Time
 }
 
-// times returns until when the entry is fresh and may be served stale. A streamed entry is fresh while it is live.
+// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session lives.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
@@ -81,7 +78,7 @@ func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Ti
 	return end, end.Add(ttl.Stale)
 }
 
-// fresh reports whether the entry answers without a question, which is all that most readers need to know of its times.
+// fresh reports whether the entry is fresh.
 func (e *entry[T]) fresh(now time.Time) bool {
 	if e.session != nil {
 		return e.live()
@@ -89,20 +86,20 @@ func (e *entry[T]) fresh(now time.Time) bool {
 	return now.Before(e.freshUntil)
 }
 
-// due reports whether it is time to tell the watcher of a reader again, which is noted then.
-func (e *entry[T]) due(at int64) bool {
-	before := e.toldAt.Load()
-	return at-before >= recency && e.toldAt.CompareAndSwap(before, at)
+// pollDue reports whether a read at a time must be reported to the watcher, and sets polledAt if so.
+func (e *entry[T]) pollDue(at int64) bool {
+	before := e.polledAt.Load()
+	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)
 }
 
-// use notes that the entry was read.
-func (e *entry[T]) use() {
+// markUsed marks the entry as read.
+func (e *entry[T]) markUsed() {
 	if !e.used.Load() {
 		e.used.Store(true)
 	}
 }
 
-// live reports whether the entry is streamed and its session lasts.
+// live reports whether the entry is streamed and its session lives.
 func (e *entry[T]) live() bool {
 	if e.session == nil || e.cut.Load() != 0 {
 		return false
@@ -111,66 +108,66 @@ func (e *entry[T]) live() bool {
 	return !ended
 }
 
-// store keeps one kind of data. It is safe for concurrent use.
+// store caches one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
 	kind     reqctx.Kind
 	ttl      TTL
 	notFound time.Duration
 	clock    market.Clock
-	entries  *shelf[K, T]
-	absent   *shelf[K, T]
+	entries  *clockLRU[K, T]
+	absent   *clockLRU[K, T]
 	counters counters
 	tasks    *tasks
 
-	// lanes are the ways to fetch keys, lane picks one; nil means the first.
-	lanes []*coalescer[K, T]
-	lane  func(K) int
-	// canonical returns the key under which a key is known best, so that equal reads meet; nil means the key itself.
+	// routes are the ways to fetch keys. routeIndex chooses one; nil means the first.
+	routes     []*coalescer[K, T]
+	routeIndex func(K) int
+	// canonical returns the canonical form of a key; nil means the key itself.
 	canonical func(K) K
-	// alias reports whether a key may mean what another key means; nil means that none does.
+	// alias reports whether a key may mean the same as another key; nil means never.
 	alias func(K) bool
-	// slot returns the key that the entry of a canonical key is stored under; nil means the key itself.
+	// slot returns the key under which a canonical key's entry is stored; nil means the key itself.
 	slot func(K) K
-	// learn is told of every fetched value before it is stored; nil means that there is nothing to learn.
+	// learn is called with every fetched value before it is stored; it may be nil.
 	learn func(*T)
-	// widen returns the key to refresh a stale value by, where it knows more than it was asked for; nil means the key.
+	// widen returns the key for the refresh of a stale value, which may cover more than the requested key; nil means the key.
 	widen func(K, *T) K
-	// covers reports whether a value can answer for a key; nil means that it always can.
+	// covers reports whether a value answers a key; nil means always.
 	covers func(K, *T) bool
-	// keep reports whether a fresh old value is to be kept although a new one has arrived, for whose key it can answer
-	// too; nil means never.
+	// keep reports whether a fresh old value stays although a new one has arrived; nil means never.
 	keep func(old, fetched *T) bool
-	// own returns a key that holds on to nothing but itself and the value that was fetched for it, which is nil where there is none.
-	own func(key K, value *T) K
-	// weigh returns about how many bytes a value takes.
+	// ownKey returns a copy of a key that shares memory with nothing but the fetched value, which may be nil.
+	ownKey func(key K, value *T) K
+	// weigh estimates the size of a value in bytes.
 	weigh func(*T) int
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
-	// older reports whether a is an older state than b; only kinds that are streamed have it.
+	// older reports whether a is an older state than b; nil for kinds that are not streamed.
 	older func(a, b *T) bool
-	// asked is told which of the keys that were asked for exist, and must not keep them; nil where nobody wants to know.
-	asked func(demand uint64, caller string, keys []K)
-	// urge is told which keys are missing while the budget is scarce; nil where nothing else could answer them.
-	urge func(caller string, keys []K)
-	// queries returns the canonical keys whose entries may lie in a slot; nil means the slot itself.
+	// recordPoll reports requested keys that exist to the watcher, which must not retain them; it may be nil.
+	recordPoll func(demand uint64, caller string, keys []K)
+	// requestStream requests missing keys from the stream while the rate limit is scarce; it may be nil.
+	requestStream func(caller string, keys []K)
+	// queries returns the canonical keys that share a slot; nil means the slot itself.
 	queries func(slot K) []K
-	// stretch is how long past its fresh time an entry is served while the budget is short, left is what is left of that.
+	// stretch is how long after its fresh time an entry is served while the rate limit is short. left returns the free part of the rate
+	// limit, from 0 to 1.
 	stretch time.Duration
 	left    func() float64
 
-	// changed holds, by slot, the last change that the stream announced of it, numbered by changes; nil where it announces none.
+	// changed has the last streamed change of each slot, numbered by changes; nil for kinds without streamed changes.
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
-	// amend returns a value with the stream's words in it, the same where it agrees. later reports that the value is further on.
-	amend func(w *words, value *T) (amended *T, later bool)
+	// amend applies streamed changes to a value and returns the same value if it has them. later reports that the value is further on.
+	amend func(w *announced, value *T) (amended *T, later bool)
 
-	// mu orders replacements, so that every entry that goes is told so.
+	// mu serialises replacements, so that every replaced entry's handle is invalidated.
 	mu sync.Mutex
 }
 
-// tell says which of the keys that were asked for exist.
-func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
-	if s.asked == nil || !reqctx.CountsAsPoll(ctx) {
+// recordPolls reports the requested keys that exist to the watcher.
+func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
+	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
 		return
 	}
 	exist := keys
@@ -181,11 +178,11 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 		}
 	}
 	if len(exist) > 0 {
-		s.asked(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), exist)
+		s.recordPoll(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), exist)
 	}
 }
 
-// existing returns the keys that a value was found for.
+// existing returns the keys with a value.
 func existing[K comparable, T any](keys []K, results []market.Result[market.Read[*T]]) []K {
 	var exist []K
 	for i := range keys {
@@ -196,24 +193,24 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 	return exist
 }
 
-// Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once. What the
-// venue fails to answer is served from memory within its stale time, and within the longer one when the budget is why.
+// Fetch fetches keys from the venue and waits under ctx. The results are in the order of keys. Equal keys of all callers are fetched once.
+// If the venue fails, a stale value answers within its stale time, or within the stretched one if the rate limit is the cause.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	if s.urge != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
-		s.urge(reqctx.CallerFrom(ctx), keys)
+	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
+		s.requestStream(reqctx.CallerFrom(ctx), keys)
 	}
 	out := s.fetch(ctx, keys, false)
 	for i := range out {
 		if out[i].Err != nil {
-			s.excuse(keys[i], &out[i])
+			s.serveStale(keys[i], &out[i])
 		}
 	}
-	s.tell(ctx, keys, out)
+	s.recordPolls(ctx, keys, out)
 	return out
 }
 
-// excuse puts a stale value in the place of an error, where there is one that may be served.
-func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
+// serveStale replaces an error by a stale value if there is one.
+func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	var limited bool
 	switch market.CodeOf(r.Err) {
 	case market.CodeRateLimited:
@@ -232,14 +229,14 @@ func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
 		staleUntil = long
 	}
 	if now.Before(staleUntil) {
-		e.use()
+		e.markUsed()
 		*r = market.Result[market.Read[*T]]{Value: e.read}
 		r.Value.Stale = !now.Before(freshUntil)
 		s.counters.stale.Add(1)
 	}
 }
 
-// fetch asks the venue for keys. A refresh is what nobody waits for.
+// fetch fetches keys from the venue. No caller waits for a refresh.
 func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
@@ -247,14 +244,14 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			keys[i] = s.canonical(keys[i])
 		}
 	}
-	split := make([][]int, len(s.lanes))
+	split := make([][]int, len(s.routes))
 	for i, key := range keys {
-		l := s.laneOf(key)
+		l := s.routeOf(key)
 		split[l] = append(split[l], i)
 	}
 	for l, indexes := range split {
 		if len(indexes) == len(keys) {
-			return s.lanes[l].do(ctx, keys, refresh)
+			return s.routes[l].do(ctx, keys, refresh)
 		}
 	}
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -268,7 +265,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			for j, i := range indexes {
 				part[j] = keys[i]
 			}
-			for j, r := range s.lanes[l].do(ctx, part, refresh) {
+			for j, r := range s.routes[l].do(ctx, part, refresh) {
 				out[indexes[j]] = r
 			}
 		})
@@ -277,35 +274,35 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 	return out
 }
 
-// Calls returns the number of upstream calls that fetching keys takes at present. Keys that are on their way for others count, too.
+// Calls returns the number of calls that fetching keys takes at present. Keys that another caller fetches already count, too.
 func (s *store[K, T]) Calls(keys []K) (calls int) {
-	if len(s.lanes) == 1 {
-		return s.lanes[0].calls(len(keys), bytesOfAll(keys))
+	if len(s.routes) == 1 {
+		return s.routes[0].calls(len(keys), bytesOfAll(keys))
 	}
-	counts, bytes := make([]int, len(s.lanes)), make([]int, len(s.lanes))
+	counts, bytes := make([]int, len(s.routes)), make([]int, len(s.routes))
 	for _, key := range keys {
 		if s.canonical != nil {
 			key = s.canonical(key)
 		}
-		l := s.laneOf(key)
+		l := s.routeOf(key)
 		counts[l]++
 		bytes[l] += bytesOf(key)
 	}
-	for i, l := range s.lanes {
+	for i, l := range s.routes {
 		calls += l.calls(counts[i], bytes[i])
 	}
 	return calls
 }
 
-func (s *store[K, T]) laneOf(key K) int {
-	if s.lane == nil {
+func (s *store[K, T]) routeOf(key K) int {
+	if s.routeIndex == nil {
 		return 0
 	}
-	return s.lane(key)
+	return s.routeIndex(key)
 }
 
-// Refresh fetches the stale entries of keys in the background, with as few calls as carry them. Keys whose entry is fresh or
-// being refreshed are left out, as are those whose refresh has just failed.
+// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that are fresh, being refreshed,
+// or whose refresh has just failed.
 func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	now := s.clock.Now()
 	var due []K
@@ -328,18 +325,18 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	}
 }
 
-// claimRefresh reports whether the caller is to refresh the entry. Nobody else is until the refresh has failed.
+// claimRefresh reports whether the caller must refresh the entry. No other caller claims it until the refresh has failed.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout. Where refreshes wait for their
-// turn in the budget it waits for refreshPatience, because one that gave up would lose its turn.
+// refresh fetches the keys of stale entries in the background. It waits for refreshTimeout, or for refreshPatience while the rate limit is
+// scarce, because a refresh that gives up loses its place in the queue.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
-	if s.lanes[0].scope != nil { // else nobody looks who asks, and the reader's recorder is not told that somebody did
+	if s.routes[0].scope != nil { // public reads must not depend on the caller
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
@@ -356,12 +353,12 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()
 		for _, e := range stale {
-			e.refreshAt.Store(again) // matters where the refresh has failed and the entry still stands
+			e.refreshAt.Store(again) // only matters if the refresh has failed
 		}
 	})
 }
 
-// answers reports whether an entry's value can answer for a key.
+// answers reports whether an entry's value answers a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
 }
@@ -373,7 +370,7 @@ func (s *store[K, T]) slotOf(key K) K {
 	return s.slot(key)
 }
 
-// fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
+// fresh returns the value of a fresh entry. Coalescers call it before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	if e := s.get(key); e != nil && e.fresh(s.clock.Now()) {
 		return e.read, true
@@ -381,10 +378,10 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read.
+// accept stores a fetched value, or an absence if value is nil, and returns it as read.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
-	key = s.own(key, value)
+	key = s.ownKey(key, value)
 	e := &entry[T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = now
@@ -410,16 +407,16 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	if value != nil {
 		s.absent.remove(slot)
 		if s.canonical != nil {
-			slot = s.slotOf(s.canonical(key)) // the value itself may have taught a better one
+			slot = s.slotOf(s.canonical(key)) // learn may have added an alias
 			s.absent.remove(slot)
 		}
 	}
 	old := s.entries.get(slot)
-	if read, ok := s.unsettled(slot, e, from); ok {
+	if read, ok := s.storeUnsettled(slot, e, from); ok {
 		return read
 	}
 	if old != nil && old.live() && (value == nil || s.answers(old, key)) {
-		return old.read // what is streamed is never overwritten
+		return old.read // REST never replaces a live streamed value
 	}
 	if value == nil {
 		s.entries.remove(slot)
@@ -427,7 +424,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		return e.read
 	}
 	if old != nil {
-		if old.live() { // and does not reach as far
+		if old.live() { // and covers less
 			if s.canonical != nil {
 				key = s.canonical(key)
 			}
@@ -437,22 +434,22 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
 			return old.read
 		}
-		if until := old.holds(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-trailing))) {
+		if until := old.holds(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-restLag))) {
 			if !s.answers(old, key) {
 				e.read.Handle.Invalidate()
 				return e.read
 			}
-			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
+			// The venue's REST values lag behind its stream, so the streamed value stays until they catch up.
 			s.counters.late.Add(1)
-			e.read.Value, e.read.AsOf, e.held = old.read.Value, old.read.AsOf, until
+			e.read.Value, e.read.AsOf, e.holdsUntil = old.read.Value, old.read.AsOf, until
 		}
 	}
 	s.replace(s.entries, slot, e)
 	return e.read
 }
 
-// replace puts an entry in the place of another, and lets those know who wait for it.
-func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[T]) {
+// replace stores an entry and resolves flights that wait for a streamed one.
+func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	e.bytes = overhead[K, T]() + keyTexts(key)
 	if e.read.Value != nil {
 		e.bytes += s.weigh(e.read.Value)
@@ -460,31 +457,31 @@ func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[T]) {
 	if n := on.put(key, e); n > 0 {
 		s.counters.evictions.Add(uint64(n))
 	}
-	if e.session != nil && len(s.lanes) > 0 {
-		s.land(key, e)
+	if e.session != nil && len(s.routes) > 0 {
+		s.resolve(key, e)
 	}
 }
 
-// land answers those who wait for the venue by a streamed entry.
-func (s *store[K, T]) land(slot K, e *entry[T]) {
-	for _, c := range s.lanes {
+// resolve ends the flights of keys that a streamed entry answers.
+func (s *store[K, T]) resolve(slot K, e *entry[T]) {
+	for _, c := range s.routes {
 		if c.waiting.Load() == 0 {
 			continue
 		}
 		if s.queries == nil {
-			c.land(slot, e.read)
+			c.resolve(slot, e.read)
 			continue
 		}
 		for _, key := range s.queries(slot) {
 			if s.answers(e, key) {
-				c.land(key, e.read)
+				c.resolve(key, e.read)
 			}
 		}
 	}
 }
 
-// said counts what a look-up gave.
-func (c *counters) said(r reqctx.CacheCounts) {
+// count adds the results of a look-up.
+func (c *counters) count(r reqctx.CacheCounts) {
 	for _, n := range [...]struct {
 		counter *atomic.Uint64
 		keys    uint32
@@ -495,7 +492,7 @@ func (c *counters) said(r reqctx.CacheCounts) {
 	}
 }
 
-// counters count what became of keys.
+// counters count keys by result.
 type counters struct {
 	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
 }

@@ -492,7 +492,7 @@ func TestConfigDefaults(t *testing.T) {
 	if c.prices.notFound != 0 {
 		t.Errorf("absence is believed for %s", c.prices.notFound)
 	}
-	if l := c.prices.lanes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.lanes[0].batch != 1 || cap(c.books.lanes[0].slots) != 16 || cap(c.balances.lanes[0].slots) != 64 {
+	if l := c.prices.routes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.routes[0].batch != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
 		t.Errorf("batches of %d, %d in flight", l.batch, cap(l.slots))
 	}
 	// Times of 0 mean that nothing is kept, and sizes of 0 do not panic.

@@ -10,13 +10,13 @@ type Streamer interface {
 	AutoWatch(caller string, c market.Channel, tokenIDs []string)
 }
 
-// SetStreamer lets a streamer answer, together with the venue, for prices, spreads and books that are missing while less
-// than half of the budget is left. Call it before the cache is read.
+// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free. It must be
+// called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
 	want := func(caller string, channel market.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
 		for _, t := range tokens {
-			if c.exists(t) {
+			if c.isKnownToken(t) {
 				exist = append(exist, t)
 			}
 		}
@@ -25,15 +25,15 @@ func (c *Cache) SetStreamer(s Streamer) {
 		}
 	}
 	prices := func(caller string, tokens []string) { want(caller, market.ChannelPrices, tokens) }
-	c.prices.urge, c.spreads.urge = prices, prices
-	c.books.urge = func(caller string, queries []market.BookQuery) {
+	c.prices.requestStream, c.spreads.requestStream = prices, prices
+	c.books.requestStream = func(caller string, queries []market.BookQuery) {
 		want(caller, market.ChannelOrderbook, tokensOf(queries))
 	}
 }
 
-// exists reports whether the venue is known to have a token: it was named by a market or has had a price or a book. That
-// is what keeps those who make ids up from spending watches.
-func (c *Cache) exists(token string) bool {
+// isKnownToken reports whether the venue is known to have a token: from a market, a price, a spread or a book. So invented ids spend no
+// watches.
+func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(market.BookQuery{TokenID: token}) != nil
 }

@@ -9,21 +9,21 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scope makes the part of a key that separates callers. The random key of the process keeps what an attacker could read
-// in a dump of keys from being tested against guesses.
+// scope computes the part of a key that separates callers. With the random key of the process, nobody can test guesses of credentials
+// against a dump of keys.
 type scope struct {
 	key [32]byte
-	// shared is the key that names credentials to Admission.
+	// shared is the HMAC key for the names of credentials in Admission.
 	shared []byte
 }
 
-// userKey names user data as one caller sees it.
+// userKey is the key of an account for one caller.
 type userKey struct {
 	address market.Address
 	caller  [sha256.Size]byte
 }
 
-// of returns the key of an account as the caller of ctx sees it: an HMAC-SHA-256 of the address and the credentials.
+// of returns the key of an account for the caller in ctx, with the HMAC-SHA-256 of address and credentials.
 func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
@@ -36,8 +36,8 @@ func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	return key
 }
 
-// credentials names credentials for the venue's budget: an HMAC-SHA-256 of them alone, since the venue counts by key,
-// whatever the address. It is empty where there are none.
+// credentials returns the name of credentials for the rate limit: their HMAC-SHA-256 without the address, since the venue counts calls by
+// credentials. It is empty without credentials.
 func (s *scope) credentials(c *market.Credentials) string {
 	if c == nil {
 		return ""
@@ -48,7 +48,7 @@ func (s *scope) credentials(c *market.Credentials) string {
 	return string(mac.Sum(nil))
 }
 
-// tradesKey names a page of trades as one caller sees it, historyKey one of an account's history.
+// tradesKey is the key of a page of trades for one caller, historyKey that of a page of an account's history.
 type (
 	tradesKey struct {
 		userKey
@@ -60,7 +60,7 @@ type (
 	}
 )
 
-// userSource is the source of one kind of user data, by keys P, as the caller of each context sees it.
+// userSource is the Source of one kind of user data, with keys P, for the caller in each context.
 type userSource[P, K comparable, T any] struct {
 	store *store[K, T]
 	key   func(ctx context.Context, key P) K
@@ -74,17 +74,17 @@ func (u userSource[P, K, T]) keys(ctx context.Context, public []P) []K {
 	return keys
 }
 
-// Lookup answers keys from memory.
+// Lookup implements Source.
 func (u userSource[P, K, T]) Lookup(ctx context.Context, keys []P, out []market.Result[market.Read[*T]], missing []int) []int {
 	return u.store.Lookup(ctx, u.keys(ctx, keys), out, missing)
 }
 
-// Fetch asks the venue for keys.
+// Fetch implements Source.
 func (u userSource[P, K, T]) Fetch(ctx context.Context, keys []P) []market.Result[market.Read[*T]] {
 	return u.store.Fetch(ctx, u.keys(ctx, keys))
 }
 
-// Refresh fetches the stale entries of keys in the background.
+// Refresh implements Source.
 func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
@@ -92,22 +92,22 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 // Calls returns the number of keys, since each is a call.
 func (u userSource[P, K, T]) Calls(keys []P) int { return len(keys) }
 
-// Balances returns the source of balances, as the caller of each context sees them.
+// Balances returns the source of balances, for the caller in each context.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
 	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.of}
 }
 
-// Positions returns the source of all positions of an account, as the caller of each context sees them.
+// Positions returns the source of all positions of an account, for the caller in each context.
 func (c *Cache) Positions() Source[market.Address, []market.Position] {
 	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.of}
 }
 
-// Orders returns the source of all active orders of an account, as the caller of each context sees them.
+// Orders returns the source of all active orders of an account, for the caller in each context.
 func (c *Cache) Orders() Source[market.Address, []market.Order] {
 	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.of}
 }
 
-// Trades returns the source of pages of an account's trades, as the caller of each context sees them.
+// Trades returns the source of pages of an account's trades, for the caller in each context.
 func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
 	return freshSource[market.TradesKey, market.TradePage]{userSource[market.TradesKey, tradesKey, market.TradePage]{
 		c.trades, func(ctx context.Context, key market.TradesKey) tradesKey {
@@ -115,7 +115,7 @@ func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
 		}}}
 }
 
-// Records returns the source of pages of an account's history, as the caller of each context sees them.
+// Records returns the source of pages of an account's history, for the caller in each context.
 func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
 	return freshSource[market.HistoryKey, market.HistoryPage]{userSource[market.HistoryKey, historyKey, market.HistoryPage]{
 		c.records, func(ctx context.Context, key market.HistoryKey) historyKey {
@@ -123,10 +123,10 @@ func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
 		}}}
 }
 
-// freshSource looks nothing up for callers that want what the venue says now.
+// freshSource answers nothing from memory for callers that need fresh data.
 type freshSource[K comparable, T any] struct{ Source[K, T] }
 
-// Lookup answers keys from memory, or none.
+// Lookup implements Source.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	if !reqctx.WantsFresh(ctx) {
 		return f.Source.Lookup(ctx, keys, out, missing)

@@ -285,8 +285,8 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 			printed += fmt.Sprintf("%+v %#v %x", keys, keys, keys)
 		}
 		for _, field := range []string{"balances", "positions", "orders", "trades", "records"} {
-			lanes := reflect.ValueOf(c).Elem().FieldByName(field).Elem().FieldByName("lanes")
-			flights := lanes.Index(0).Elem().FieldByName("flights")
+			routes := reflect.ValueOf(c).Elem().FieldByName(field).Elem().FieldByName("routes")
+			flights := routes.Index(0).Elem().FieldByName("flights")
 			walked += flights.Len()
 			for _, key := range flights.MapKeys() {
 				printed += fmt.Sprintf("%+v %#v", key, key)

@@ -6,11 +6,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// DefaultMemory is how many bytes the entries of all kinds may take together.
+// DefaultMemory bounds the entries of all kinds together, in bytes.
 const DefaultMemory = 64 << 20
 
-// shares are the parts of Config.Memory, in 64ths, that the kinds of data take at most. They add up to 64. What one kind leaves
-// free is not lent to others, so a flood of one kind displaces nothing else.
+// shares are the kinds' parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another, so a flood of one kind
+// displaces nothing else.
 var shares = struct {
 	price, spread, book, market, names, search, event, history, balance, positions, orders, trades, records int
 }{
@@ -18,29 +18,28 @@ var shares = struct {
 	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
 }
 
-// weight is how much memory a kind of data may take, in 64ths of all, and how its values are weighed.
+// weight is a kind's part of the memory in 64ths, and the function that estimates the size of its values.
 type weight[T any] struct {
 	share int
 	of    func(*T) int
 }
 
-// share returns the bytes of a part.
+// share returns a part in bytes.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
-// absences is the part of a kind's share, one in so many, that is for absences.
+// absences is the divisor of a kind's share for absences.
 const absences = 8
 
 const (
-	// slot is what a hash table takes for an entry beside its key.
+	// slot is the size of a hash table's slot without the key.
 	slot = 16
 	// header is the average overhead of an allocation in bytes.
 	header = 8
-	// leftOutRow is what an error of a row that could not be read takes.
+	// leftOutRow is the size of the error of an unreadable row.
 	leftOutRow = 384
 )
 
-// overhead returns the bytes of an entry that do not depend on its value: the entry, its handle, its place in the list and the hash
-// table of a shelf.
+// overhead returns the size of an entry without its value: the entry, its handle, and its place in the list and hash table of a clockLRU.
 func overhead[K comparable, T any]() int {
 	var e entry[T]
 	var k K
@@ -49,7 +48,7 @@ func overhead[K comparable, T any]() int {
 	return int(unsafe.Sizeof(e)+unsafe.Sizeof(h)+2*unsafe.Sizeof(k)) + int(unsafe.Sizeof(k))/2 + links + slot + 3*header
 }
 
-// texts returns the bytes of texts.
+// texts returns the size of strings.
 func texts(all ...string) (bytes int) {
 	for _, text := range all {
 		if text != "" {
@@ -59,7 +58,7 @@ func texts(all ...string) (bytes int) {
 	return bytes
 }
 
-// decimals returns the bytes of numbers that are known.
+// decimals returns the size of the numbers that are set.
 func decimals(all ...*market.Decimal) (bytes int) {
 	for _, d := range all {
 		if d != nil {
@@ -69,7 +68,7 @@ func decimals(all ...*market.Decimal) (bytes int) {
 	return bytes
 }
 
-// rows returns the bytes of a slice without what its elements refer to.
+// rows returns the size of a slice without the memory that its elements refer to.
 func rows[T any](list []T) int {
 	var element T
 	return cap(list)*int(unsafe.Sizeof(element)) + header
@@ -81,8 +80,7 @@ func weighSpread(s *market.Spread) int {
 	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
 }
 
-// weighBook counts the texts of the levels too, which readers add later. It does not look at the levels, since a streamed book is
-// replaced often.
+// weighBook includes the rendered levels, which readers add later. It does not inspect the levels, since streamed books are replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + rows(b.Bids) + rows(b.Asks)
 	if b.Rendered != nil {
@@ -171,7 +169,7 @@ func weighRecords(p *market.HistoryPage) int {
 
 func leftOut(rows market.LeftOut) int { return leftOutRow * len(rows) }
 
-// keyTexts returns the bytes of the texts of a key, which may be those of the value too.
+// keyTexts returns the size of the strings of a key, which may share memory with the value.
 func keyTexts(key any) int {
 	switch k := key.(type) {
 	case string:

@@ -217,20 +217,20 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestShelfCountsBytes has entries grow, shrink, go and not fit.
 func TestShelfCountsBytes(t *testing.T) {
-	s := newShelf[string, string](100, 1000)
+	s := newClockLRU[string, string](100, 1000)
 	put := func(key string, bytes, evicted, entries, sum int) *entry[string] {
 		t.Helper()
 		e := newEntry(key)
 		e.bytes = bytes
 		n := s.put(key, e)
-		if got, bytes := s.taken(); n != evicted || got != entries || bytes != sum {
+		if got, bytes := s.stats(); n != evicted || got != entries || bytes != sum {
 			t.Errorf("%s: %d went, %d entries of %d bytes are left; want %d, %d and %d", key, n, got, bytes, evicted, entries, sum)
 		}
 		return e
 	}
 	a := put("a", 400, 0, 1, 400)
 	put("b", 300, 0, 2, 700)
-	a.use()
+	a.markUsed()
 	put("c", 300, 0, 3, 1000)
 	put("d", 200, 1, 3, 900) // b, since a was read
 	put("c", 350, 0, 3, 950) // takes the place of itself
@@ -247,7 +247,7 @@ func TestShelfCountsBytes(t *testing.T) {
 	}
 	for i := range 100 {
 		put(fmt.Sprint(i), 10, 0, i+1, 10*i+10)
-		s.get(fmt.Sprint(i)).use()
+		s.get(fmt.Sprint(i)).markUsed()
 	}
 	put("last", 990, 99, 2, 1000)
 }

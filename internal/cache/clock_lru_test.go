@@ -12,15 +12,15 @@ import (
 )
 
 // keys returns the keys of all entries, the oldest first.
-func (s *shelf[K, T]) keys() (keys []K) {
+func (s *clockLRU[K, T]) keys() (keys []K) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.lru.Keys()
 }
 
 // len returns the number of entries.
-func (s *shelf[K, T]) len() int {
-	n, _ := s.taken()
+func (s *clockLRU[K, T]) len() int {
+	n, _ := s.stats()
 	return n
 }
 
@@ -33,7 +33,7 @@ func newEntry(value string) *entry[string] {
 // A shelf has what a map has that everything was done to, too, and every entry that has left is told so, once.
 func TestShelfIsAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	s, want := newShelf[string, string](1<<20, 1<<30), map[string]*entry[string]{}
+	s, want := newClockLRU[string, string](1<<20, 1<<30), map[string]*entry[string]{}
 	var gone []*entry[string]
 	leave := func(key string) {
 		if old := want[key]; old != nil {
@@ -95,7 +95,7 @@ func TestShelfIsAMap(t *testing.T) {
 
 // What was read stays for another turn, the oldest that was not goes. Where all were read one goes nevertheless.
 func TestShelfEvicts(t *testing.T) {
-	s := newShelf[string, string](4, 1<<20)
+	s := newClockLRU[string, string](4, 1<<20)
 	put := func(keys ...string) {
 		for _, key := range keys {
 			s.put(key, newEntry(key))
@@ -109,8 +109,8 @@ func TestShelfEvicts(t *testing.T) {
 	}
 	put("a", "b", "c", "d", "a")
 	want("b", "c", "d", "a") // what is replaced is new again
-	s.get("b").use()
-	s.get("d").use()
+	s.get("b").markUsed()
+	s.get("d").markUsed()
 	put("e")
 	want("d", "a", "b", "e")
 	put("f")
@@ -118,7 +118,7 @@ func TestShelfEvicts(t *testing.T) {
 	put("g")
 	want("e", "d", "f", "g")
 	for _, key := range s.keys() {
-		s.get(key).use()
+		s.get(key).markUsed()
 	}
 	put("h")
 	want("d", "f", "g", "h")
@@ -126,20 +126,20 @@ func TestShelfEvicts(t *testing.T) {
 
 // However many were read, only so many are looked at before one goes.
 func TestShelfEvictsInTime(t *testing.T) {
-	s := newShelf[string, string](3*chances, 1<<20)
-	for _, key := range ids("t", 0, 3*chances) {
+	s := newClockLRU[string, string](3*maxSecondChances, 1<<20)
+	for _, key := range ids("t", 0, 3*maxSecondChances) {
 		s.put(key, newEntry(key))
-		s.get(key).use()
+		s.get(key).markUsed()
 	}
 	s.put("x", newEntry("x"))
-	if keys := s.keys(); len(keys) != 3*chances || keys[0] != ids("t", chances+1, chances+2)[0] || keys[len(keys)-2] != ids("t", chances-1, chances)[0] {
+	if keys := s.keys(); len(keys) != 3*maxSecondChances || keys[0] != ids("t", maxSecondChances+1, maxSecondChances+2)[0] || keys[len(keys)-2] != ids("t", maxSecondChances-1, maxSecondChances)[0] {
 		t.Errorf("%d are left, from %s on", len(keys), keys[0])
 	}
 }
 
 // Readers and writers may come at the same time; the race detector looks on.
 func TestShelfIsShared(t *testing.T) {
-	s := newShelf[string, string](50, 1<<20)
+	s := newClockLRU[string, string](50, 1<<20)
 	keys := ids("t", 0, 100)
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -159,7 +159,7 @@ func TestShelfIsShared(t *testing.T) {
 					if e != nil && *e.read.Value != keys[from+j] {
 						t.Errorf("%s is %s", keys[from+j], *e.read.Value)
 					} else if e != nil {
-						e.use()
+						e.markUsed()
 					}
 				}
 			}
