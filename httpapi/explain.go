@@ -164,8 +164,8 @@ func (e *engine) wantsExplanation(hints Hints) bool {
 
 func yes(value string) bool { return value == "1" || strings.EqualFold(value, "true") }
 
-// initHints are the hints for all operations of a WebSocket, by header name.
-type initHints map[string]string
+// connectionHints are the hints for all operations of a WebSocket, by header name.
+type connectionHints map[string]string
 
 // hintNames are the names of hints.
 var hintNames = []string{"Traceparent", ExplainHeader}
@@ -175,8 +175,8 @@ const maxHint = 512
 
 // readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil without any. It ignores the
 // case of names.
-func readHints(before Hints, payload map[string]any) initHints {
-	var out initHints
+func readHints(before Hints, payload map[string]any) connectionHints {
+	var out connectionHints
 	for _, name := range hintNames {
 		value := before.Get(name)
 		for key, v := range payload {
@@ -186,7 +186,7 @@ func readHints(before Hints, payload map[string]any) initHints {
 		}
 		if value != "" && len(value) <= maxHint {
 			if out == nil {
-				out = initHints{}
+				out = connectionHints{}
 			}
 			out[name] = value
 		}
@@ -195,8 +195,8 @@ func readHints(before Hints, payload map[string]any) initHints {
 }
 
 // Get implements Hints.
-func (i initHints) Get(name string) string {
-	return i[http.CanonicalHeaderKey(name)]
+func (h connectionHints) Get(name string) string {
+	return h[http.CanonicalHeaderKey(name)]
 }
 
 // messageHints are the hints in the extensions of an operation. They override those of the connection.
@@ -207,13 +207,13 @@ type messageHints struct {
 }
 
 // operationHints returns the hints of an operation's extensions and of its connection.
-func operationHints(introduction Hints, extensions json.RawMessage) Hints {
+func operationHints(connection Hints, extensions json.RawMessage) Hints {
 	if extensions == nil {
-		return introduction
+		return connection
 	}
-	m := &messageHints{connection: introduction}
+	m := &messageHints{connection: connection}
 	if json.Unmarshal(extensions, m) != nil { // the members have another meaning
-		return introduction
+		return connection
 	}
 	return m
 }

@@ -82,28 +82,37 @@ type identity struct {
 	account *auth.Account
 }
 
-type identityKey struct{}
+type requestKey struct{}
 
-// asking is a context with the identity of the client.
+// requestContext is a context with the identity of the client and with the hints for all operations of a connection.
 type requestContext struct {
 	context.Context
 	identity
+	hints connectionHints
 }
 
 // Value implements context.Context.
-func (a *requestContext) Value(key any) any {
-	if key == (identityKey{}) {
-		return a
+func (c *requestContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c
 	}
-	return a.Context.Value(key)
+	return c.Context.Value(key)
 }
 
 // identityFrom returns the identity in a context.
 func identityFrom(ctx context.Context) identity {
-	if a, ok := ctx.Value(identityKey{}).(*requestContext); ok {
-		return a.identity
+	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
+		return c.identity
 	}
 	return identity{}
+}
+
+// hintsFrom returns the hints for all operations of a connection.
+func hintsFrom(ctx context.Context) connectionHints {
+	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
+		return c.hints
+	}
+	return nil
 }
 
 // fromHeaders identifies the sender of a request. The request's context also ends when the account is no longer valid. Invalid
@@ -173,7 +182,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nobody, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return requestContext{ctx, id}, nil
+		return requestContext{Context: ctx, identity: id}, nil
 	case len(credentials) > 1:
 		return nobody, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -197,7 +206,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nobody, err
 	}
-	return requestContext{ctx, id}, nil
+	return requestContext{Context: ctx, identity: id}, nil
 }
 
 // caller returns the name by which the budget of venue calls is shared: the account of the service, or else the address. Credentials
@@ -256,7 +265,7 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// note counts a response in which the venue refused the caller's own credentials.
+// countRefusal counts a response in which the venue refused the caller's own credentials.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if unauthenticated(resp) {
 		i.refused(ctx)
@@ -290,7 +299,8 @@ type guess struct {
 	end  func(accepted bool)
 }
 
-// begin counts the credentials in ctx. If nothing settles the guess before ctx ends, they count as refused. The error is a refusal.
+// begin counts the credentials in ctx. If nothing settles the guess before ctx ends, they count as refused. It returns the
+// errors of Refusals.Guess.
 func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	if g.end, err = who.guess(ctx); err != nil {
 		return err

@@ -66,7 +66,7 @@ func TestLimiter(t *testing.T) {
 
 // from returns a context of a client.
 func from(t *testing.T, address string) context.Context {
-	return &requestContext{t.Context(), identity{client: netip.MustParseAddr(address)}}
+	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
 }
 
 // crowd acquires places for clients and counts the results when all goroutines are blocked.

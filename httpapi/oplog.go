@@ -130,20 +130,3 @@ func (id identity) callerKind() string {
 	}
 	return "anonymous"
 }
-
-// hintsKey is the context key of the hints for all operations of a connection.
-type hintsKey struct{}
-
-// noHints are empty hints.
-type noHints struct{}
-
-// Get implements Hints.
-func (noHints) Get(string) string { return "" }
-
-// hintsFrom returns the hints for all operations of a connection.
-func hintsFrom(ctx context.Context) Hints {
-	if hints, ok := ctx.Value(hintsKey{}).(Hints); ok {
-		return hints
-	}
-	return noHints{}
-}

@@ -281,14 +281,12 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (initializ
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
+	hints := readHints(hintsFrom(ctx), fields)
 	ctx, err = o.identities.fromInit(ctx, fields, identityFrom(ctx).client)
-	if err != nil {
-		return nil, err
+	if err != nil || hints == nil {
+		return ctx, err
 	}
-	if more := readHints(hintsFrom(ctx), fields); more != nil {
-		ctx = context.WithValue(ctx, hintsKey{}, more)
-	}
-	return ctx, nil
+	return &requestContext{ctx, identityFrom(ctx), hints}, nil
 }
 
 // Operate implements graphqlws.Operator.

@@ -74,11 +74,8 @@ func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).cli
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
-		ctx := t.engine.identities.reading(r.connectionContext())
-		if hints := readHints(r.Header, nil); hints != nil {
-			ctx = context.WithValue(ctx, hintsKey{}, hints)
-		}
-		t.sockets.ServeHTTP(w, r.plain(ctx))
+		r.hints = readHints(r.Header, nil)
+		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext())))
 	case r.Method != http.MethodOptions && r.accepted.events:
 		t.stream(w, r)
 	default:
