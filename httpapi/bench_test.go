@@ -201,22 +201,3 @@ func TestReadingARequestAllocatesLittle(t *testing.T) {
 		t.Errorf("%.0f allocations", n)
 	}
 }
-
-func BenchmarkPrepare(b *testing.B) {
-	for _, bench := range []struct {
-		name string
-		body []byte
-	}{
-		{"tiny", []byte(`{"query":"{ __typename }"}`)},
-		{"one", []byte(`{"query":"query Market($id: String!) {\n  market(marketId: $id) { question }\n}","variables":{"id":"0x1234"}}`)},
-		{"board", boardQuery(b)},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			prepare := prepared(b, bench.body, atOnce)
-			b.ReportAllocs()
-			for b.Loop() {
-				prepare()
-			}
-		})
-	}
-}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -12,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// hanging is a source of prices that never answers.
+// hanging is a source of prices that waits for the deadline.
 type hanging struct{ *nothing }
 
 func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
@@ -24,7 +23,11 @@ func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market
 
 func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	<-ctx.Done()
-	return make([]market.Result[market.Read[*market.Price]], len(keys))
+	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	for i := range out {
+		out[i].Err = ctx.Err()
+	}
+	return out
 }
 
 // TestWaitingQueriesHaveRoom has one client send queries with long variables by event streams while the venue hangs. The client may hold
@@ -47,10 +50,7 @@ func TestWaitingQueriesHaveRoom(t *testing.T) {
 	tapes := make([]*tape, n)
 	for i := range n {
 		tapes[i] = &tape{ResponseRecorder: httptest.NewRecorder()}
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(body))
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", typeEvents)
-		waiting.Go(func() { api.ServeHTTP(tapes[i], r) })
+		waiting.Go(func() { api.ServeHTTP(tapes[i], streamRequest(ctx, "", body)) })
 	}
 	refused := func() (n int) {
 		for _, w := range tapes {

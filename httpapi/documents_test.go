@@ -96,24 +96,16 @@ func TestSizeOfDocuments(t *testing.T) {
 	} {
 		c := newDocumentCache(testConfig(t))
 		const documents = 20
-		before := heap()
+		before := living()
 		for i := range documents {
 			c.load(fmt.Sprintf("%s #%d", text, i), false)
 		}
-		took, counted := float64(heap()-before), float64(c.bytes)
+		took, counted := float64(living()-before), float64(c.bytes)
 		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
 			t.Errorf("%s: %.0f bytes are counted, and %.0f taken", name, counted/documents, took/documents)
 		}
 		runtime.KeepAlive(c)
 	}
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestOneDocumentByMany loads a document from many goroutines.

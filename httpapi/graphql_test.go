@@ -217,22 +217,10 @@ func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[
 	panic("canary")
 }
 
-// endless is a source that waits for the deadline.
-type endless struct{ *nothing }
-
-func (endless) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
-	<-ctx.Done() // the deadline ends the wait
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
-	for i := range out {
-		out[i].Err = ctx.Err()
-	}
-	return out
-}
-
 func TestTheTimeOfARequest(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timeout = time.Millisecond
-	cfg.Sources.Prices = endless{&nothing{}}
+	cfg.Sources.Prices = hanging{&nothing{}}
 	if w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`); w.Code != 200 && w.Code != 504 { // 504 if the deadline passed before the first fetch
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -35,13 +35,22 @@ func newReaders(t *testing.T) *readers {
 	return r
 }
 
-// subscribe subscribes from an address with a document.
-func (r *readers) subscribe(from, document string) *tape {
+// streamRequest returns a request that accepts only an event stream.
+func streamRequest(ctx context.Context, query, body string) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL+query, strings.NewReader(body))
+	r.Header.Set("Content-Type", typeJSON)
+	r.Header.Set("Accept", typeEvents)
+	return r
+}
+
+// subscribe subscribes from an address with a document. header has names and values in turn.
+func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.began = append(r.began, w)
-	request := httptest.NewRequestWithContext(r.ctx, http.MethodPost, PathGraphQL+"?from="+from, strings.NewReader(`{"query":"`+document+`"}`))
-	request.Header.Set("Content-Type", typeJSON)
-	request.Header.Set("Accept", typeEvents)
+	request := streamRequest(r.ctx, "?from="+from, `{"query":"`+document+`"}`)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
 	r.all.Go(func() { r.api.ServeHTTP(w, request) })
 	return w
 }
@@ -120,4 +129,21 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	}
 	r.leave()
 	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })
+}
+
+// TestSubscribersOfOneAccountShare has four clients subscribe with the same text: two with the credentials of one account, one with
+// those of another account, and one without credentials. Only the two share an execution.
+func TestSubscribersOfOneAccountShare(t *testing.T) {
+	r := newReaders(t)
+	for _, credentials := range []string{credentialsOf("alice"), credentialsOf("alice"), credentialsOf("bob"), ""} {
+		var header []string
+		if credentials != "" {
+			header = []string{CredentialsHeader, credentials}
+		}
+		r.subscribe("192.0.2.1", "subscription { streamStatusChanged { state } }", header...)
+	}
+	eventually(t, func() bool { return r.api.Stats().Groups.Members == 4 })
+	if got := r.api.Stats().Groups; got.Groups != 3 {
+		t.Errorf("%d groups execute the subscriptions of three callers; want one each", got.Groups)
+	}
 }

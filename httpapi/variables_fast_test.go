@@ -237,25 +237,3 @@ func TestFastVariablesAllocateLittle(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkVariables(b *testing.B) {
-	op := simpleOperation(b, "$ids: [String!]!")
-	raw := `{"ids":["71321045679252212594626385532706912750332728571942532289631379312455583992563"` + strings.Repeat(`,"71321045679252212594626385532706912750332728571942532289631379312455583992563"`, 49) + `]}`
-	b.Run("simple", func(b *testing.B) {
-		s := newFastVariables(simpleSchema, op)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, ok := s.read(raw); !ok {
-				b.Fatal("not read")
-			}
-		}
-	})
-	b.Run("library", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := variables(simpleSchema, op, raw); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
