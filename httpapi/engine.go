@@ -51,7 +51,7 @@ type engine struct {
 func newEngine(cfg Config, who *identities) *engine {
 	cfg.MaxResponse, cfg.MaxOutput = cmp.Or(cfg.MaxResponse, 8<<20), cmp.Or(cfg.MaxOutput, 64<<20)
 	cfg.EventsPerSecond = cmp.Or(cfg.EventsPerSecond, 16<<20)
-	e := &engine{
+	return &engine{
 		cfg:            cfg,
 		identities:     who,
 		schema:         cfg.Compiler.Schema(),
@@ -64,7 +64,6 @@ func newEngine(cfg Config, who *identities) *engine {
 		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:        resolvers.Recover,
 	}
-	return e
 }
 
 // operation is a valid request. It is executed once.
