@@ -8,52 +8,50 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation is the place of one read in a window's queue and, once admitted, its permit. The budget's lock protects it.
+// reservation implements reqctx.Reservation: the place of a read in a window's queue, or of a further call of the read. The
+// budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority is that of the queue, counted the one that the reservation's calls were counted by.
+	// priority is the queue's priority. counted is the priority under which the window counted the call.
 	priority, counted reqctx.Priority
 	caller            *caller
-	// deadline is until when somebody waits for the read; unlimited tells that somebody does for ever.
+	// deadline is when the last caller stops waiting. unlimited means that a caller waits without a deadline.
 	deadline  time.Time
 	unlimited bool
-	// takes is how long the read lasts once it was admitted; 0 of a further call.
+	// takes is the expected duration of the read. It is 0 for a further call.
 	takes time.Duration
 
 	queued bool
-	// arrival orders the reservations of one priority; a further call has that of its read.
+	// arrival orders the reservations of one priority. A further call has its read's arrival.
 	arrival uint64
-	// turn is what plan says about a queued reservation, in the round of that plan.
+	// turn is the planned turn of a queued reservation. round is the number of that plan.
 	turn  time.Time
 	round uint64
 
-	// admitted tells that the reservation may make one call more, which is counted already; flying that its call is counted and
-	// has not ended.
+	// admitted means that one counted call has not been made yet. flying means that the counted call has not ended.
 	admitted, released, flying bool
-	// made counts the calls that were let through, further ones included.
+	// made counts the calls that AdmitCall has passed, including further calls.
 	made int
-	// of is the reservation of the read that this one is a further call of, further are those of the further calls that wait or
-	// have not ended.
+	// of is the read of a further call, nil for a read. further holds the read's further calls that wait or have not ended.
 	of      *reservation
 	further []*reservation
-	// credit is the granted call that the reservation uses; zero if it uses none.
+	// credit is the granted call that pays for the call. It is zero if the reserve pays.
 	credit credit
-	// decided is made when somebody waits for it.
+	// decided is nil until a caller waits for the decision.
 	decided chan struct{}
 	err     error
 }
 
-// closedChannel is what those get who ask for what is decided.
+// closedChannel is the Decided channel of reservations that do not wait.
 var closedChannel = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// late reports whether a queued reservation's turn would come when the answer finds nobody waiting any more. Of a refresh it never
-// does.
+// late reports whether the answer would arrive after the deadline of the last caller.
 func (t *reservation) late() bool {
 	read := t
 	if t.of != nil {
@@ -62,7 +60,7 @@ func (t *reservation) late() bool {
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit lets the reservation make a call. The caller holds the lock.
+// admit counts a call and lets the reservation make it. The caller holds the lock.
 func (t *reservation) admit(now time.Time) {
 	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
@@ -73,7 +71,7 @@ func (t *reservation) admit(now time.Time) {
 	t.decide()
 }
 
-// refuse ends the reservation's wait. The caller holds the lock.
+// refuse ends the wait with an error. The caller holds the lock.
 func (t *reservation) refuse(err error) {
 	t.err = err
 	t.decide()
@@ -86,14 +84,14 @@ func (t *reservation) decide() {
 	}
 }
 
-// Decided is closed when the read was admitted or refused.
+// Decided implements reqctx.Reservation.
 func (t *reservation) Decided() <-chan struct{} {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	return t.wait()
 }
 
-// wait returns the channel that is closed when a queued reservation waits no more. The caller holds the lock.
+// wait returns a channel that is closed when the reservation leaves the queue. The caller holds the lock.
 func (t *reservation) wait() <-chan struct{} {
 	if !t.queued {
 		return closedChannel
@@ -104,14 +102,14 @@ func (t *reservation) wait() <-chan struct{} {
 	return t.decided
 }
 
-// Err says why the read was refused.
+// Err implements reqctx.Reservation.
 func (t *reservation) Err() error {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	return t.err
 }
 
-// ReadyAt is the earliest time at which the read will be admitted. Refreshes are not planned for and have none.
+// ReadyAt implements reqctx.Reservation. Refreshes have no planned turn, so it returns the zero time for them.
 func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -125,7 +123,7 @@ func (t *reservation) ReadyAt() time.Time {
 	return t.turn
 }
 
-// Join takes in one more who waits for the read.
+// Join implements reqctx.Reservation.
 func (t *reservation) Join(req reqctx.CallRequest) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -148,11 +146,11 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise moves a reservation to a greater priority, and to a caller who has had less. It reports whether its turn may come
+// raise moves a reservation to a greater priority, and to a caller with fewer calls. It reports whether the turn may come
 // earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
-		t.priority = max(t.priority, p) // of the calls to come
+		t.priority = max(t.priority, p) // for the read's further calls
 		return false
 	}
 	p = max(p, t.priority)
@@ -163,7 +161,7 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 		c = t.caller
 	}
 	w.remove(t)
-	if p > t.priority { // behind those who are there, whose turn was told already
+	if p > t.priority { // the callers in that queue know their turns, so the reservation goes to the end
 		w.arrivals++
 		t.arrival = w.arrivals
 	}
@@ -172,8 +170,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 	return true
 }
 
-// AdmitCall waits until one more call may be made. The one that the read was admitted for passes at once. Whoever asks for
-// another has had an answer to the ones before, which so have reached the venue.
+// AdmitCall implements reqctx.Permit. The first call was counted with the admission and passes at once. Before a further call,
+// the earlier calls count as ended, because the venue has answered them.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
@@ -234,13 +232,13 @@ func (t *reservation) admitCall(ctx context.Context) error {
 	}
 }
 
-// count counts a call that is let through. The caller holds the lock.
+// count counts a call that passes AdmitCall. The caller holds the lock.
 func (t *reservation) count() {
 	t.made++
 	t.budget.admitted++
 }
 
-// Observe tells what an answer said about the venue's limit.
+// Observe implements reqctx.Permit.
 func (t *reservation) Observe(limit, remaining int, reset time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -249,7 +247,7 @@ func (t *reservation) Observe(limit, remaining int, reset time.Time) {
 	}
 }
 
-// Throttled tells that the venue wants no calls before a time.
+// Throttled implements reqctx.Permit.
 func (t *reservation) Throttled(until time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -261,7 +259,7 @@ func (t *reservation) Throttled(until time.Time) {
 	}
 }
 
-// Release ends the read, or its wait.
+// Release implements reqctx.Reservation.
 func (t *reservation) Release(accepted bool) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()

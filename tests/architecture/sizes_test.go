@@ -28,8 +28,6 @@ var tooLong = map[string]bool{
 	"internal/cache/live_test.go":           true,
 	"internal/cache/store.go":               true,
 	"internal/cache/store.go accept":        true,
-	"internal/ratelimit/budget_test.go":     true,
-	"internal/ratelimit/queue.go planTurns": true,
 	"resolvers/errors.go Presenter":         true,
 }
 
