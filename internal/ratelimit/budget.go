@@ -19,26 +19,26 @@ const (
 	DefaultScopes = 10_000
 )
 
-// margin is the part of a limit that is left alone, for what counts differently on the way to the venue.
+// margin is the unused part of a limit. It allows for the venue counting calls at other times than this process.
 const margin = 0.05
 
-// Usable returns how many calls are made where the venue allows so many.
+// Usable returns how many calls a limit of the venue lets this service make.
 func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
-// Config says what the venue allows. The zero value of a field means its default.
+// Config configures a Budget. The zero value of a field means its default.
 type Config struct {
-	// Public and Key are the calls in any 60 seconds that the venue allows an address and a set of credentials. A
-	// twentieth of them is left alone.
+	// Public is how many calls the venue allows an address in any 60 seconds, and Key how many it allows a set of credentials.
+	// A twentieth of each is not used.
 	Public, Key int
-	// Queue is the greatest number of calls that wait in one window.
+	// Queue bounds the calls that wait in one window.
 	Queue int
-	// Scopes is the greatest number of credentials with a window of their own. Further ones share that of the public calls.
+	// Scopes bounds the credentials with a window of their own. Further credentials use the public window.
 	Scopes int
-	// Record notes public calls for the next process; nil is none.
+	// Record records public calls for the next process. It may be nil.
 	Record Record
 	// Sharing makes this process one of several that keep to the limits together. Without a Ledger it is alone.
 	Sharing Sharing
-	// Clock tells the time; nil means the wall clock.
+	// Clock is the source of time; nil means the wall clock.
 	Clock market.Clock
 }
 
@@ -51,23 +51,23 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// cold is until when a new window has its reserve only; see Inherit.
+	// Until cold, a new window has only its reserve; see Inherit.
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window
-	// keys holds the windows of accepted credentials, recent the same with those used last in front.
+	// keys holds the windows of accepted credentials. recent holds the same windows, the latest used in front.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil is until when the venue wants no calls with credentials that have no window.
+	// heldUntil is, for credentials without a window, when the venue accepts calls again.
 	heldUntil map[string]time.Time
-	// admitted and refused count calls in all windows, also in those that are forgotten.
+	// admitted and refused count calls in all windows, including closed ones.
 	admitted, refused uint64
 }
 
-// maxHeld bounds Budget.heldUntil; calls are let through too rarely for that many refusals within patience.
+// maxHeld bounds Budget.heldUntil. Usual limits do not allow that many calls, so that many refusals, within patience.
 const maxHeld = 1024
 
-// New returns an unspent budget; see Inherit.
+// New returns a budget without recorded calls; see Inherit.
 func New(cfg Config) *Budget {
 	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
 	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)
@@ -85,7 +85,7 @@ func New(cfg Config) *Budget {
 	return b
 }
 
-// Close refuses all who wait and all who come later, and waits for the timers.
+// Close refuses waiting and later requests, and waits for the timers.
 func (b *Budget) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -99,8 +99,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve asks for one call. It never waits: the reservation that it returns is admitted, refused, or waits for its turn. The
-// holder releases it.
+// Reserve requests one call. It never waits: the reservation that it returns is admitted, refused or in the queue. The caller
+// must release the reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,8 +119,8 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that a scope's calls are counted in. Credentials that the venue has not accepted yet may be
-// anything, so their calls are counted as public ones, as the venue does it.
+// windowOf returns the window that counts a scope's calls. Credentials that the venue has not accepted may be invalid, so their
+// calls count as public calls, as they do at the venue.
 func (b *Budget) windowOf(scope string) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
@@ -129,10 +129,9 @@ func (b *Budget) windowOf(scope string) *window {
 	return b.public
 }
 
-// windowFor returns the window that the venue's word on a call with a reservation's scope is about, nil where there is none. Calls
-// with credentials that have no window are counted as public ones, but what the venue says may be about the credentials, of
-// which their owner may have spent any number elsewhere: it must not be held against the others. If it was about the address,
-// the next public call will show that.
+// windowFor returns the window that an answer of the venue adjusts, or nil. Calls with credentials that have no window count as
+// public calls, but their answer may concern the credentials, which their owner may also use elsewhere. So such an answer never
+// adjusts the public window. If it concerned the address, the next public call shows that.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -140,7 +139,7 @@ func (b *Budget) windowFor(t *reservation) *window {
 	return b.keys[t.scope]
 }
 
-// hold remembers that the venue wants no calls with credentials that have no window.
+// hold records that the venue refuses calls with credentials that have no window.
 func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -151,7 +150,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 	}
 }
 
-// heldError returns why no call is made with credentials that have no window, or nil.
+// heldError returns an error if the venue refuses calls with credentials that have no window.
 func (b *Budget) heldError(scope string, now time.Time) error {
 	until, known := b.heldUntil[scope]
 	if wait := until.Sub(now); known && wait > 0 {
@@ -161,7 +160,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 	return nil
 }
 
-// accept gives credentials a window of their own. While as many as are remembered have calls in theirs, there is none.
+// accept gives credentials a window of their own. It closes the least recently used window if Scopes is reached, unless that
+// window has calls. Then the credentials get none.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return
@@ -184,7 +184,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns how much of the window of public calls is left, from 0 to 1; 0 while the venue wants no calls.
+// Left returns the free part of the public window, from 0 to 1. It is 0 while the venue refuses calls.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,18 +193,18 @@ func (b *Budget) Left() float64 {
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is the number of public calls allowed in any 60 seconds at present, Left those that are left of it.
+	// Limit is how many public calls are allowed in any 60 seconds at present, and Left how many of them are free.
 	Limit, Left int
-	// ThrottledUntil is until when no public call of anybody leaves, since the venue wants none or the limit is used up; the
-	// zero time when they do. While calls that are under way use it up, it is the earliest time that is possible.
+	// ThrottledUntil is when the next public call can leave. The zero time means now. With calls in flight it is the earliest
+	// possible time.
 	ThrottledUntil time.Time
-	// Throttled is for how long the venue has wanted no public calls since the start, by its own word.
+	// Throttled is for how long the venue has refused public calls since the start, by its 429 answers.
 	Throttled time.Duration
-	// Waiting counts the calls that wait, by reqctx.Priority and in all windows.
+	// Waiting counts the waiting calls of all windows by reqctx.Priority.
 	Waiting [reqctx.Priorities]int
-	// Scopes is the number of credentials with a window of their own.
+	// Scopes counts the credentials with a window of their own.
 	Scopes int
-	// Admitted counts the calls that were made since the start, Refused those that were not admitted in time.
+	// Admitted counts the calls that were made since the start, and Refused the calls that could not leave in time.
 	Admitted, Refused uint64
 }
 

@@ -1,24 +1,28 @@
-// Package ratelimit keeps the service within the rate that its venue allows, and spends that rate where users feel it.
+// Package ratelimit keeps the service within the rate limit of its venue, and divides the limit between callers.
 //
-// A window is a log of the calls of the last minute, so there are never more than the limit in any 60 seconds, not even
-// at the start, where a token bucket would let nearly twice as many pass. There is one window for the public calls of
-// this address and one for each set of credentials that the venue has accepted.
+// # Windows
 //
-// What cannot leave at once waits for its turn. Whoever would wait longer than it has time is refused at once, with the
-// time at which its turn would have come. The order is:
+// A window is a log of the calls of the last minute. So there are never more calls than the limit in any 60 seconds. A token
+// bucket would allow nearly twice the limit in its first minute. One window counts the public calls of this address. Each set of
+// credentials that the venue has accepted has its own window.
 //
-//  1. A caller who has had its share, a quarter of the window, comes after those who have not, and leaves them what is
-//     theirs: it gets more only from what remains when every other caller who asked within the last minute had its share.
-//     A lone caller may have everything.
-//  2. A priority that has had less than a twentieth of the window comes before those that have had more, so that each
-//     kind of data gets something.
-//  3. Then priority counts, and then who came first. The order of arrival, rather than that of deadlines, is what makes
-//     the time that is told to a caller true: nobody of its own kind can come in between.
+// # Order
 //
-// Refreshes of stale data have the lowest claim. They wait behind everybody and leave a quarter of the window to the others;
-// while less than half of it is left they are spaced out, so that what is between lasts until there is more.
+// A read that cannot leave at once waits in a queue. If it would leave too late for its deadline, it is refused at once, with the
+// time of its turn. The order is:
 //
-// Inherit says what other processes may have spent. Until that is known to have left the minute, a window has a reserve: the
-// margin of its limit that is never used otherwise. So a process that spent everything else may be followed by a new one at
-// once. A record of calls, or the venue's word on how many calls remain, takes the place of the reserve.
+//  1. Callers below their share, a quarter of the window, go first. Beyond its share, a caller gets only what remains when every
+//     other caller of the last minute has had its share. A lone caller may use the whole window.
+//  2. Priorities with less than a twentieth of the window go before the others, so each kind of data gets something.
+//  3. The greater priority goes first, then the earlier arrival. By arrival rather than by deadline, no later read of the same
+//     kind can go first, so the wait that a caller is told stays true.
+//
+// Refreshes of stale data go last and leave a quarter of the window to the others. While less than half of the window is free,
+// refreshes are spaced out until the oldest call leaves the window.
+//
+// # Start
+//
+// Inherit says what other processes may have spent. Until those calls have left the window, this process uses only the reserve:
+// the margin of the limit, which is not used otherwise. So a new process can follow at once on one that has used up the limit. A
+// record of the calls, or the number of remaining calls that the venue reports, replaces the reserve.
 package ratelimit

@@ -24,45 +24,45 @@ type Sharing struct {
 	Replicas, Reserve int
 	// Use is how long after Ask a granted call may be sent.
 	Use time.Duration
-	// Keys tells that all processes use the same scopes for the same credentials, so the ledger grants their calls too.
-	// Otherwise each process may make its part of Config.Key.
+	// Keys means that all processes use the same scope for the same credentials, so the ledger also grants calls with
+	// credentials. Otherwise each process uses its part of Config.Key.
 	Keys bool
 }
 
 const (
-	// ahead is how many granted calls a busy window keeps, so that the next call need not wait for the ledger.
+	// ahead is how many granted calls a busy window holds, so that the next call does not wait for the ledger.
 	ahead = 2
-	// keepAhead is for how long it keeps them.
+	// keepAhead is how long a window holds an unused granted call.
 	keepAhead = 2 * time.Second
-	// maxAsk bounds the calls of one question to the ledger.
+	// maxAsk bounds the calls of one request to the ledger.
 	maxAsk = 16
 	// askEvery is how often an idle window asks how many calls are left.
 	askEvery = time.Second
-	// unlimited is a limit that no process reaches, so nothing is shared of it.
+	// unlimited is a limit that no process reaches, so its window is not shared.
 	unlimited = 1 << 30
 )
 
-// credit is a granted call that is not used. It is returned at the time until.
+// credit is a granted call that is not used. The window returns it at until.
 type credit struct {
 	call  string
 	until time.Time
-	// void is from when on it must not be used.
+	// void is when the grant expires.
 	void time.Time
 }
 
-// pool is what a window knows of the calls that it shares with other processes. The budget's lock protects it.
+// pool is the state of a window's shared calls. The budget's lock protects it.
 type pool struct {
 	Sharing
 	credits []credit // oldest first
 	// reserve is Reserve, or less under a small limit.
 	reserve int
-	// own counts the calls in the window that the reserve pays for. The reserve opens when the calls of an earlier process that
-	// it replaces have left the window.
+	// own counts the calls in the window that the reserve pays for. The reserve opens when the calls of an earlier process have
+	// left the window.
 	own   int
 	opens time.Time
 	open  bool
-	// left is how many calls the ledger could still grant by its last answer, at the time answered. It grants more at the time
-	// refill, zero if that is unknown.
+	// left is how many calls the ledger could still grant, by its answer at the time answered. It grants the next call at
+	// refill. The zero time means unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
@@ -85,7 +85,7 @@ func (p *pool) divide(limit int) int {
 	return limit - p.Replicas*p.reserve
 }
 
-// free returns how many calls may be paid for, by what is known.
+// free returns how many calls can be paid for.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
 	if p.open {
@@ -115,7 +115,7 @@ func (w *window) pay(t *reservation, now time.Time) {
 	}
 }
 
-// refund takes back what a call cost that was not made.
+// refund returns the payment of a call that was not made.
 func (w *window) refund(t *reservation) {
 	switch p := w.pool; {
 	case p == nil:
@@ -127,24 +127,24 @@ func (w *window) refund(t *reservation) {
 	}
 }
 
-// overdue reports whether the granted call of an admitted reservation must not be sent any more.
+// overdue reports whether the grant of an admitted reservation has expired.
 func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone takes in that a call has left the window, which a credit or the reserve paid for.
+// gone frees the payment of a call that has left the window. credited means that a credit paid, otherwise the reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
 	case credited:
-		p.left++ // until the ledger says otherwise
+		p.left++ // an estimate until the ledger answers again
 	default:
 		p.own--
 	}
 }
 
-// expire returns credits that are kept too long, opens the reserve, and expects calls at the time of the refill. It reports
-// whether that changed anything.
+// expire returns old credits to the ledger, opens the reserve, and adds a call at the time of the refill. It reports whether
+// anything changed.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
@@ -166,7 +166,7 @@ func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns when more calls can be paid for than now; the zero time if that is unknown.
+// next returns when more calls can be paid for. The zero time means unknown.
 func (p *pool) next() time.Time {
 	switch {
 	case p == nil:
@@ -177,13 +177,13 @@ func (p *pool) next() time.Time {
 	return p.opens
 }
 
-// pace is the time between two calls that the ledger grants this process while all processes use up the limit.
+// pace is the time between two grants to this process while all processes together use up the limit.
 func (w *window) pace() time.Duration {
 	p := w.pool
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask asks the ledger for what the waiting calls need and some ahead, unless a question is under way.
+// ask requests grants for the waiting calls and some ahead, unless a request is open.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {
@@ -199,7 +199,7 @@ func (w *window) question(n int, now time.Time) {
 	})
 }
 
-// granted takes in the ledger's answer to a question of the time asked.
+// granted applies the ledger's answer to the request made at asked.
 func (w *window) granted(calls []string, left int, again, hold time.Duration, asked time.Time) {
 	p, now := w.pool, w.budget.clock.Now()
 	p.asking = false
@@ -220,7 +220,7 @@ func (w *window) granted(calls []string, left int, again, hold time.Duration, as
 	w.settle(now)
 }
 
-// retire returns the credits of a window that ends.
+// retire closes a window and returns its credits.
 func (w *window) retire() {
 	w.retired = true
 	if p := w.pool; p != nil && len(p.credits) > 0 {
@@ -233,7 +233,7 @@ func (w *window) retire() {
 	}
 }
 
-// pause lets no call leave until a time.
+// pause lets no call leave before until.
 func (w *window) pause(until, now time.Time) {
 	if !w.throttled.After(now) {
 		w.before, w.since = w.throttledFor(now), now

@@ -7,18 +7,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing says how much of the public calls this process may make, given what is known of other processes.
+// Standing is how much of the public limit this process may use, given other processes.
 type Standing int
 
 const (
-	// Alone is for a process that knows every call that still counts.
+	// Alone is the standing of a process that knows every call that still counts.
 	Alone Standing = iota
-	// Unsure is for a process that does not. It makes no more calls than the reserve until they cease to count, or until
-	// the venue says how many remain.
+	// Unsure is the standing of a process that does not know every such call. It uses only the reserve until those calls have
+	// left the window, or until the venue reports how many calls remain.
 	Unsure
-	// Second is for a process beside another one that makes the calls. It has the reserve, whatever the venue says.
+	// Second is the standing of a process beside another process that makes the calls. It uses only the reserve.
 	Second
-	// Third is for a process beside one that makes the calls and one that has the reserve. It makes none.
+	// Third is the standing of a process beside one that makes the calls and one that uses the reserve. It makes no calls.
 	Third
 )
 
@@ -29,17 +29,17 @@ type Spent struct {
 	At time.Time
 }
 
-// Record notes public calls where the next process finds them. It must be safe for concurrent use.
+// Record records public calls for the next process. It must be safe for concurrent use.
 type Record interface {
-	// Take notes a call that is about to be sent. It may wait for a disk.
+	// Take records a call before it is sent. It may wait for a disk.
 	Take()
-	// End notes that a call has ended. It must not wait.
+	// End records the end of a call. It must not wait.
 	End()
 }
 
-// Inherit takes in what is known of other processes. It replaces the standing of the public calls and adds to those that
-// count. until is when an Unsure, Second or Third standing ends; calling Inherit again renews it. Nobody knows what others
-// spend of credentials, so until then each window of credentials begins with its reserve, whatever comes later.
+// Inherit sets the standing of this process and adds spent to the public window. An Unsure, Second or Third standing ends at
+// until; another Inherit renews it. The calls that other processes make with credentials are unknown, so every window of
+// credentials that is opened before until starts with its reserve alone, whatever later calls of Inherit say.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,13 +67,13 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	}
 }
 
-// withhold leaves all but some calls to other processes until a time.
+// withhold leaves all but reserve calls to other processes until a time.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
 }
 
-// load adds calls of other processes to the log. They belong to no caller, and to the priority that has no share.
+// load adds calls of other processes to the log. They belong to no caller. They have the lowest priority, which has no floor.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -85,9 +85,9 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold takes in how many calls the venue says remain while calls of other processes may count that are not known.
-// Answers may overtake each other, so the least number holds that was said while calls were under way: the venue has counted
-// all calls that are answered by then. Those that are not answered may come on top. The reserve is left in any case.
+// settleCold applies the remaining calls that the venue reports while unknown calls of other processes may count. Answers may
+// overtake each other, so the smallest reported number counts: it includes all answered calls. Calls without an answer may not
+// be included. The reserve stays usable in any case.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

@@ -9,85 +9,87 @@ import (
 )
 
 const (
-	// span is the time over which the venue counts, with a millisecond for clocks that count in whole ones.
+	// span is the time over which the venue counts, plus a millisecond for clocks that count whole milliseconds.
 	span = time.Minute + time.Millisecond
-	// patience bounds for how long the venue's word is taken that it wants no calls.
+	// patience bounds how long a 429 of the venue can block a window.
 	patience = 5 * time.Minute
 )
 
-// callRecord is a call that has ended, which counts for a minute yet. Until it ends a call counts without a time, since nobody
-// knows when it will reach the venue.
+// callRecord is a call that has ended and that counts for another minute. A call in flight has no record, because the time at
+// which it reaches the venue is unknown.
 type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	credited bool // a credit paid for it, see pool
+	// credited means that a granted call paid for it; see pool.
+	credited bool
 }
 
-// caller is one of those who asked within the last minute.
+// caller is a client that made a request within the last minute.
 type caller struct {
 	name string
-	// used counts the caller's calls in the window, flying those of them that have not ended, waiting those in the queue.
+	// used counts the caller's calls in the window, flying the calls among them that have not ended, and waiting the
+	// reservations in the queue.
 	used, flying, waiting int
 	asked                 time.Time
 	element               *list.Element
 
-	// What plan has given it so far in the round that it was used in.
+	// planned counts the calls that the forecast plannedRound adds; see plan.spend.
 	planned      int
 	plannedRound uint64
 }
 
-// window is a log of the calls of the last minute, and the queue of those that want to follow. The budget's lock protects
-// it.
+// window is a log of the calls of the last minute and the queue of waiting reservations. The budget's lock protects it.
 type window struct {
 	budget  *Budget
 	scope   string
 	element *list.Element
 
-	// ceiling is the limit that was configured, limit the one in force: the venue may have named a lower one (told) or
-	// have refused calls (cut).
+	// ceiling is the configured limit, and limit the limit in force. told is a lower limit that the venue has named, 0 for none.
+	// cut is subtracted because the venue has refused calls.
 	ceiling, limit, told, cut int
-	// mend is when a cut is reduced again.
+	// mend is when the cut is halved next.
 	mend time.Time
-	// throttled is until when the venue wants no calls, since when it began to want none, for how long it wanted none before.
+	// throttled is when the venue accepts calls again. since is when it began to refuse them. before is the total time of earlier
+	// refusals.
 	throttled, since time.Time
 	before           time.Duration
-	// foreign counts calls that the venue has counted and that are not ours, until foreignUntil.
+	// foreign counts calls of others that the venue has counted. They count until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is until when calls of other processes may count that are not known. While withheld is true, foreign stands for
-	// them: all calls but the reserve. guest is true while another process makes the calls, so the venue's word changes nothing.
+	// Until cold, unknown calls of other processes may count. While withheld is true, foreign covers them: it is the limit less
+	// the reserve. guest is true while another process makes the calls, so rate-limit headers change nothing.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
-	// margin is the part of the limit that is never used. lowest is the least number of calls that the venue said remain while
-	// calls have been under way without a pause. probe is when it will have forgotten one call at least.
+	// margin is the part of the limit that is never used. lowest is the smallest number of remaining calls that the venue has
+	// reported since the window last had no calls in flight. By probe, the venue has forgotten at least one call.
 	margin, lowest int
 	probe          time.Time
 
 	flying int
 	ended  []callRecord // oldest first
-	// byPriority counts all calls in the window, flyingBy those that have not ended.
+	// byPriority counts all calls in the window, and flyingBy the calls in flight.
 	byPriority, flyingBy [reqctx.Priorities]int
 
-	// callers are those who asked within the last minute or have calls in the window, recent the same with those who
-	// asked last at the back. reserved is what they may have yet of their shares.
+	// callers holds the callers with a request in the last minute or with calls in the window. recent holds the same callers,
+	// the latest at the back. reserved is the unused part of all their shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals numbers the reservations.
+	// arrivals counts the reservations, to number them.
 	arrivals uint64
-	// refreshed is when the last refresh was admitted.
+	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
 	timer     *time.Timer
-	// pool is what is shared with other processes, nil if nothing is. retired tells that the window is used no more.
+	// pool is the part that is shared with other processes, nil if none is. retired means that the window is closed.
 	pool    *pool
 	retired bool
-	// round counts plans; stale tells that the turns of those who wait have to be planned anew.
+	// round counts the plans. stale means that the planned turns are out of date.
 	round uint64
 	stale bool
 }
@@ -103,7 +105,7 @@ func newWindow(b *Budget, scope string, limit int) *window {
 
 func (w *window) used() int { return w.flying + len(w.ended) }
 
-// free returns how many calls may leave now; it may be negative after the limit was lowered.
+// free returns how many calls may leave now. It is negative after the limit was lowered below the calls in the window.
 func (w *window) free() int {
 	free := w.limit - w.used() - w.foreign
 	if w.pool != nil {
@@ -112,10 +114,10 @@ func (w *window) free() int {
 	return free
 }
 
-// share is what each caller may have while others want something too.
+// share is the number of calls that each caller may make while others wait.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor is what each priority may have before a greater one goes first.
+// floor is the number of calls that each priority may make before greater priorities go first.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -129,7 +131,7 @@ func (w *window) left(now time.Time) float64 {
 	return max(float64(w.free())/float64(w.limit), 0)
 }
 
-// expire forgets what has left the window.
+// expire removes what has left the window: calls, calls of others, a cut, and callers.
 func (w *window) expire(now time.Time) {
 	gone := 0
 	for gone < len(w.ended) && !now.Before(w.ended[gone].until) {
@@ -150,7 +152,7 @@ func (w *window) expire(now time.Time) {
 		w.foreign, w.withheld, w.stale = 0, false, true
 	}
 	if !w.probe.IsZero() && !now.Before(w.probe) && w.flying == 0 {
-		// One call finds out how many remain.
+		// Let one call leave: its answer says how many calls remain.
 		w.foreign, w.probe, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
 	}
 	for w.cut > 0 && !now.Before(w.mend) {
@@ -171,13 +173,13 @@ func (w *window) expire(now time.Time) {
 }
 
 const (
-	// maxCallers bounds the callers of a window: plans look at each of them.
+	// maxCallers bounds the callers of a window, because each plan visits all of them.
 	maxCallers = 4096
-	// others is the name that those share who come when there are so many. It is nobody's.
+	// others is the shared name of further callers. No client has this name.
 	others = "\x00others"
 )
 
-// callerOf returns the caller of a name, who asks now.
+// callerOf returns the caller of a name and records its request.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {
@@ -196,10 +198,10 @@ func (w *window) callerOf(name string, now time.Time) *caller {
 	return c
 }
 
-// spend counts n calls of a caller, which may be negative.
+// spend adds n calls of a caller; n may be negative. A nil caller is another process.
 func (w *window) spend(c *caller, n int) {
 	if c == nil {
-		return // of another process
+		return
 	}
 	share := w.share()
 	w.reserved -= max(share-c.used, 0)
@@ -207,7 +209,7 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit puts the lowest of the limits in force.
+// relimit computes the limit in force and what depends on it.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {
@@ -224,14 +226,14 @@ func (w *window) relimit() {
 	w.stale = true
 }
 
-// take counts the call of a reservation, which is under way from now on.
+// take counts the call of a reservation as in flight.
 func (w *window) take(t *reservation) {
 	w.fly(t, 1)
 	w.byPriority[t.counted]++
 	w.spend(t.caller, 1)
 }
 
-// fly counts the call of a reservation, or uncounts it by -1, among those that have not ended.
+// fly adds n, which is 1 or -1, to the calls in flight.
 func (w *window) fly(t *reservation, n int) {
 	if w.flying == 0 {
 		w.lowest = math.MaxInt
@@ -242,7 +244,7 @@ func (w *window) fly(t *reservation, n int) {
 	t.flying = n > 0
 }
 
-// end lets the calls of a reservation count for a minute from now on.
+// end records the end of a reservation's calls, including its further calls. They count for a minute from now.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
@@ -263,11 +265,11 @@ func (w *window) end(t *reservation, now time.Time) {
 	t.further = waiting
 }
 
-// recorded reports whether the window's calls are noted for the next process.
+// recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt counts calls of the window's credentials that were made before it was known that the venue accepts them. Among the
-// public calls they count as well.
+// adopt counts the calls that were made before the venue had accepted the window's credentials. They also stay in the public
+// window.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
@@ -281,7 +283,7 @@ func (w *window) adopt(t *reservation, now time.Time) {
 	w.stale = true
 }
 
-// giveBack uncounts the call of a reservation, which was not made.
+// giveBack removes the call of a reservation that was not made.
 func (w *window) giveBack(t *reservation) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--
@@ -289,7 +291,7 @@ func (w *window) giveBack(t *reservation) {
 	w.refund(t)
 }
 
-// observe takes in what the venue said about its limit.
+// observe applies the rate-limit headers of an answer.
 func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.expire(now)
 	if limit > 0 {
@@ -301,7 +303,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue has counted the calls of all processes. Together they leave the margin, so somebody else uses the address too.
+		// The venue counts the calls of all processes, which together leave the margin. So others use the address too.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -309,7 +311,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// What the venue has counted and we have not was sent by others. Ours that it has not seen yet only hide some.
+		// The calls that only the venue has counted are of others. Our calls in flight may hide some of them.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
@@ -320,8 +322,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle takes in that the venue wants no calls until a time. That it had to say so means that less is allowed than was
-// thought, so the limit is cut by a tenth, half of which is mended every minute.
+// throttle lets no call leave before until, because the venue has refused one. The venue allows less than the limit, so the
+// limit is cut by a tenth. After two minutes, the cut is halved every minute.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
@@ -337,12 +339,12 @@ func (w *window) throttle(until, now time.Time) {
 	w.settle(now)
 }
 
-// throttledFor returns for how long the venue has wanted no calls until now.
+// throttledFor returns for how long in total the venue has refused calls.
 func (w *window) throttledFor(now time.Time) time.Duration {
 	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
 }
 
-// opens returns when the next call can leave, whoever makes it: now, unless the venue wants none or the limit is used up.
+// opens returns when the next call of any caller can leave. That is now unless the venue refuses calls or the limit is used up.
 func (w *window) opens(now time.Time) time.Time {
 	lacking := 1 - w.free()
 	at := w.gone(lacking, now)
@@ -358,7 +360,7 @@ func (w *window) opens(now time.Time) time.Time {
 	return later(at, w.throttled)
 }
 
-// gone returns when n of the calls in the window will have left it. One that has not ended will in a minute at the earliest.
+// gone returns when n calls will have left the window. A call in flight leaves in a minute at the earliest.
 func (w *window) gone(n int, now time.Time) time.Time {
 	switch {
 	case n <= 0:
@@ -383,7 +385,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// close refuses all who wait.
+// close refuses all waiting reservations.
 func (w *window) close() {
 	w.retire()
 	for p := range w.queue {
