@@ -1,0 +1,118 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open returns a budget that ends with the test. Call it in a synctest bubble.
+func open(t *testing.T, cfg Config) *Budget {
+	t.Helper()
+	b := New(cfg)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func within(d time.Duration) time.Time { return time.Now().Add(d) }
+
+// prices returns a request for prices with a deadline.
+func prices(caller string, d time.Duration) reqctx.CallRequest {
+	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
+}
+
+// call makes a call that takes no time. It reports whether it was admitted at once.
+func call(b *Budget, want reqctx.CallRequest) bool {
+	t := b.Reserve(want)
+	defer t.Release(true)
+	return admitted(t) && t.AdmitCall(context.Background()) == nil
+}
+
+func admitted(t reqctx.Reservation) bool {
+	select {
+	case <-t.Decided():
+		return t.Err() == nil
+	default:
+		return false
+	}
+}
+
+// spend makes n calls of a caller.
+func spend(t *testing.T, b *Budget, caller string, n int) {
+	t.Helper()
+	for i := range n {
+		if !call(b, prices(caller, time.Second)) {
+			t.Fatalf("call %d of %q was not admitted at once", i+1, caller)
+		}
+	}
+}
+
+// retryAfter returns the wait in the error of a refused reservation.
+func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
+	t.Helper()
+	var e *market.Error
+	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
+		t.Fatalf("%v; want a refusal with a time", err)
+	}
+	return e.RetryAfter
+}
+
+// waits checks that a reservation is in the queue.
+func waits(t *testing.T, k reqctx.Reservation) {
+	t.Helper()
+	if synctest.Wait(); admitted(k) || k.Err() != nil {
+		t.Fatalf("waits no more: %v", k.Err())
+	}
+}
+
+// exhaust makes all calls of a budget, by callers without a name.
+func exhaust(t *testing.T, b *Budget) {
+	t.Helper()
+	spend(t, b, "", b.Status().Left)
+}
+
+// order returns the order in which waiting reservations are admitted.
+func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string) {
+	t.Helper()
+	for range 100 * 61 {
+		synctest.Wait()
+		for name, k := range tickets {
+			if admitted(k) {
+				names = append(names, name)
+				_ = k.AdmitCall(t.Context())
+				k.Release(true)
+				delete(tickets, name)
+			}
+		}
+		if len(tickets) == 0 {
+			return names
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%d wait for ever", len(tickets))
+	return nil
+}
+
+// spread makes all calls of a budget, one every 100 ms, so that they leave the window one by one.
+func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
+	t.Helper()
+	for i := range b.Status().Left {
+		if !call(b, reqctx.CallRequest{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
+			t.Fatal("not admitted")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// mixed gives every priority more calls than its floor.
+func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

@@ -1,0 +1,319 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+)
+
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		spread(t, b, mixed)
+		tickets := map[string]reqctx.Reservation{}
+		for _, p := range []reqctx.Priority{reqctx.PriorityHistory, reqctx.PrioritySearch, reqctx.PriorityMarkets, reqctx.PriorityBooks, reqctx.PriorityPrices, reqctx.PriorityUser} {
+			for i := range 2 {
+				tickets[fmt.Sprintf("%s%d", p, i)] = b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
+			}
+		}
+		got := order(t, tickets)
+		want := []string{
+			"user0", "user1", "prices0", "prices1", "books0", "books1", "markets0", "markets1", "search0", "search1", "history0", "history1",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// A reservation with a raised priority goes behind the others of that priority, so the waits that they were told stay true.
+func TestPriorityRises(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		spread(t, b, mixed)
+		enter := func(p reqctx.Priority, caller string) reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
+		}
+		history, books, first := enter(reqctx.PriorityHistory, "h"), enter(reqctx.PriorityBooks, "b"), enter(reqctx.PriorityPrices, "p")
+		before, told := history.ReadyAt(), first.ReadyAt()
+		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
+		if turn := history.ReadyAt(); !turn.Before(before) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(told) {
+			t.Errorf("its turn was at %s and is at %s; the first's was at %s and is at %s", before, turn, told, first.ReadyAt())
+		}
+		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // never falls
+		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// A reservation that is pushed back past its deadline is refused at once. One with a later deadline goes on waiting.
+func TestPushedBackReadsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 10})
+		spread(t, b, mixed)
+		turn := 59 * time.Second
+		enter := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
+		}
+		late, patient := enter(reqctx.PriorityHistory, turn+200*time.Millisecond), enter(reqctx.PriorityHistory, turn+350*time.Millisecond)
+		waits(t, late)
+		waits(t, patient)
+		patient.Join(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
+		for i := range 3 {
+			waits(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
+		}
+		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
+			t.Errorf("told to come back in %s", wait)
+		}
+		waits(t, patient)
+	})
+}
+
+// A read that takes time must be admitted that much earlier.
+func TestReadsThatWouldEndTooLateAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 10})
+		spend(t, b, "a", 9)
+		turn := time.Until(b.Status().ThrottledUntil)
+		enter := func(d time.Duration) reqctx.Reservation {
+			want := prices("b", d)
+			want.Takes = 300 * time.Millisecond
+			return b.Reserve(want)
+		}
+		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
+			t.Errorf("told to come back in %s; the turn is in %s", wait, turn)
+		}
+		waits(t, enter(turn+301*time.Millisecond))
+	})
+}
+
+// Every priority gets a twentieth of the window while greater priorities wait.
+func TestNoPriorityStarves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		start := time.Now()
+		var got [reqctx.Priorities]int
+		var wg sync.WaitGroup
+		for p := reqctx.PriorityHistory; p <= reqctx.PriorityPrices; p++ {
+			clients := 40
+			if p == reqctx.PriorityPrices {
+				clients = 200
+			}
+			for i := range clients {
+				wg.Go(func() {
+					for time.Since(start) < 3*time.Minute {
+						k := b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
+						select {
+						case <-k.Decided():
+						case <-time.After(10 * time.Second):
+						}
+						if k.AdmitCall(context.Background()) == nil {
+							b.mu.Lock()
+							got[p]++
+							b.mu.Unlock()
+						}
+						k.Release(true)
+						time.Sleep(time.Second)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		t.Log(got)
+		for p := reqctx.PriorityHistory; p < reqctx.PriorityPrices; p++ {
+			if got[p] < 3*4 || got[p] > got[reqctx.PriorityPrices] {
+				t.Errorf("%s: %d calls of %v", p, got[p], got)
+			}
+		}
+		if got[reqctx.PriorityPrices] < 3*60 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// A lone caller may use the whole window. Beside one occasional caller, it gets all but the other's share. Beside many callers,
+// it gets its share alone, and they are admitted at once.
+func TestFairShare(t *testing.T) {
+	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, Config{})
+			for i := range others {
+				spend(t, b, fmt.Sprint("honest", i), 1)
+			}
+			start, n := time.Now(), 0
+			for time.Since(start) < 30*time.Second {
+				for call(b, prices("greedy", time.Second)) {
+					n++
+				}
+				time.Sleep(time.Second)
+			}
+			if n != most {
+				t.Errorf("%d calls beside %d others, want %d", n, others, most)
+			}
+			for i := range min(others, b.Status().Left/22) {
+				spend(t, b, fmt.Sprint("honest", i), 22)
+			}
+			if others > 0 {
+				k := b.Reserve(prices("greedy", time.Second))
+				if wait := retryAfter(t, k); wait > 31*time.Second {
+					t.Errorf("its first calls leave the window in 30 s, it was told %s", wait)
+				}
+			}
+		})
+	}
+}
+
+// A caller that has had its share goes behind the others, even if they came later with a lower priority.
+func TestFairShareOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 42}) // 40, of which a share is 10
+		for i := range 40 {
+			caller := "greedy"
+			if i%2 == 1 {
+				caller = ""
+			}
+			spend(t, b, caller, 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		tickets := map[string]reqctx.Reservation{}
+		for i := range 2 {
+			tickets[fmt.Sprint("greedy", i)] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+		}
+		shared := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+		tickets["shared"] = shared
+		tickets["honest"] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "honest"})
+		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"}) // keeps its time of arrival
+		got := order(t, tickets)
+		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// One caller cannot fill the queue, and the queue is bounded.
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 10, Queue: 20})
+		exhaust(t, b)
+		enter := func(caller string) bool {
+			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
+		}
+		n := 0
+		for enter("greedy") {
+			n++
+		}
+		if n != 10 {
+			t.Errorf("one caller has %d of 20 places", n)
+		}
+		for i := range 10 {
+			if !enter(fmt.Sprint(i)) {
+				t.Errorf("%d finds no place", i)
+			}
+		}
+		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
+			t.Error(k.Err())
+		}
+		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Refreshes leave a quarter of the window free, are spaced out below half, and leave a full queue first.
+func TestRefreshesAreLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Queue: 40})
+		refresh := func() reqctx.Reservation {
+			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		}
+		n := 0
+		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
+			n++
+		}
+		if n != 48 { // 47 are left, which is less than half
+			t.Errorf("%d refreshes at once", n)
+		}
+		start := time.Now()
+		for range 30 {
+			k := refresh()
+			for !admitted(k) && k.Err() == nil && time.Since(start) < 59*time.Second {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if admitted(k) {
+				n++
+			}
+			_ = k.AdmitCall(t.Context())
+			k.Release(true)
+		}
+		if left := b.Status().Left; left < 23 || left > 25 {
+			t.Errorf("%d refreshes in a minute left %d calls", n, left)
+		}
+		spend(t, b, "client", b.Status().Left)
+		for range 20 {
+			waits(t, refresh())
+		}
+		retryAfter(t, refresh())
+		// 20 places are left in the queue, and those of refreshes.
+		for i := range 40 {
+			if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
+				t.Fatalf("%d: %v", i, k.Err())
+			}
+		}
+		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || s.Waiting[reqctx.PriorityHistory] != 40 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A refresh that a caller joins becomes a read.
+func TestRefreshBecomesARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 20})
+		spend(t, b, "", 15)
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		waits(t, k)
+		k.Join(prices("a", time.Second))
+		if !admitted(k) {
+			t.Error("waits although there is enough for reads")
+		}
+		k.Release(true)
+	})
+}
+
+// Callers past the bound share one entry and together have the share of one caller.
+func TestCallersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 4 * maxCallers, Queue: 8})
+		for i := range 3 * maxCallers {
+			b.Reserve(prices(fmt.Sprint(i), time.Second)).Release(false)
+		}
+		w := b.public
+		if len(w.callers) != maxCallers || w.recent.Len() != maxCallers {
+			t.Errorf("%d callers, %d in order", len(w.callers), w.recent.Len())
+		}
+		n := 0
+		for i := range 3 * maxCallers {
+			if !call(b, prices(fmt.Sprint("late", i), time.Second)) {
+				break
+			}
+			n++
+		}
+		if n != w.share() {
+			t.Errorf("those past the bound had %d calls, want the %d of one", n, w.share())
+		}
+		if !call(b, prices("7", time.Second)) {
+			t.Error("one of those who are known had to wait")
+		}
+		time.Sleep(2 * span)
+		if !call(b, prices("late", time.Second)) || len(w.callers) != 1 || w.callers["late"] == nil {
+			t.Errorf("%d callers after a quiet time", len(w.callers))
+		}
+	})
+}

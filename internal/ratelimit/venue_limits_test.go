@@ -1,0 +1,367 @@
+package ratelimit
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// After a 429 no call leaves before the time that the venue named, and the limit is lower afterwards.
+func TestThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		k := b.Reserve(prices("", time.Second))
+		_ = k.AdmitCall(t.Context())
+		k.Throttled(within(20 * time.Second))
+		k.Release(false)
+		until := within(20 * time.Second)
+		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || b.Left() != 0 {
+			t.Errorf("%+v", s)
+		}
+		if wait := retryAfter(t, b.Reserve(prices("", 10*time.Second))); wait != 20*time.Second {
+			t.Errorf("told to come back in %s", wait)
+		}
+		patient := b.Reserve(prices("", 30*time.Second))
+		waits(t, patient)
+		impatient := b.Reserve(prices("", 25*time.Second))
+		waits(t, impatient)
+		k.Throttled(within(10 * time.Second)) // not earlier
+		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
+			t.Errorf("one refusal counts once: %+v", s)
+		}
+		k.Throttled(within(26 * time.Second))
+		if wait := retryAfter(t, impatient); wait != 26*time.Second {
+			t.Errorf("told to come back in %s", wait)
+		}
+		time.Sleep(26*time.Second - 1)
+		waits(t, patient)
+		time.Sleep(time.Nanosecond)
+		if synctest.Wait(); !admitted(patient) {
+			t.Error("throttled for longer than the venue said")
+		}
+		patient.Release(true)
+		time.Sleep(10 * time.Minute)
+		if s := b.Status(); s.Limit != 95 || !s.ThrottledUntil.IsZero() {
+			t.Errorf("not mended: %+v", s)
+		}
+		k.Throttled(within(100 * time.Hour))
+		if s := b.Status(); s.ThrottledUntil.After(within(patience)) {
+			t.Errorf("throttled until %s", s.ThrottledUntil)
+		}
+		wantThrottled := func(want time.Duration) {
+			t.Helper()
+			if s := b.Status(); s.Throttled != want {
+				t.Errorf("throttled for %s, want %s", s.Throttled, want)
+			}
+		}
+		wantThrottled(26 * time.Second)
+		time.Sleep(time.Minute)
+		wantThrottled(86 * time.Second)
+		time.Sleep(time.Hour)
+		wantThrottled(26*time.Second + patience)
+	})
+}
+
+// The venue's headers lower the limit, raise it up to the configured limit, and show the calls of others with this address.
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		k := b.Reserve(prices("", time.Minute))
+		defer k.Release(true)
+		_ = k.AdmitCall(t.Context())
+		left := func(limit, want int) {
+			t.Helper()
+			if s := b.Status(); s.Limit != limit || s.Left != want {
+				t.Errorf("%+v; want %d of %d", s, want, limit)
+			}
+		}
+		k.Observe(-1, -1, time.Time{})
+		left(95, 94)
+		k.Observe(40, -1, time.Time{})
+		left(38, 37)
+		k.Observe(1000, -1, time.Time{})
+		left(95, 94)
+		k.Observe(100, 99, within(time.Minute))
+		left(95, 94)
+		k.Observe(100, 10, within(20*time.Second)) // 89 by others
+		left(95, 5)
+		time.Sleep(20 * time.Second)
+		left(95, 94)
+		k.Observe(100, 0, time.Time{})
+		waiting := b.Reserve(prices("", 2*time.Minute))
+		waits(t, waiting)
+		time.Sleep(span)
+		if synctest.Wait(); !admitted(waiting) {
+			t.Error("what others have spent is never back")
+		}
+		waiting.Release(true)
+
+		// A lower limit counts at once: those who wait too long for it are told.
+		late := b.Reserve(prices("", 5*time.Second))
+		late.Release(true)
+		exhaust(t, b)
+		late = b.Reserve(prices("", span+time.Second))
+		waits(t, late)
+		k.Observe(2, -1, time.Time{})
+		waits(t, late) // one a minute is in time yet
+		k.Throttled(within(2 * time.Minute))
+		retryAfter(t, late)
+	})
+}
+
+// Credentials that the venue has accepted have a window of their own. Calls with other credentials count as public calls.
+func TestScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38
+		user := func(scope string) reqctx.CallRequest {
+			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
+		}
+		junk := 0
+		for i := range 100 {
+			k := b.Reserve(user(fmt.Sprint("junk", i)))
+			if k.Err() == nil && k.AdmitCall(t.Context()) == nil {
+				junk++
+			}
+			k.Release(false) // refused by the venue
+		}
+		if s := b.Status(); junk != 19 || s.Scopes != 0 || s.Left != 0 {
+			t.Errorf("%d calls with junk, %+v", junk, s)
+		}
+		time.Sleep(span)
+		spent := func(scope string, want int) {
+			t.Helper()
+			n := 0
+			for call(b, user(scope)) {
+				n++
+			}
+			if n != want {
+				t.Errorf("%s: %d calls, want %d", scope, n, want)
+			}
+		}
+		spent("alice", 38)
+		if s := b.Status(); s.Left != 18 || s.Scopes != 1 {
+			t.Errorf("%+v", s)
+		}
+		spent("bob", 38)
+		spent("carol", 17) // there is no room for her while the others' calls count
+		time.Sleep(span)
+		spent("carol", 38)
+		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's are counted yet
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Calls with credentials before their acceptance also count in the credentials' window, as they do at the venue.
+func TestCallsBeforeAcceptance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 100, Key: 20})
+		want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Deadline: time.Now().Add(time.Second)}
+		made := 0
+		call := func(k reqctx.Reservation) {
+			if k.AdmitCall(t.Context()) == nil {
+				made++
+			}
+		}
+		first := []reqctx.Reservation{b.Reserve(want), b.Reserve(want), b.Reserve(want)}
+		for _, k := range first {
+			call(k)
+		}
+		call(first[0]) // another page
+		for _, k := range first {
+			k.Release(true)
+		}
+		for range 30 {
+			k := b.Reserve(want)
+			call(k)
+			k.Release(true)
+		}
+		if made != 19 { // a twentieth is left alone
+			t.Errorf("%d calls were let through, want 19", made)
+		}
+	})
+}
+
+// An answer about credentials without a window does not limit other callers. The owner may have used the credentials elsewhere.
+func TestAnswersAboutKeysDoNotLimitTheAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		key := func(scope string) reqctx.CallRequest {
+			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
+		}
+		before := b.Status()
+
+		// Used 250 times elsewhere.
+		k := b.Reserve(key("busy"))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(300, 49, within(time.Minute))
+		k.Observe(10, -1, time.Time{})
+		k.Release(true)
+		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
+			t.Errorf("after the first call with a busy key: %+v", s)
+		}
+		// From now on it is known whose word it is, also of a call that was under way.
+		k = b.Reserve(key("busy"))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(300, 3, within(time.Minute))
+		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
+			t.Errorf("%d foreign calls in the key's own window", w.foreign)
+		}
+		k.Release(true)
+
+		// Used up elsewhere, again and again, with one key and with many.
+		for i := range 20 {
+			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
+				k := b.Reserve(key(scope))
+				if err := k.Err(); i > 0 && scope == "empty" {
+					if wait := retryAfter(t, k); wait != 40*time.Second {
+						t.Errorf("told to come back in %s", wait)
+					}
+				} else if err != nil || k.AdmitCall(t.Context()) != nil {
+					t.Errorf("%s: %v", scope, err)
+				}
+				k.Throttled(within(40 * time.Second))
+				if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
+					t.Errorf("a further call: %v", err)
+				}
+				k.Release(false)
+			}
+		}
+		if s := b.Status(); !s.ThrottledUntil.IsZero() || s.Limit != before.Limit || s.Left != before.Left-1-1-20 {
+			t.Errorf("after refusals of keys: %+v", s)
+		}
+		if !call(b, prices("another", time.Second)) {
+			t.Error("a public call of somebody else had to wait")
+		}
+		time.Sleep(40 * time.Second)
+		if !call(b, key("empty")) {
+			t.Error("held for longer than the venue said")
+		}
+		if b.Status().Scopes != 2 {
+			t.Error("not accepted after the time that the venue named")
+		}
+
+		// What was said before the venue accepted the key holds in its window.
+		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
+		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
+		first.Throttled(within(30 * time.Second))
+		first.Release(false)
+		second.Release(true)
+		if wait := retryAfter(t, b.Reserve(key("new"))); wait != 30*time.Second {
+			t.Errorf("told to come back in %s", wait)
+		}
+	})
+}
+
+// The remembered refusals of credentials are bounded, and expired ones are replaced.
+func TestHeldKeysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		k := b.Reserve(reqctx.CallRequest{Scope: "key"}).(*reservation)
+		defer k.Release(false)
+		for i := range 2 * maxHeld {
+			k.scope = fmt.Sprint(i)
+			k.Throttled(within(time.Minute))
+		}
+		if len(b.heldUntil) != maxHeld {
+			t.Errorf("%d keys are remembered", len(b.heldUntil))
+		}
+		time.Sleep(time.Minute)
+		k.Throttled(within(100 * time.Hour))
+		if len(b.heldUntil) != 1 || b.heldUntil[k.scope].After(within(patience)) {
+			t.Errorf("%d keys are remembered, the last until %s", len(b.heldUntil), b.heldUntil[k.scope])
+		}
+	})
+}
+
+// The status names the time of the next free call for every cause, and no time while calls are free.
+func TestStatusNamesTheNextFreeCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 11}) // 10
+		until := func(what string, want time.Duration) {
+			t.Helper()
+			got := b.Status().ThrottledUntil
+			if want == 0 && !got.IsZero() || want > 0 && !got.Equal(within(want)) {
+				t.Errorf("%s: until %s, want in %s", what, got, want)
+			}
+		}
+		// holds checks that it is true: no call leaves before, and one does then.
+		holds := func(what string) {
+			t.Helper()
+			at := b.Status().ThrottledUntil
+			time.Sleep(time.Until(at) - 1)
+			if call(b, prices("x", time.Nanosecond)) {
+				t.Errorf("%s: a call left before", what)
+			}
+			time.Sleep(time.Nanosecond)
+			if until(what, 0); !call(b, prices("x", time.Nanosecond)) {
+				t.Errorf("%s: no call left then", what)
+			}
+		}
+		spend(t, b, "x", 3)
+		time.Sleep(10 * time.Second)
+		spend(t, b, "x", 6)
+		until("one is left", 0)
+		flying := b.Reserve(prices("x", time.Second))
+		until("used up", span-10*time.Second)
+		flying.Release(false)
+		until("given back", 0)
+		spend(t, b, "x", 1)
+		holds("used up")
+
+		time.Sleep(2 * span)
+		k := b.Reserve(prices("x", time.Second))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(11, 0, within(20*time.Second))
+		until("used up by others", 20*time.Second)
+		k.Release(true)
+		holds("used up by others")
+
+		time.Sleep(2 * span)
+		spend(t, b, "x", 5)
+		time.Sleep(5 * time.Second)
+		k = b.Reserve(prices("x", time.Second))
+		k.Release(false)
+		k.Observe(4, -1, time.Time{})
+		until("of the five three have to leave", span-5*time.Second)
+		k.Observe(11, -1, time.Time{})
+		k.Throttled(within(20 * time.Second))
+		until("the venue wants none", 20*time.Second)
+		spent := b.Status()
+		if spent.Left != 0 || b.Left() != 0 {
+			t.Errorf("%+v", spent)
+		}
+
+		time.Sleep(2*span - 5*time.Second)
+		spend(t, b, "x", 9)
+		until("a lowered limit is used up", 5*time.Second)
+		holds("a lowered limit is used up")
+
+		time.Sleep(10 * time.Minute)
+		spend(t, b, "x", 3)
+		time.Sleep(20 * time.Second)
+		spend(t, b, "x", 2)
+		k = b.Reserve(prices("x", time.Second))
+		k.Release(false)
+		k.Observe(4, -1, time.Time{})
+		until("the first of the later two has to leave", span-20*time.Second)
+		k.Observe(3, -1, time.Time{})
+		until("the second of them too", span)
+		k.Observe(11, -1, time.Time{})
+
+		time.Sleep(10 * time.Minute)
+		var all []reqctx.Reservation
+		for range 10 {
+			all = append(all, b.Reserve(prices("x", time.Second)))
+			_ = all[len(all)-1].AdmitCall(t.Context())
+		}
+		until("all are under way", span)
+		for _, k := range all {
+			k.Release(true)
+		}
+	})
+}
