@@ -17,14 +17,14 @@ type Dependencies struct {
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal: the response may depend on the caller. unknown: something was read without a handle.
+	// personal is set if the response may depend on the caller, unknown if something was read without a handle.
 	personal, unknown bool
-	// account: data of an account were read. answered: the venue has sent data of an account.
+	// account is set if account data are read, answered if the venue has sent some.
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. A nil handle stands for a failed read or a value without an entry;
-// nobody can tell when such a read would give another result, so Snapshot fails from then on.
+// Record adds the handle of a cache entry that was read. A nil handle is for a failed read or a value without an entry. The
+// result of such a read may change at any time, so Snapshot fails from then on.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return

@@ -16,7 +16,8 @@ import (
 const (
 	// restartSpread bounds the random wait after a restart of the venue, so that not all clients connect at once.
 	restartSpread = 10 * time.Second
-	// slowAgain: after the first close for slowness the client reconnects at once, but not after a second one within this time.
+	// slowAgain is the time after a close for slowness in which a second one is followed by a wait. After the first one, the client
+	// reconnects at once.
 	slowAgain = 10 * time.Second
 )
 
@@ -29,7 +30,7 @@ type connection struct {
 	// wake tells the goroutine that one of the fields below has changed.
 	wake chan struct{}
 
-	// Client.mu protects these.
+	// Client.mu protects the fields from here to state.
 	topics map[market.Topic]*entry
 	// load is the number of watched topics.
 	load int
@@ -38,10 +39,10 @@ type connection struct {
 	drop           bool
 	state          State
 
-	// The goroutine owns the fields below. failures is the number of failures in a row, for the backoff.
+	// The goroutine owns the fields below. failures counts the failures in a row, for the backoff.
 	failures int
 	lastSlow time.Time
-	// opened: a socket was open before. lossLogged: the present outage was logged.
+	// opened is set after the first open socket. lossLogged is set while an outage lasts that was logged.
 	opened, lossLogged bool
 	// lostAt and lostReason describe the first loss of the present outage. attempts counts its failures.
 	lostAt     time.Time

@@ -57,7 +57,7 @@ var (
 	errPong    = &disconnectError{"pong", errors.New("a ping was not answered")}
 	errWrite   = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
-	errAsked   = &disconnectError{"asked", errors.New("resyncs have failed")}
+	errReconnect   = &disconnectError{"asked", errors.New("resyncs have failed")}
 	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection whose authentication the venue rejected for now.

@@ -35,10 +35,9 @@ const (
 type sub struct {
 	topic market.Topic
 	turn  uint64
-	// subscribed: a subscription was sent and not ended. answered: the venue has answered it. up: the Handler was told that the
-	// topic is up.
+	// subscribed is set after a subscription was sent, answered after the venue has answered it, and up after Handler.Up.
 	subscribed, answered, up bool
-	// removed: the topic has left the queue, but pending or resyncs may still contain it.
+	// removed is set when the topic has left the queue. pending and resyncs may still contain it.
 	removed bool
 	// rid is the id of the topic's last subscription request.
 	rid string

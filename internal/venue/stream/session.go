@@ -286,7 +286,7 @@ func (s *session) sync(now time.Time) error {
 		return s.checkIdle(now)
 	}
 	if s.queue.sync(now) {
-		return errAsked
+		return errReconnect
 	}
 	return s.checkIdle(now)
 }
