@@ -88,9 +88,8 @@ func WithPermit(ctx context.Context, p Permit) context.Context {
 }
 
 // AdmitCall waits until ctx's read may make one more HTTP call. Call it right before every HTTP call: the first one, each
-// further page, each single call that replaces a list, and each retry. Calls that were planned when the read was admitted do
-// not wait. AdmitCall fails with CodeRateLimited if the call would be too late, and when ctx ends. If ctx has no Permit, it
-// returns nil.
+// further page, each single call that replaces a list, and each retry. The call that the read was admitted for does not wait.
+// AdmitCall fails with CodeRateLimited if the call would be too late, and when ctx ends. If ctx has no Permit, it returns nil.
 func AdmitCall(ctx context.Context) error {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
 		return p.AdmitCall(ctx)

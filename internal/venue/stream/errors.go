@@ -53,11 +53,11 @@ func (e *disconnectError) Error() string { return e.err.Error() }
 func (e *disconnectError) Unwrap() error { return e.err }
 
 var (
-	errSilence = &disconnectError{"silence", errors.New("nothing was heard for 2.5 heartbeats")}
-	errPong    = &disconnectError{"pong", errors.New("a ping was not answered")}
-	errWrite   = &disconnectError{"write", errors.New("a frame could not be written in time")}
-	errGarbage = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
-	errReconnect   = &disconnectError{"asked", errors.New("resyncs have failed")}
+	errSilence   = &disconnectError{"silence", errors.New("nothing was heard for 2.5 heartbeats")}
+	errPong      = &disconnectError{"pong", errors.New("a ping was not answered")}
+	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
+	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
+	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
 	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection whose authentication the venue rejected for now.
