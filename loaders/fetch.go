@@ -21,11 +21,11 @@ const (
 // response is the state that the loaders of a Set share. The Set's goroutine owns it.
 type response struct {
 	// ctx is for lookups, calls for the calls of Fetch. cancel ends calls.
-	ctx      context.Context
-	calls    context.Context
-	cancel   context.CancelFunc
-	recorder *reqctx.Dependencies
-	journal  *reqctx.Log
+	ctx          context.Context
+	calls        context.Context
+	cancel       context.CancelFunc
+	dependencies *reqctx.Dependencies
+	log          *reqctx.Log
 	// made counts the upstream calls of all keys sent so far. maxCalls limits it unless maxCalls is 0.
 	made, maxCalls int
 	// refused is the error of Fetch once maxCalls was exceeded.

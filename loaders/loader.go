@@ -173,15 +173,15 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 		}
 	}
 	if len(l.absent) == 0 || l.failed != nil {
-		reqctx.RecordAll(l.recorder, results)
+		reqctx.RecordAll(l.dependencies, results)
 	} else {
 		for i := range results {
 			if results[i].Err != ErrPending {
-				l.recorder.Record(results[i].Value.Handle)
+				l.dependencies.Record(results[i].Value.Handle)
 			}
 		}
 	}
-	l.journal.CountReads(l.kind, n)
+	l.log.CountReads(l.kind, n)
 }
 
 // cost returns the kind and the number of upstream calls that its missing keys need.
@@ -264,18 +264,18 @@ func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]])
 		case results[i].Value.Stale:
 			n.Excused++
 		case l.kind.User():
-			l.recorder.AnswerAccount()
+			l.dependencies.AnswerAccount()
 		}
 	}
-	reqctx.RecordAll(l.recorder, results)
-	l.journal.CountReads(l.kind, n)
+	reqctx.RecordAll(l.dependencies, results)
+	l.log.CountReads(l.kind, n)
 }
 
 // fail sets err as the result of all keys that were not sent.
 func (l *Loader[K, T]) fail(err error) {
 	for _, key := range l.missing {
 		l.results[l.index[key]].Err = err
-		l.recorder.Record(nil)
+		l.dependencies.Record(nil)
 	}
 	l.missing = l.missing[:0]
 }

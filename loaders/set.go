@@ -88,7 +88,7 @@ var sets = sync.Pool{New: func() any {
 
 type setKey struct{}
 
-// reading is the context of a response. It holds the response's Set and recorder.
+// reading is the context of a response. It holds the response's Set and dependencies.
 type reading struct {
 	reqctx.ResponseContext
 	set *Set
@@ -102,13 +102,13 @@ func (r *reading) Value(key any) any {
 	return r.ResponseContext.Value(key)
 }
 
-// With returns a context for one response, with its own Set and recorder. Call Done after the response.
+// With returns a context for one response, with its own Set and dependencies. Call Done after the response.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
 	r.Init(ctx)
 	s.reading = r
-	s.ctx, s.recorder, s.journal, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), of.MaxCalls
+	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), of.MaxCalls
 	s.Prices.begin(of.Prices)
 	s.Spreads.begin(of.Spreads)
 	s.books.begin(of.Books)
@@ -130,7 +130,7 @@ func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
 // Done ends the response. It starts one refresh of all stale values of a kind, cancels the calls in flight and waits for them.
 // Do not use the context afterwards.
 func (s *Set) Done() {
-	s.recorder = nil // later results belong to no response
+	s.dependencies = nil // later results belong to no response
 	if s.cancel != nil {
 		s.cancel()
 	}
