@@ -36,7 +36,7 @@ var (
 	errDown     = &apiError{http.StatusServiceUnavailable, "UNAVAILABLE", "the venue is not available"}
 )
 
-// errorFor returns the error answer for a status that has no cause but a fault.
+// errorFor returns the error answer for a status that a fault causes.
 func errorFor(status int) *apiError {
 	for _, e := range []*apiError{errPath, errMethod, errOrigin, errKey, errOwner, errLimited, errInternal, errDown} {
 		if e.status == status {
@@ -140,7 +140,7 @@ func newAnswer() *answer {
 
 var jsonType = []string{"application/json"}
 
-// release gives the answer's memory back.
+// release returns the answer to the pool.
 func (a *answer) release() {
 	if cap(a.body) <= 1<<20 {
 		answers.Put(a)
@@ -158,7 +158,7 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// send writes the answer. Write errors mean that the client has gone and are its own.
+// send writes the answer. It ignores write errors, which mean that the client has left.
 func (a *answer) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	h := w.Header()
 	maps.Copy(h, a.header)

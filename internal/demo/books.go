@@ -17,32 +17,32 @@ func (s Side) opposite() Side {
 	return Buy
 }
 
-// Level is a price in a book and all that is offered at it.
+// Level is a price in a book and the total size at it.
 type Level struct {
 	Price Price
 	Size  Size
 }
 
-// instrument is one traded book with its price. A binary market has one that both of its tokens show, NO as the mirror
+// instrument is one traded book with its price. Both tokens of a binary market share one instrument, NO as the mirror
 // image of YES; a categorical market has one per outcome.
 //
-// The book is an array over the price grid: sizes[i] rests at i ticks. Bids lie at or below bid, asks at or above ask, and
-// nothing lies between, so it cannot be crossed.
+// The book is an array over the price grid: sizes[i] is the size at i ticks. Bids are at or below bid, asks at or above ask, and
+// there is nothing in between, so the book cannot be crossed.
 type instrument struct {
 	tick  Price
-	ticks int // ticks in a payout; a price is 1 to ticks-1 of them while the market trades
+	ticks int // ticks in a payout; a price is 1 to ticks-1 while the market trades
 	reach int // ticks on each side, from the best price, that can hold a level
 	depth int // typical size of a level in whole shares
 
 	sizes    []int32 // in hundredths of a share
-	bid, ask int     // best levels; 0 and ticks stand for an empty side
+	bid, ask int     // best levels; 0 and ticks mean an empty side
 	price    int     // bid <= price <= ask
 
-	bookSeq, priceSeq uint64 // states of the book, and of the price with the best prices, counted from 1
+	bookSeq, priceSeq uint64 // sequence numbers of the book, and of price and best prices, from 1
 	bookAt, priceAt   millis // when they last changed
 
-	step   uint64 // in which the engine moved it last
-	frozen bool   // by a fault: the engine leaves it alone
+	step   uint64 // step in which the engine last moved it
+	frozen bool   // set by a fault: the engine does not move it
 }
 
 // levelChange is one level's new total; 0 removes it.
@@ -67,7 +67,7 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 	return in
 }
 
-// quote moves the price and the book around it, and appends what changed in the book. Levels that stay on their side keep
+// quote moves the price and the book around it, and appends the changes of the book. Levels that stay on their side keep
 // their size.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
@@ -120,7 +120,7 @@ func (in *instrument) open(reach, depth int, r *rng) {
 	in.quote(min(max(in.price, 1), in.ticks-1), r, nil)
 }
 
-// regrid puts the book on another grid, with new levels around the price.
+// regrid gives the book another tick size, with new levels around the price.
 func (in *instrument) regrid(tick Price, reach, depth int, r *rng) {
 	price := Price(in.price) * in.tick
 	in.tick, in.ticks = tick, int(payout/tick)
@@ -158,7 +158,7 @@ func (in *instrument) resize(r *rng, changes []levelChange) []levelChange {
 	return changes
 }
 
-// levelSize draws the size of a level at a distance of so many ticks from the best one. Depth grows at first and thins out
+// levelSize returns a random size for a level at a distance in ticks from the best one. Depth grows at first and shrinks
 // far away, with gaps.
 func (in *instrument) levelSize(distance int, r *rng) Size {
 	if distance > 0 && r.oneIn(14) {
@@ -173,12 +173,12 @@ func (in *instrument) levelSize(distance int, r *rng) Size {
 	return size
 }
 
-// set gives the level at tick i a size and appends the change, if it is one.
+// set sets the size at tick i and appends the change, if there is one.
 func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange {
 	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
 }
 
-// replace is set for a level that lay on the given side before the best prices moved: a level that changes sides is removed
+// replace is set for a level that was on the given side before the best prices moved: a level that changes sides is removed
 // from one and added to the other.
 func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
 	old := Size(in.sizes[i])
@@ -212,7 +212,7 @@ type view struct {
 // stated returns the price that the venue states for the token.
 func (w view) stated() Price { return w.at(w.price) }
 
-// at returns the token's price at so many ticks of the instrument.
+// at returns the token's price for ticks of the instrument.
 func (w view) at(i int) Price {
 	p := Price(i) * w.tick
 	if w.mirrored {
@@ -221,7 +221,7 @@ func (w view) at(i int) Price {
 	return p
 }
 
-// bestBid returns the highest price that somebody bids for the token; false when nobody does.
+// bestBid returns the highest bid for the token, and false if there is none.
 func (w view) bestBid() (Price, bool) {
 	if w.mirrored {
 		return payout - Price(w.ask)*w.tick, w.ask < w.ticks
@@ -229,7 +229,7 @@ func (w view) bestBid() (Price, bool) {
 	return Price(w.bid) * w.tick, w.bid > 0
 }
 
-// bestAsk returns the lowest price at which somebody offers the token; false when nobody does.
+// bestAsk returns the lowest ask for the token, and false if there is none.
 func (w view) bestAsk() (Price, bool) {
 	if w.mirrored {
 		return payout - Price(w.bid)*w.tick, w.bid > 0

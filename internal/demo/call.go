@@ -19,10 +19,10 @@ const (
 type call struct {
 	r       *http.Request
 	query   url.Values
-	account *account // of the credentials, on user endpoints; nil when they are not valid
+	account *account // account of the credentials on user endpoints; nil if they are not valid
 }
 
-// newCall reads a request's query. The call can be counted even when there is an error.
+// newCall reads a request's query. On an error the returned call can still be counted.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -39,10 +39,10 @@ func newCall(r *http.Request) (*call, *apiError) {
 // get returns a parameter, or "" when it is missing.
 func (c *call) get(name string) string { return c.query.Get(name) }
 
-// has reports whether the parameter is there, be it empty.
+// has reports whether the request has the parameter, even if it is empty.
 func (c *call) has(name string) bool { return c.query.Has(name) }
 
-// keys returns how many identifiers the request asks for: 1 unless it carries a list.
+// keys returns the number of identifiers in the request: 1 unless it has a list.
 func (c *call) keys() int {
 	for _, name := range []string{"tokenIds", "ids"} {
 		if list := c.get(name); list != "" {
@@ -52,7 +52,7 @@ func (c *call) keys() int {
 	return 1
 }
 
-// mentions reports whether the request asks for a token.
+// mentions reports whether the request names a token.
 func (c *call) mentions(tokenID string) bool {
 	if c.get("tokenId") == tokenID {
 		return true
@@ -65,7 +65,7 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns the one of the parameters that the request carries.
+// exactlyOne returns the only one of the parameters that the request has.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {

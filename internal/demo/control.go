@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// controlPrefix is where the control endpoints lie:
+// controlPrefix is the path prefix of the control endpoints:
 //
 //	GET  /__control/stats   the [Stats]
 //	POST /__control/reset   zero the stats and clear the faults
-//	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the one before
+//	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the previous one
 //	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
 //	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
 //	POST /__control/market  {"marketId":"…"} and one of "status":"CLOSED", see [Venue.SetStatus], "winningTokenId":"…", see
@@ -25,25 +25,25 @@ import (
 // They answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
 const controlPrefix = "/__control/"
 
-// maxControl bounds the JSON of a control request, in bytes; maxSteps the steps of one.
+// maxControl bounds the JSON of a control request, in bytes. maxSteps bounds the steps of a request.
 const (
 	maxControl = 1 << 20
 	maxSteps   = 10_000
 )
 
-// Stats counts what the venue was asked since it opened or was reset.
+// Stats counts requests since the venue opened or was reset.
 type Stats struct {
-	// Requests counts the requests to each path, whatever their answer.
+	// Requests counts the requests to each path, with any answer.
 	Requests map[string]int64 `json:"requests"`
-	// Keys counts the identifiers that those asked for: the length of a list, else 1.
+	// Keys counts the identifiers in these requests: the length of a list, or 1.
 	Keys map[string]int64 `json:"keys"`
-	// Statuses counts the answers by status, as they were before a fault changed them.
+	// Statuses counts the answers by status, before a fault changes them.
 	Statuses map[string]int64 `json:"statuses"`
-	// Stream tells of the stream.
+	// Stream has the counts of the stream.
 	Stream StreamStats `json:"stream"`
 }
 
-// stats counts by the number of the endpoint and by status.
+// stats are the counters of Stats, by the number of the endpoint and by status.
 type stats struct {
 	requests, keys [16]atomic.Int64
 	statuses       [600]atomic.Int64
@@ -56,7 +56,7 @@ func (s *stats) count(endpoint, keys int) {
 
 func (s *stats) answered(status int) { s.statuses[status].Add(1) }
 
-// Stats returns the counts. Paths that were not asked are left out.
+// Stats returns the counts. Its maps omit paths without requests.
 func (v *Venue) Stats() Stats {
 	s := Stats{Requests: map[string]int64{}, Keys: map[string]int64{}, Statuses: map[string]int64{}}
 	for i := range endpoints {
@@ -74,7 +74,7 @@ func (v *Venue) Stats() Stats {
 	return s
 }
 
-// Reset zeroes the stats and clears the faults. The market stays as it is.
+// Reset zeroes the stats and clears the faults. It does not change the markets.
 func (v *Venue) Reset() {
 	for i := range endpoints {
 		v.stats.requests[i].Store(0)
@@ -95,7 +95,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a := newAnswer()
 	defer a.release()
-	if crossOrigin.Check(r) != nil { // a page could send text/plain without asking first
+	if crossOrigin.Check(r) != nil { // a page could send text/plain without a preflight
 		a.fail(errOrigin)
 		a.send(w, r, false)
 		return

@@ -10,14 +10,14 @@ import (
 // maxCredentials bounds the credentials of a request, in bytes.
 const maxCredentials = 4 << 10
 
-// account is an API key and the wallet that it opens.
+// account is an API key and its wallet.
 type account struct {
 	key       string
-	address   string // the only one that the key reads; empty is every one
+	address   string // the only address that the key reads; empty means all
 	positions int
 }
 
-// accounts are the demo accounts: the address of each trades while the venue moves and always holds as many positions.
+// accounts are the demo accounts. Each trades while the venue moves and always has the same number of positions.
 // The secret and the passphrase of every key are "demo".
 var accounts = []account{
 	{"demo-3", "0x1111111111111111111111111111111111111111", 3},
@@ -33,8 +33,8 @@ func (a *account) text() string {
 	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
 }
 
-// accountOf returns the account of the request's credentials, or nil when there are none or they are not valid. They come
-// as URL-encoded JSON in the query or, unless the venue is strict, as base64 JSON in a header.
+// accountOf returns the account of the request's credentials, or nil if they are missing or not valid. Credentials are
+// URL-encoded JSON in the query or, unless the venue is strict, base64 JSON in a header.
 func (v *Venue) accountOf(c *call) *account {
 	raw := []byte(c.get("credentials"))
 	if len(raw) == 0 && !v.config.Strict {
@@ -50,8 +50,8 @@ func (v *Venue) accountOf(c *call) *account {
 	return v.accountFor(raw)
 }
 
-// accountFor returns the account of credentials in JSON, or nil when they are not valid. Fields that the venue does not
-// know are ignored, unless it is strict: then the text itself is compared.
+// accountFor returns the account of credentials in JSON, or nil if they are not valid. Unknown fields are ignored unless the
+// venue is strict: then the text itself is compared.
 func (v *Venue) accountFor(raw []byte) *account {
 	if len(raw) == 0 || len(raw) > maxCredentials {
 		return nil
@@ -70,7 +70,7 @@ func (v *Venue) accountFor(raw []byte) *account {
 	return findAccount(func(a *account) bool { return a.key == given.APIKey })
 }
 
-// findAccount returns the first account that fits, or nil.
+// findAccount returns the first matching account, or nil.
 func findAccount(fits func(*account) bool) *account {
 	if fits(&anyAccount) {
 		return &anyAccount

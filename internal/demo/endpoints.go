@@ -15,18 +15,18 @@ type endpoint struct {
 	strict form
 }
 
-// form is what a strict venue takes and serves at an endpoint.
+// form has the parameters and members of an endpoint of a strict venue.
 type form struct {
-	// parameters lists all that a request may carry.
+	// parameters lists all allowed parameters of a request.
 	parameters []string
-	// members lists all that the objects of an answer may have. Empty allows every member.
+	// members lists all allowed members of the objects of an answer. Empty allows every member.
 	members []string
-	// values replaces texts of an answer.
+	// values maps texts of an answer to their replacements.
 	values map[string]string
 }
 
-// endpoints are listed with the parameters and members that the venue's description shows. Where it shows none, they are
-// those that this venue chose itself.
+// endpoints have the parameters and members of the venue's description. If the description shows none, this venue chose
+// them.
 var endpoints = []endpoint{
 	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
 		parameters: []string{"tokenId", "tokenIds"},
@@ -91,8 +91,8 @@ func Endpoints() []string {
 
 func (e *endpoint) name() string { return e.path[strings.LastIndexByte(e.path, '/')+1:] }
 
-// admit reports why the venue refuses a request to an endpoint whatever its parameters are worth: the endpoint is off, or
-// the venue is strict and does not know a parameter.
+// admit returns an error if the venue refuses a request before it reads the values of parameters: the endpoint is off, or
+// the venue is strict and a parameter is unknown.
 func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	if slices.Contains(v.config.Without, e.name()) {
 		return errPath
@@ -120,7 +120,7 @@ func (f *form) check(c *call) *apiError {
 	return badRequest("unknown parameter " + cmp.Or(unknown, `""`))
 }
 
-// shape makes an answer one of a strict venue.
+// shape removes from an answer everything that a strict venue does not send.
 func (f *form) shape(a *answer) {
 	if len(f.members) == 0 && len(f.values) == 0 {
 		return

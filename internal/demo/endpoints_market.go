@@ -10,11 +10,11 @@ const (
 	maxDetails   = 50  // markets in one list of market-details
 	defaultDepth = 20
 	maxDepth     = 200
-	historyDays  = 7 // without dates
+	historyDays  = 7 // length of a history without dates
 	maxDays      = 366
 )
 
-// answerTokens serves an endpoint that takes one tokenId or a list of tokenIds; add appends what it says of one token.
+// answerTokens serves an endpoint with one tokenId or a list of tokenIds. add appends the object of one token.
 func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) ([]byte, *apiError) {
 	form, err := c.exactlyOne("tokenId", "tokenIds")
 	if err != nil {
@@ -161,7 +161,7 @@ func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
 	return append(b, "]}"...), nil
 }
 
-// answerDetails serves one market by one of its names, or the markets of a list of them.
+// answerDetails serves one market by an identifier, or several by a list of identifiers.
 func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 	form, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
 	if err != nil {
@@ -212,7 +212,7 @@ func (v *Venue) marketBy(parameter, name string) *market {
 	return v.listing.marketByID[name]
 }
 
-// append appends the market; a summary leaves out description and resolution.
+// append appends the market. A summary omits description and resolution.
 func (m *market) append(b []byte, summary bool) []byte {
 	b = appendText(append(b, `{"marketId":`...), m.id)
 	b = addText(b, "slug", m.slug)

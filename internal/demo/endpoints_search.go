@@ -16,15 +16,15 @@ const (
 	maxWords      = 16 // in a search text
 )
 
-// searchIndex finds and orders markets. It is built once; statuses, which may change, are compared as they are now.
+// searchIndex finds and sorts markets. It is built once, without statuses, because these change.
 type searchIndex struct {
 	markets []*market
 	ranks   map[string][]int32 // sort key → market index → place in ascending order
 	words   []string           // sorted
-	hits    [][]hit            // of the word in the same place
+	hits    [][]hit            // hits of the word at the same index
 }
 
-// hit is a market that has a word; weight says where.
+// hit is a market with a word. weight depends on the text that has the word.
 type hit struct {
 	market int32
 	weight int32
@@ -63,7 +63,7 @@ func newSearchIndex(u *universe) *searchIndex {
 	return x
 }
 
-// addWords indexes the words of each market with the weight of the weightiest text that they stand in.
+// addWords indexes the words of each market with the greatest weight of a text that has them.
 func (x *searchIndex) addWords() {
 	index := make(map[string][]hit)
 	for i, m := range x.markets {
@@ -129,7 +129,7 @@ func (x *searchIndex) scores(words []string) []int32 {
 	return total
 }
 
-// search is what a request to market-search asks for.
+// search has the parameters of a request to market-search.
 type search struct {
 	statuses              []string
 	category, tag         string
@@ -139,10 +139,10 @@ type search struct {
 	sort                  string
 	ascending             bool
 	limit                 int
-	after                 *market // the last one of the page before
+	after                 *market // last market of the previous page
 }
 
-// newSearch reads a request. order is desc unless it says asc, whatever the sort.
+// newSearch reads a request. The default order is desc for every sort.
 func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	if len(c.get("q")) > maxText {
 		return s, badRequest("q is too long")
@@ -189,7 +189,7 @@ func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	return s, nil
 }
 
-// matches reports whether the market passes the filters; the text is not among them.
+// matches reports whether the market passes the filters. It does not compare the text.
 func (s *search) matches(m *market) bool {
 	return (len(s.statuses) == 0 || slices.Contains(s.statuses, m.status)) &&
 		(s.category == "" || strings.EqualFold(s.category, m.category)) &&
@@ -200,7 +200,7 @@ func (s *search) matches(m *market) bool {
 		(s.eventSlug == "" || s.eventSlug == m.event.slug)
 }
 
-// find returns a page of markets and how many match in all.
+// find returns a page of markets and the number of all matches.
 func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
 	rank := x.ranks[s.sort]
 	var scores []int32

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// pace is how often Run moves the market.
+// pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
-// move is what one step did to one instrument. Applying the changes to the book before gives the book at bookSeq.
+// move is the effect of one step on one instrument. Applying its changes to the previous book gives the book at bookSeq.
 type move struct {
 	instrument *instrument
-	token      *token // the first one that shows it
+	token      *token // first token of the instrument
 	changes    []levelChange
 	priced     bool // the price changed too
 }
@@ -64,7 +64,7 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f alone, as whatever changes the state does, and tells the streams of accounts what came of it.
+// change runs f with the venue's lock, and streams the changes of accounts. All changes of the state use it.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -77,7 +77,7 @@ func (v *Venue) change(f func(now millis) error) error {
 	return err
 }
 
-// nextPrice draws the token's next price in ticks: a small step, drawn towards what its past leads to.
+// nextPrice returns a random next price of the token in ticks: a small step, towards the function of its history.
 func (t *token) nextPrice(now millis, r *rng) int {
 	in := t.instrument
 	missing := int(t.market.priceAt(t.outcome, now)/in.tick) - in.price
@@ -88,8 +88,8 @@ func (t *token) nextPrice(now millis, r *rng) int {
 	return min(max(in.price+pull+r.between(-stray, stray), 1), in.ticks-1)
 }
 
-// move gives an instrument a price in ticks, and other sizes when that is the price it has. t is the first token that
-// shows it.
+// move gives an instrument a price in ticks, or new sizes if it already has this price. t is the first token of the
+// instrument.
 func (v *Venue) move(t *token, price int, now millis) {
 	in := t.instrument
 	m := move{instrument: in, token: t, priced: price != in.price}
@@ -104,7 +104,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved numbers what happened to the book and the price of a token's instrument, and streams it.
+// moved assigns sequence numbers to the changes of an instrument's book and price, and streams them.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -139,7 +139,7 @@ var (
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
-// SetPrice moves a token of an open market to a price, with its book and the market's other token. From there the price
+// SetPrice moves a token of an open market to a price, with its book and the market's other token. Afterwards the price
 // drifts back as the market moves.
 func (v *Venue) SetPrice(tokenID string, price Price) error {
 	t := v.listing.tokenByID[tokenID]
@@ -162,7 +162,7 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
-// Trade buys or sells for a demo account at the best price of the market, in one fill. Selling all that is held closes the
+// Trade buys or sells for a demo account at the best price of the market, in one fill. Selling the whole size closes the
 // position.
 func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	t := v.listing.tokenByID[tokenID]
@@ -193,7 +193,7 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	})
 }
 
-// taker returns the price that a market order pays: the best one of the other side, or the stated price when that is empty.
+// taker returns the price of a market order: the best price of the other side, or the stated price if that side is empty.
 func (t *token) taker(side Side) Price {
 	best := t.bestAsk
 	if side == Sell {
@@ -208,7 +208,7 @@ func (t *token) taker(side Side) Price {
 // maxRecords bounds a trading account's history. Past it the oldest quarter is replaced by one TRANSFER of its sum.
 const maxRecords = 20_000
 
-// fill books a trade of a wallet and prints it on the public tape, with the side of whoever took.
+// fill books a trade of a wallet and adds it to the public tape, with the taker's side.
 func (v *Venue) fill(w *wallet, t *token, side Side, price Price, size Size, now millis, taker Side) {
 	id := w.tradeID(w.dropped + uint64(len(w.records)))
 	w.fill(t, side, price, size, now)
@@ -263,8 +263,8 @@ func (w *wallet) fold(count int) {
 	w.dropped += uint64(count - 1)
 }
 
-// tradeAccounts lets the demo accounts trade: orders that the market reached fill, and now and then an account takes
-// liquidity or replaces an order. No position is opened or closed by it.
+// tradeAccounts lets the demo accounts trade: orders that the market reached fill, and sometimes an account takes
+// liquidity or replaces an order. It opens and closes no positions.
 func (v *Venue) tradeAccounts(now millis) {
 	r := &v.random
 	for i := range accounts {
@@ -283,7 +283,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets the derived wallets trade that somebody streams, more rarely.
+// tradeGuests lets streamed derived wallets trade, less often.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -295,7 +295,7 @@ func (v *Venue) tradeGuests(now millis) {
 	}
 }
 
-// reached reports whether somebody would trade at the order's limit now.
+// reached reports whether the market has reached the order's limit.
 func (o *order) reached() bool {
 	if o.token.market.status != statusOpen || o.token.frozen {
 		return false
@@ -308,7 +308,7 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half of the order at index k, or all that is left of it. It reports whether the order is gone; then a new
+// fillOrder fills half of the order at index k, or its rest. It reports whether the order has ended. If so, a new
 // one in the other direction takes its place at the end of the list.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
@@ -324,14 +324,14 @@ func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 			return false
 		}
 	}
-	w.endOrder(k, now) // filled, or cancelled because it can't be paid for any more
+	w.endOrder(k, now) // filled, or cancelled because the cash is too low
 	if p != nil {
 		w.place(p, o.side == Buy, now, r)
 	}
 	return true
 }
 
-// endOrder takes the order at index k out of the list.
+// endOrder removes the order at index k from the list.
 func (w *wallet) endOrder(k int, now millis) {
 	o := w.orders[k]
 	o.ended = orderCancelled
@@ -345,7 +345,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place places an order on a position near the market. One to buy that can't be paid for becomes one to sell.
+// place places an order for a position near the market. If the cash is too low to buy, it sells.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)

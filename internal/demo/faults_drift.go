@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// document returns the body as JSON values, or nil where it is none.
+// document returns the body as JSON values, or nil if the body is not JSON.
 func (a *answer) document() any {
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.UseNumber()
@@ -19,11 +19,11 @@ func (a *answer) document() any {
 
 // replace makes doc the body.
 func (a *answer) replace(doc any) {
-	body, _ := json.Marshal(doc) // what was decoded can be encoded
+	body, _ := json.Marshal(doc) // cannot fail for decoded values
 	a.body = append(a.body[:0], body...)
 }
 
-// drift makes the answer say the same in another form, or all but some rows.
+// drift gives the answer another form with the same data, or with some unreadable rows.
 func (a *answer) drift(kind FaultKind) {
 	if kind == FaultNested {
 		a.body = append(append([]byte(`{"success":true,"data":`), a.body...), '}')
@@ -57,7 +57,7 @@ func breakRows(value any) {
 	}
 }
 
-// texts returns value with its numbers as texts.
+// texts returns value with its numbers as strings.
 func texts(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -74,7 +74,7 @@ func texts(value any) any {
 	return value
 }
 
-// unheardOf adds members to every object.
+// unheardOf adds unknown members to every object.
 func unheardOf(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -91,7 +91,7 @@ func unheardOf(value any) {
 }
 
 // rewrite applies f to the values in the body: to all of them or, when tokenID is not empty, to those of the objects that
-// carry it. Lists of objects, and the object that wraps such a list, stay.
+// have it. It keeps lists of objects, and the object around such a list.
 func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bool)) {
 	if doc := a.document(); doc != nil {
 		spoil(doc, tokenID == "", tokenID, f)
@@ -127,7 +127,7 @@ func spoil(value any, inside bool, tokenID string, f func(name string, value any
 	}
 }
 
-// wrongType returns a value of a type that nobody expects there.
+// wrongType returns a value of an unexpected type.
 func wrongType(_ string, value any) (any, bool) {
 	switch value.(type) {
 	case string, json.Number:

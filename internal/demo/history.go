@@ -1,9 +1,9 @@
 package demo
 
-// The past of a price is a function of the seed, the token and the time: nothing is stored, and the same question has the
-// same answer. The live price drifts towards the function's present value, so a chart ends near it.
+// The history of a price is a function of the seed, the token and the time. Nothing is stored, and equal requests get the
+// same answer. The live price drifts towards the function's present value, so the end of a chart is near it.
 
-// wave is one component of a price's past: noise with a period and a weight in 1024ths of the greatest swing.
+// wave is one component of a price's history: noise with a period and a weight in 1024ths of the maximum swing.
 type wave struct {
 	period millis
 	weight int64
@@ -13,13 +13,13 @@ var waves = [...]wave{
 	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
 }
 
-// swing is the greatest distance, in percent of the nearer end of the scale, between a price's past and its anchor.
+// swing is the maximum distance of a price's history from its anchor, in percent of the distance to the nearer bound.
 const swing = 35
 
-// settling is how long before its close the price of a market starts to move to the outcome.
+// settling is the time before the close in which the price of a market moves to the outcome.
 const settling = 10 * day
 
-// drift returns the price of an anchor at t, in ten-thousandths off the grid.
+// drift returns the price of an anchor at t, in ten-thousandths, not rounded to the tick.
 func drift(seed uint64, anchor Price, t millis) int64 {
 	var n int64
 	for k, w := range waves {
@@ -33,7 +33,7 @@ func drift(seed uint64, anchor Price, t millis) int64 {
 	return int64(anchor) + amplitude*n/(1024*1024)
 }
 
-// priceAt returns what the outcome cost at t, on the grid and strictly between 0 and 1.
+// priceAt returns the price of the outcome at t, rounded to the tick and strictly between 0 and 1.
 func (m *market) priceAt(outcome int, t millis) Price {
 	if m.born.closedAt > 0 {
 		t = min(t, m.born.closedAt)
@@ -41,7 +41,7 @@ func (m *market) priceAt(outcome int, t millis) Price {
 	var p int64
 	if m.binary() {
 		p = drift(m.seed, m.anchors[0], t)
-	} else { // the outcomes share 1
+	} else { // the prices of all outcomes sum to 1
 		var sum, own int64
 		for i, a := range m.anchors {
 			q := drift(m.seed+uint64(i), a, t)
@@ -68,7 +68,7 @@ func (m *market) priceAt(outcome int, t millis) Price {
 	return price
 }
 
-// volumeAt returns what was traded of the outcome in the interval that starts at t.
+// volumeAt returns the volume of the outcome in the interval that starts at t.
 func (m *market) volumeAt(outcome int, t, interval millis) Size {
 	if m.binary() {
 		outcome = 0
@@ -86,7 +86,7 @@ type point struct {
 	volume Size
 }
 
-// The grid of a price history: the nearer to now, the finer.
+// The intervals of a price history, shorter for later times.
 const (
 	fineStep, fineWithin = 5 * minute, 2 * day
 	hourStep, hourWithin = hour, 30 * day
@@ -115,7 +115,7 @@ func (m *market) history(outcome int, from, until, now millis) []point {
 	return points
 }
 
-// band returns bounds that the outcome's past never leaves.
+// band returns bounds of the outcome's history.
 func (m *market) band(outcome int) (low, high Price) {
 	if m.binary() {
 		a := m.anchors[0]

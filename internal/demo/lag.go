@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// maxKept bounds the bodies of the answers that are kept, in bytes.
+// maxKept bounds the bodies of cached answers, in bytes.
 const maxKept = 64 << 20
 
-// lag keeps answers for a time and gives them again, as a cache in front of a venue does.
+// lag caches answers for a time, like a cache in front of a venue.
 type lag struct {
 	mu   sync.Mutex
 	kept map[string]keptAnswer // by path, query and, on user endpoints, the account's key
-	size int                   // of their bodies
+	size int                   // bytes of all bodies
 }
 
 type keptAnswer struct {
@@ -21,7 +21,7 @@ type keptAnswer struct {
 	body []byte
 }
 
-// lagged writes an answer that may be as old as the configured lag into a, and says in its header how old it is.
+// lagged writes an answer that may be as old as the configured lag into a, with its age in the header.
 func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 	key, now, longest := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"
@@ -40,12 +40,12 @@ func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 		at = now
 		v.lag.store(key, at, a.body)
 	}
-	// Rounding makes the rest of its life shorter, never longer.
+	// Both are rounded so that the remaining time is never too long.
 	a.header.Set("Cache-Control", scope+", max-age="+strconv.FormatInt(int64(longest/second), 10))
 	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
 
-// load writes the answer that is kept into a, unless it is as old as longest, and returns when it was made.
+// load writes a cached answer into a and returns its time, unless its age is longest or more.
 func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bo
 	return k.at, true
 }
 
-// store keeps an answer, unless a younger one is there. All others make room when there is too much.
+// store caches an answer, unless a newer one is cached. If the bodies get too large, it removes all others.
 func (l *lag) store(key string, at millis, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *lag) store(key string, at millis, body []byte) {
 	l.size += len(body) - len(old.body)
 }
 
-// clear forgets all answers.
+// clear removes all answers.
 func (l *lag) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

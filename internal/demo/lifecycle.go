@@ -12,8 +12,8 @@ var (
 	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the one that the market began with, and not be the present one")
 )
 
-// SetStatus opens, closes, disputes or cancels a market. Unless it is open its books are empty and the orders on it are
-// cancelled. A resolved market stays as it is; see [Venue.Resolve].
+// SetStatus opens, closes, disputes or cancels a market. If it is not open, its books are empty and its orders are
+// cancelled. A resolved market can't change; see [Venue.Resolve].
 func (v *Venue) SetStatus(marketID, status string) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
@@ -59,7 +59,7 @@ func (v *Venue) Reword(marketID, description string) error {
 	})
 }
 
-// SetTickSize changes the price grid of an open market. Its books are made anew on it, and orders that don't lie on it are
+// SetTickSize changes the tick size of an open market. Its books get new levels, and orders whose prices don't fit are
 // cancelled.
 func (v *Venue) SetTickSize(marketID string, tick Price) error {
 	m := v.listing.marketByID[marketID]
@@ -116,7 +116,7 @@ func (v *Venue) reword(m *market, description string, now millis) {
 	v.marketChanged(m, changeMetadata)
 }
 
-// fine is the finest grid that prices lie on.
+// fine is the smallest tick size.
 const fine Price = 10
 
 // setTickSize puts the books of an open market on another grid.
@@ -136,7 +136,7 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	v.marketChanged(m, changeTickSize)
 }
 
-// openBooks fills the books of a market around the prices that were stated last.
+// openBooks fills the books of a market around the last stated prices.
 func (v *Venue) openBooks(m *market, now millis) {
 	r := &v.dice.life
 	for _, t := range m.tokens {
@@ -170,7 +170,7 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	v.derived.each(func(w *wallet) { w.cancelOrders(now, here) })
 }
 
-// cancelOrders ends some orders.
+// cancelOrders cancels matching orders.
 func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 	for k := 0; k < len(w.orders); {
 		if !which(w.orders[k]) {
@@ -181,21 +181,21 @@ func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 	}
 }
 
-// marketChanged numbers and streams what became of a market.
+// marketChanged assigns a sequence number to a change of a market and streams it.
 func (v *Venue) marketChanged(m *market, change string) {
 	m.seq += 1 + v.skippedTopic(m.topic)
 	v.publishMarket(m, change)
 }
 
-// Bounds of what happens to markets by itself, in parts of those that were open when the venue opened.
+// Bounds of the automatic changes of markets, in parts of the markets that were open when the venue opened.
 const (
 	haltedParts  = 20 // a twentieth may be closed for a while
 	refinedParts = 20 // a twentieth may have a finer grid for a while
 	settledParts = 10 // a tenth may resolve, in all
 )
 
-// live lets a market open, close, resolve, be reworded or change its grid once in a while. Enough of them stay open however
-// long it goes on, and those of the smallest demo account stay as they are.
+// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. Enough markets always stay open,
+// and the markets of the smallest demo account do not change.
 func (v *Venue) live(now millis) {
 	r := &v.dice.life
 	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {
@@ -255,7 +255,7 @@ func (v *Venue) live(now millis) {
 	}
 }
 
-// takeOne takes one of the markets out of a list of those that changed by themselves. Somebody else may have changed it since.
+// takeOne removes one market from a list of automatically changed ones. Its state may have changed since.
 func takeOne(list *[]*market, r *rng) *market {
 	k := r.intn(len(*list))
 	m := (*list)[k]
@@ -279,7 +279,7 @@ func (v *Venue) spared(m *market) bool {
 	return slices.ContainsFunc(v.accounts[accounts[0].address].positions, func(p *position) bool { return p.token.market == m })
 }
 
-// likely draws the outcome of a market by the prices.
+// likely returns a random outcome of a market, with the prices as probabilities.
 func (m *market) likely(r *rng) int {
 	sum := 0
 	for _, t := range m.tokens {

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// category is a field of questions.
+// category is a subject of questions.
 type category struct {
 	name, tag string
 	sources   []string
-	// plan words the event number n of the category; end is when it ends.
+	// plan returns the texts of event number n of the category, which ends at end.
 	plan func(n int, s shape, end millis, r *rng) plan
 }
 
-// plan words an event.
+// plan has the texts of an event.
 type plan struct {
 	title   string
 	tags    []string
@@ -23,13 +23,13 @@ type plan struct {
 	chances []Price
 }
 
-// marketPlan words a market; outcomes is nil for a binary one.
+// marketPlan has the texts of a market. outcomes is nil for a binary one.
 type marketPlan struct {
 	question, item, tag string
 	outcomes            []string
 }
 
-// chance returns the price around which YES of market k moves.
+// chance returns the mean price of YES of market k.
 func (p *plan) chance(k int, r *rng) Price {
 	if p.chances == nil {
 		switch n := len(p.markets); {
@@ -60,7 +60,7 @@ func dateOf(t millis) string  { return t.Time().Format("January 2, 2006") }
 func monthOf(t millis) string { return t.Time().Format("January 2006") }
 func yearOf(t millis) string  { return t.Time().Format("2006") }
 
-// pick returns the element n of list, round and round.
+// pick returns element n modulo the length of list.
 func pick(list []string, n int) string { return list[n%len(list)] }
 
 // several returns count different elements of list.
@@ -73,7 +73,7 @@ func several(list []string, count int, r *rng) []string {
 	return picked
 }
 
-// binaries words one binary market per item.
+// binaries returns an event with one binary market for each item.
 func binaries(items []string, question string) []marketPlan {
 	plans := make([]marketPlan, len(items))
 	for i, item := range items {
@@ -82,12 +82,12 @@ func binaries(items []string, question string) []marketPlan {
 	return plans
 }
 
-// single words an event of one binary market.
+// single returns an event with one binary market.
 func single(question string, tags ...string) plan {
 	return plan{title: question, tags: tags, markets: []marketPlan{{question: question}}}
 }
 
-// choices words an event of one or two categorical markets.
+// choices returns an event with one or two categorical markets.
 func choices(s shape, list []string, r *rng, first, second string, tags ...string) plan {
 	p := plan{title: first, tags: tags}
 	for k, question := range []string{first, second}[:s.categorical] {

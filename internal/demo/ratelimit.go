@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// window is the time over which requests are counted.
+// window is the time in which requests are counted.
 const window = minute
 
 // maxClients bounds how many clients a limiter remembers. Past it those that are idle are forgotten, else the request of
 // the new client is refused.
 const maxClients = 10_000
 
-// limiter allows each client so many requests in any 60 seconds, by a log of the requests that it let through.
+// limiter allows each client perMinute requests in any 60 seconds. It logs the times of admitted requests.
 type limiter struct {
-	perMinute int // 0 is no limit
+	perMinute int // 0 means no limit
 
 	mu  sync.Mutex
 	log map[string][]millis // oldest first, at most perMinute each
@@ -48,7 +48,7 @@ func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait
 	return ok, l.perMinute - len(sent), sent[0] + window - now
 }
 
-// forget drops the clients that sent nothing within the window.
+// forget removes the clients without requests in the window.
 func (l *limiter) forget(now millis) {
 	for client, sent := range l.log {
 		if len(sent) == 0 || now-sent[len(sent)-1] >= window {

@@ -2,7 +2,7 @@ package demo
 
 import "time"
 
-// The types below are the state as Go values: what tests compare answers with.
+// The types below are the state as Go values. Tests compare answers with them.
 
 // Token is one listed outcome.
 type Token struct {
@@ -16,9 +16,9 @@ type Token struct {
 	Status string
 }
 
-// Quote is what a token costs.
+// Quote has the prices of a token.
 type Quote struct {
-	// Price is what the venue states, BestBid and BestAsk the top of the book.
+	// Price is the stated price, BestBid and BestAsk are the top of the book.
 	Price Price
 	// BestBid and BestAsk are 0 for an empty side.
 	BestBid, BestAsk Price
@@ -62,7 +62,7 @@ func (v *Venue) Tokens() []Token {
 	return tokens
 }
 
-// Quote returns what a token costs now, and whether it is listed.
+// Quote returns the present prices of a token, and whether it is listed.
 func (v *Venue) Quote(tokenID string) (Quote, bool) {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/coder/websocket"
 )
 
-// StreamPath is where the venue streams over WebSocket.
+// StreamPath is the path of the venue's WebSocket.
 const StreamPath = "/ws"
 
-// The codes with which the venue closes a stream, beside those of RFC 6455. What each asks of the client stands behind it.
+// The close codes of the venue's stream, in addition to those of RFC 6455, with the client's expected reaction.
 const (
-	// CloseCredentials: the credentials were refused or have expired. Nothing comes of trying again with the same ones.
+	// CloseCredentials: the credentials were refused or have expired. A retry with the same ones is useless.
 	CloseCredentials = 4001
-	// CloseSlow: the client read too slowly and has lost frames. It may come back at once.
+	// CloseSlow: the client read too slowly and has lost frames. It may reconnect at once.
 	CloseSlow = 4002
-	// CloseShed: the venue restarts or sheds load. Everybody should come back after a random time of up to 10 seconds.
+	// CloseShed: the venue restarts or sheds load. Clients should reconnect after a random time of up to 10 seconds.
 	CloseShed = 4003
-	// CloseAbuse: the client kept on breaking a limit after it was told so. It should stay away for 60 seconds.
+	// CloseAbuse: the client repeatedly exceeded a limit. It should reconnect after 60 seconds.
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of the stream, of one connection unless they say otherwise.
+// streamLimits are the bounds of one connection, unless noted otherwise.
 type streamLimits struct {
-	connections     int // of the venue
+	connections     int // connections of the whole venue
 	topics          int
-	framesPerSecond int // from the client; twice as many end the connection
-	frameBytes      int // from the client
+	framesPerSecond int // frames from the client; twice as many close the connection
+	frameBytes      int // bytes of a frame from the client
 	queue           int // frames that wait to be written
-	queueBytes      int // of those, unless it is a single one
+	queueBytes      int // bytes of the waiting frames, unless only one waits
 	write           time.Duration
-	goodbye         time.Duration // for the client to answer a close
+	goodbye         time.Duration // time for the client to answer a close frame
 }
 
 var standardLimits = streamLimits{
@@ -45,15 +45,15 @@ var standardLimits = streamLimits{
 
 const (
 	heartbeat    = 15 * time.Second
-	maxBeatIDs   = 100 // of each channel in one heartbeat
+	maxBeatIDs   = 100 // identifiers of each channel in one heartbeat
 	retryConnect = "5" // seconds
 )
 
-// streams is all that the venue streams.
+// streams is the state of all streams of the venue.
 type streams struct {
 	limits streamLimits
 	counts streamCounts
-	held   atomic.Int64 // frames that a fault holds back
+	held   atomic.Int64 // frames held by FaultReorder
 	due    atomic.Pointer[restart]
 
 	// Guarded by the venue's lock.
@@ -67,7 +67,7 @@ type streams struct {
 	serving sync.WaitGroup
 }
 
-// restart is one that is to come: with a code that closes all streams, or 0 for a new hello on each.
+// restart is a due restart: code closes all streams, 0 sends a new hello on each.
 type restart struct{ code int }
 
 // serveStream answers a request for a stream, and returns when the stream has ended.
@@ -97,8 +97,8 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.serve()
 }
 
-// opens serves the fault that befalls the opening of a stream, if there is one. It reports whether the stream is to
-// be opened all the same.
+// opens applies the fault of the opening of a stream, if there is one. It reports whether the stream is opened
+// nevertheless.
 func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	a := newAnswer()
 	defer a.release()
@@ -119,7 +119,7 @@ func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// admit makes room for a connection.
+// admit counts a new connection, or refuses it.
 func (st *streams) admit(c *streamConn) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -134,7 +134,7 @@ func (st *streams) admit(c *streamConn) bool {
 	return true
 }
 
-// dismiss ends what admit began.
+// dismiss removes a connection that admit counted.
 func (st *streams) dismiss(c *streamConn) {
 	st.mu.Lock()
 	delete(st.conns, c)
@@ -142,7 +142,7 @@ func (st *streams) dismiss(c *streamConn) {
 	st.serving.Done()
 }
 
-// all returns the connections there are.
+// all returns the open connections.
 func (st *streams) all() []*streamConn {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -173,7 +173,7 @@ func (v *Venue) Restart(code int) {
 	v.restart(code)
 }
 
-// restartIfDue does what a fault asked for.
+// restartIfDue runs a restart that a fault has requested. The caller holds the venue's lock.
 func (v *Venue) restartIfDue() {
 	if v.stream.due.Load() == nil {
 		return
@@ -183,7 +183,7 @@ func (v *Venue) restartIfDue() {
 	}
 }
 
-// settleRestart is restartIfDue for those who don't hold the lock.
+// settleRestart is restartIfDue with the venue's lock.
 func (v *Venue) settleRestart() {
 	if v.stream.due.Load() == nil {
 		return
@@ -225,13 +225,13 @@ func (v *Venue) restart(code int) {
 	}
 }
 
-// hijacker remembers the connection that a handler took over, since deadlines and resets need it.
+// hijacker stores the connection that a handler hijacks. Deadlines and resets need it.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn
 }
 
-// Hijack hands the connection out.
+// Hijack returns the connection and stores it.
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	h.conn = conn

@@ -10,47 +10,47 @@ import (
 	"github.com/coder/websocket"
 )
 
-// frame is a message to a client. Its bytes are shared by all who get it.
+// frame is a message to clients. All receivers share its bytes.
 type frame struct {
 	data []byte
 	kind frameKind
-	// whole is set in frames that state all there is of a topic rather than a change.
+	// whole is set in frames with the whole state of a topic, not a change.
 	whole bool
 }
 
-// streamConn is a client's connection. The goroutine of its request reads, another one writes; whoever has something to say
-// pushes it into the queue and never waits.
+// streamConn is a client's connection. The goroutine of its request reads, another one writes. Senders push frames
+// into the queue and never wait.
 type streamConn struct {
 	v   *Venue
 	ws  *websocket.Conn
 	raw net.Conn
 
-	wake    chan struct{} // holds one: there is something for the writer
-	drained chan struct{} // holds one: the queue is no more than half full
+	wake    chan struct{} // capacity 1; signals work for the writer
+	drained chan struct{} // capacity 1; signals that the queue is at most half full
 	gone    chan struct{} // closed when nothing more can be read
 	written chan struct{} // closed when the writer has ended
-	greeted atomic.Bool   // hello was said
+	greeted atomic.Bool   // hello was sent
 
-	mu      sync.Mutex // guards what follows; taken last
+	mu      sync.Mutex // guards the fields below up to delayed; locked after all others
 	queue   []frame
-	head    int  // of the first frame in queue that waits
-	bytes   int  // of the frames that wait
+	head    int  // index of the first waiting frame in queue
+	bytes   int  // bytes of the waiting frames
 	crowded bool // the reader waits for drained
 	ending  bool
-	code    int // with which to close when the queue is empty
+	code    int // close code for when the queue is empty
 	reason  string
-	stalled time.Time        // until when nothing is sent or taken
-	held    map[*topic]frame // that follow the next one of their topic
-	delayed []delayedFrame   // in no order
+	stalled time.Time        // end of a stall, in which nothing is sent or read
+	held    map[*topic]frame // frames to send after the next frame of their topic
+	delayed []delayedFrame   // unordered
 
-	// Owned by the reader: frames of the last second, and who may be listened to.
+	// Owned by the reader: frames of the last second, and authenticated addresses.
 	passed, heard window1s
 	addresses     map[string]bool
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
 	turns [channels][]*subscription
-	// Owned by the writer: where the next heartbeat goes on.
+	// Owned by the writer: index of the next topic in a heartbeat.
 	beaten [channels]int
 }
 
@@ -67,7 +67,7 @@ func (c *streamConn) serve() {
 	c.passed, c.heard = newWindow1s(limits.framesPerSecond), newWindow1s(2*limits.framesPerSecond)
 	c.addresses = make(map[string]bool)
 
-	c.v.mu.RLock() // no new epoch between the two
+	c.v.mu.RLock() // no new epoch between greet and greeted
 	c.greet()
 	c.greeted.Store(true)
 	c.v.mu.RUnlock()
@@ -87,7 +87,7 @@ func (c *streamConn) serve() {
 	_ = c.ws.CloseNow()
 }
 
-// push queues a frame. A client that lets too many of them wait is closed.
+// push queues a frame. If too many frames wait, it closes the connection.
 func (c *streamConn) push(f frame) {
 	c.mu.Lock()
 	c.add(f)
@@ -113,12 +113,12 @@ func (c *streamConn) add(f frame) {
 	}
 }
 
-// deaf reports whether nothing is sent or taken any more, or for the time being.
+// deaf reports whether the connection neither sends nor reads, now or for good.
 func (c *streamConn) deaf() bool {
 	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
 
-// end closes the connection, after what waits unless now is set.
+// end closes the connection. Unless now is set, it first sends the waiting frames.
 func (c *streamConn) end(code int, reason string, now bool) {
 	c.mu.Lock()
 	c.finish(code, reason, now)
@@ -136,8 +136,8 @@ func (c *streamConn) finish(code int, reason string, now bool) {
 	c.relieve()
 }
 
-// room waits until the queue is no more than half full. What a client asks for itself must not make it too slow: its requests
-// wait instead.
+// room waits until the queue is at most half full. A client's own requests must not overflow its queue, so they
+// wait.
 func (c *streamConn) room() {
 	c.mu.Lock()
 	c.crowded = !c.ending && c.half()
@@ -165,7 +165,7 @@ func (c *streamConn) relieve() {
 	}
 }
 
-// drop forgets what is held back and, when all is set, what waits.
+// drop removes held and delayed frames and, if all is set, waiting frames.
 func (c *streamConn) drop(all bool) {
 	c.v.stream.held.Add(-int64(len(c.held)))
 	c.held, c.delayed = nil, nil
@@ -181,8 +181,8 @@ func (c *streamConn) signal() {
 	}
 }
 
-// next takes the next frame out of the queue; over tells that there will be none. Without a frame, at is when one falls due,
-// if that is known.
+// next removes the next frame from the queue. over means that no more will come. Without a frame, at is the time of the next
+// delayed frame, if there is one.
 func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *streamConn) release(now time.Time) (next time.Time) {
 	return next
 }
 
-// write sends what is queued until the connection ends, and a heartbeat once in a while.
+// write sends queued frames and heartbeats until the connection ends.
 func (c *streamConn) write() {
 	defer close(c.written)
 	beat := time.NewTicker(c.v.config.Heartbeat)
@@ -258,14 +258,14 @@ func (c *streamConn) write() {
 	}
 }
 
-// close says goodbye, and cuts off a client that doesn't answer.
+// close sends a close frame and disconnects a client that doesn't answer.
 func (c *streamConn) close() {
 	c.v.stream.counts.closed(c.code)
 	_ = c.raw.SetDeadline(time.Now().Add(c.v.stream.limits.goodbye))
 	_ = c.ws.Close(websocket.StatusCode(c.code), c.reason)
 }
 
-// cut ends the connection without a word.
+// cut closes the connection without a close frame.
 func (c *streamConn) cut() {
 	c.end(0, "", true)
 	_ = c.raw.Close()
@@ -280,7 +280,7 @@ func (c *streamConn) beat() {
 	v.settleRestart()
 }
 
-// window1s lets so many through in any second.
+// window1s admits a number of frames in any second.
 type window1s struct {
 	times []time.Time
 	next  int
@@ -288,7 +288,7 @@ type window1s struct {
 
 func newWindow1s(n int) window1s { return window1s{times: make([]time.Time, n)} }
 
-// take counts one if it may pass, else it returns how long to wait.
+// take admits and counts a frame, or returns the time to wait.
 func (w *window1s) take(now time.Time) (wait time.Duration) {
 	if oldest := w.times[w.next]; !oldest.IsZero() {
 		if wait = oldest.Add(time.Second).Sub(now); wait > 0 {

@@ -54,7 +54,7 @@ func begin(kind frameKind, size int) []byte {
 	return append(append(b, frameNames[kind]...), '"')
 }
 
-// beginToken starts a frame about a token.
+// beginToken starts a frame of a token.
 func beginToken(kind frameKind, t *token, seq uint64, size int) []byte {
 	b := addText(begin(kind, size), "tokenId", t.id)
 	b = addText(b, "marketId", t.market.id)
@@ -67,7 +67,7 @@ func addNumber(b []byte, name string, n uint64) []byte {
 
 func finished(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
 
-// greet says hello. The venue's lock is held.
+// greet queues a hello frame. The caller holds the venue's lock.
 func (c *streamConn) greet() {
 	limits := &c.v.stream.limits
 	b := addText(begin(frameHello, 192), "epoch", c.v.epoch)
@@ -80,7 +80,8 @@ func (c *streamConn) greet() {
 	c.reply(finished(frameHello, append(b, '}')))
 }
 
-// heartbeat states the time and the numbers of some topics of each channel in turn. The venue's lock is held.
+// heartbeat returns a frame with the time and the sequence numbers of some topics of each channel in turn. The caller holds
+// the venue's lock.
 func (c *streamConn) heartbeat() frame {
 	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
 	b = append(b, `,"seqs":`...)
@@ -123,7 +124,7 @@ func ackFrame(kind frameKind, rid string, ch channel, ids []string) frame {
 	return finished(kind, addIDs(b, ch, ids))
 }
 
-// addIDs adds what a request about a channel is addressed to.
+// addIDs adds the identifiers of a request.
 func addIDs(b []byte, ch channel, ids []string) []byte {
 	if ch == channelUser {
 		return addText(b, "address", ids[0])
@@ -137,7 +138,7 @@ func addIDs(b []byte, ch channel, ids []string) []byte {
 	return append(b, ']')
 }
 
-// idName is how an identifier of a channel is called.
+// idName returns the name of a channel's identifiers.
 func idName(ch channel) string {
 	switch ch {
 	case channelMarket:
@@ -149,7 +150,7 @@ func idName(ch channel) string {
 	}
 }
 
-// errorFrame starts an error; the caller may add what it is about.
+// errorFrame starts an error. The caller may add members.
 func errorFrame(rid, code, text string) []byte {
 	b := addText(answerFrame(frameError, rid, 128), "code", code)
 	return addText(b, "error", text)
@@ -170,7 +171,7 @@ func bookFrame(t *token, g *group) frame {
 	return finished(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
 }
 
-// bookUpdateFrame states the difference between the book that the group had and the one that it has now.
+// bookUpdateFrame returns the difference between the group's previous book and its present one.
 func bookUpdateFrame(t *token, g *group) frame {
 	b := addNumber(beginToken(frameBookUpdate, t, t.bookSeq, 512), "prevSeq", t.bookSeq-1)
 	b = append(addName(b, "changes"), '[')
@@ -253,7 +254,7 @@ func marketFrame(m *market, change string) frame {
 	return finished(kind, addText(b, "status", m.status))
 }
 
-// beginUser starts a frame about a wallet.
+// beginUser starts a frame of a wallet.
 func beginUser(kind frameKind, w *wallet, size int) []byte {
 	return addNumber(addText(begin(kind, size), "address", w.address), "seq", w.seq)
 }

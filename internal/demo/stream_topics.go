@@ -2,10 +2,10 @@ package demo
 
 import "slices"
 
-// channel is what a topic is about.
+// channel is the kind of a topic's data.
 type channel uint8
 
-// Those of tokens come first.
+// The channels of tokens come first.
 const (
 	channelPrices channel = iota
 	channelOrderbook
@@ -24,26 +24,26 @@ type topicKey struct {
 	id      string
 }
 
-// topic is something that somebody listens to: a token, a market or a wallet on a channel. The venue's lock guards it.
+// topic is a token, a market or a wallet on a channel, with subscribers. The venue's lock guards it.
 type topic struct {
 	topicKey
 	token  *token
 	market *market
 	wallet *wallet
-	// groups are the subscribers by the depth of the book that they asked for; elsewhere there is one group.
+	// groups are the subscribers by the requested depth of the book. Other channels have one group.
 	groups []*group
 }
 
-// group is the subscribers to a topic who get the same frames.
+// group has the subscribers of a topic that get the same frames.
 type group struct {
 	topic *topic
 	depth int
 	subs  []*subscription
-	// bids and asks are the book as the subscribers hold it; oldBids and oldAsks only save memory.
+	// bids and asks are the book that the subscribers have. oldBids and oldAsks are reused memory.
 	bids, asks, oldBids, oldAsks []Level
 }
 
-// subscription is a client's to a topic.
+// subscription is the subscription of one client to one topic.
 type subscription struct {
 	conn  *streamConn
 	group *group
@@ -67,7 +67,7 @@ func (t *topic) seq() uint64 {
 	}
 }
 
-// slot returns where the topic of a key is kept while there is one.
+// slot returns the variable for the topic of a key.
 func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
 	switch k.channel {
 	case channelMarket:
@@ -79,7 +79,7 @@ func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
 	}
 }
 
-// subject is what a topic is about: one of the three.
+// subject is the token, market or wallet of a topic. Two of the fields are nil.
 type subject struct {
 	token  *token
 	market *market
@@ -135,7 +135,7 @@ func (s *subscription) joinGroup(t *topic, depth int) {
 	g.subs = append(g.subs, s)
 }
 
-// leaveGroup takes the subscription out of its group, and the group away when it was the last.
+// leaveGroup removes the subscription from its group, and an empty group from its topic.
 func (s *subscription) leaveGroup() {
 	g := s.group
 	last := len(g.subs) - 1
@@ -149,7 +149,7 @@ func (s *subscription) leaveGroup() {
 	}
 }
 
-// leave ends a subscription, and the topic with the last one.
+// leave ends a subscription. The last one also ends the topic.
 func (v *Venue) leave(c *streamConn, key topicKey) {
 	s := c.subs[key]
 	if s == nil {
@@ -190,7 +190,7 @@ func (v *Venue) leaveAll(c *streamConn) {
 	}
 }
 
-// publish hands a frame to all subscribers of the group.
+// publish sends a frame to all subscribers of the group.
 func (g *group) publish(v *Venue, f frame) {
 	if v.faults.streaming.Load() || v.stream.held.Load() > 0 {
 		for _, s := range g.subs {
@@ -233,8 +233,8 @@ func (v *Venue) publishPrice(t *token) {
 	}
 }
 
-// publishBook streams what changed in the book of a token. Each group gets the difference between two books cut at its
-// depth, so that its copy is the venue's book at that depth; the difference may be empty, the number goes on.
+// publishBook streams the changes in the book of a token. Each group gets the difference between two books cut at its
+// depth, so that its copy is the venue's book at that depth. The difference may be empty, but the number increases.
 func (v *Venue) publishBook(t *token) {
 	topic := t.topics[channelOrderbook]
 	if topic == nil {

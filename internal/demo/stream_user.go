@@ -1,17 +1,17 @@
 package demo
 
-// A wallet's stream is what has become different since it was told last: whoever changes a wallet, or a price, need not
-// know who listens.
+// A wallet's stream sends the differences from the state that it last sent. So code that changes a wallet or a price needs
+// no knowledge of subscribers.
 
-// walletStream is what the stream of a wallet has to remember beside what its positions and orders do.
+// walletStream is the last sent state of a wallet, except for the parts in its positions and orders.
 type walletStream struct {
-	records uint64      // those that were looked at, of all that the wallet ever had
-	ended   []*order    // since
-	closed  []*position // since
+	records uint64      // number of records already sent, of all that the wallet ever had
+	ended   []*order    // orders that ended since the last frame
+	closed  []*position // positions closed since the last frame
 	balance shownBalance
 }
 
-// shownPosition, shownOrder and shownBalance are what the stream said last.
+// shownPosition, shownOrder and shownBalance are the last sent values.
 type (
 	shownPosition struct {
 		size  Size
@@ -32,7 +32,7 @@ func (p *position) show() shownPosition { return shownPosition{p.size, p.cost, p
 func (o *order) show() shownOrder       { return shownOrder{true, o.filled} }
 func (w *wallet) show() shownBalance    { return shownBalance{w.portfolioValue(), w.cash, w.updatedAt()} }
 
-// watch takes the present state for what was told. It is a new one, since nobody counted while nobody listened.
+// watch marks the present state as sent. It gets a new sequence number, because states are not counted without subscribers.
 func (w *wallet) watch() {
 	w.seq++
 	w.stream = walletStream{records: w.dropped + uint64(len(w.records)), balance: w.show()}
@@ -44,7 +44,7 @@ func (w *wallet) watch() {
 	}
 }
 
-// publishAccount streams all that is different in a wallet: orders, then fills, positions and the balance.
+// publishAccount streams all differences of a wallet: orders, then fills, positions and the balance.
 func (v *Venue) publishAccount(t *topic) {
 	w := t.wallet
 	say := func(kind frameKind, name string, add func([]byte) []byte) {

@@ -2,10 +2,10 @@ package demo
 
 import "slices"
 
-// tapeLength is how many trades a snapshot of a tape holds.
+// tapeLength is the number of trades in a snapshot of a tape.
 const tapeLength = 50
 
-// tapeTrade is one public trade. side is that of whoever took liquidity.
+// tapeTrade is one public trade. side is the taker's side.
 type tapeTrade struct {
 	id    string
 	price Price
@@ -14,10 +14,10 @@ type tapeTrade struct {
 	at    millis
 }
 
-// tape is what was traded of a token since the venue opened.
+// tape has the trades of a token since the venue opened.
 type tape struct {
-	seq    uint64 // states, counted from 1
-	count  uint64 // trades ever; names them
+	seq    uint64 // number of the present state, from 1
+	count  uint64 // number of all trades; part of their ids
 	trades []tapeTrade
 }
 
@@ -67,12 +67,12 @@ func (v *Venue) printOne(t *token, now millis) {
 	v.printTrade(t, trade)
 }
 
-// tradeID names a public trade that belongs to no wallet. The past has names of its own.
+// tradeID returns the id of a public trade of no wallet. Generated trades of the history have other ids.
 func (t *token) tradeID(past, number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
 }
 
-// recent returns the last trades of the token, oldest first. What happened before the venue opened is, like all of the past,
+// recent returns the last trades of the token, oldest first. Trades before the opening are, like all history,
 // a function of the seed.
 func (t *token) recent(opened millis) []tapeTrade {
 	trades := t.tape.trades[max(len(t.tape.trades)-tapeLength, 0):]

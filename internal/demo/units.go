@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Price is a price per share in ten-thousandths: 6500 is 0.65, and 10000 is what a winning share pays.
+// Price is a price per share in ten-thousandths: 6500 is 0.65, and 10000 is the payout of a winning share.
 type Price int64
 
 // Size is a number of shares in hundredths: 1050 is 10.5 shares.
@@ -15,7 +15,7 @@ type Size int64
 // Money is an amount in millionths: 1500000 is 1.5. Size × Price is exact in it.
 type Money int64
 
-// payout is what one share of the winning outcome pays.
+// payout is the payout of one share of the winning outcome.
 const payout Price = 10000
 
 // share is one whole share, dollar one whole unit of money.
@@ -74,7 +74,7 @@ func parseFixed(s string, scale int) (int64, bool) {
 	return n, err == nil
 }
 
-// millis is an instant in milliseconds since 1970; 0 stands for none.
+// millis is an instant in milliseconds since 1970; 0 means none.
 type millis int64
 
 const (
@@ -106,7 +106,7 @@ func (r *rng) next() uint64 {
 	return mix(uint64(*r))
 }
 
-// intn returns a number in [0, n). The bias for the small n used here is far below what anybody can see.
+// intn returns a number in [0, n). The bias is negligible for the small n used here.
 func (r *rng) intn(n int) int { return int(r.next() % uint64(n)) }
 
 // between returns a number in [low, high].

@@ -290,7 +290,8 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			book := rng(hash(m.seed, uint64(i))) // a separate generator: the numbers that a book takes depend on the day, and identifiers must not
+			// A separate generator, because a book's use of numbers depends on the day, and identifiers must not.
+			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)
 			if reach > 0 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Clock tells the time. Tests hold it.
+// Clock returns the time. Tests control it.
 type Clock interface {
 	Now() time.Time
 }
@@ -21,11 +21,11 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
 
-// Config is how a venue is made. The zero value is a venue of 1,200 markets on the wall clock without limits or latency.
+// Config configures a venue. The zero value is a venue with 1,200 markets on the wall clock, without limits or latency.
 type Config struct {
-	// Markets is how many markets are listed; 1,200 when it is not positive. There are about 2.35 tokens a market.
+	// Markets is the number of markets; 1,200 if it is not positive. A market has about 2.35 tokens.
 	Markets int
-	// Seed decides names, identifiers, prices, accounts and all that moves.
+	// Seed determines names, identifiers, prices, accounts and all changes.
 	Seed uint64
 	// Clock is the wall clock when nil.
 	Clock Clock
@@ -36,26 +36,26 @@ type Config struct {
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept it.
 	Gzip bool
-	// Strict serves only what the venue's description promises: unknown parameters are refused, answers have no members
-	// beyond those that it shows, and credentials are taken from the query alone and compared byte by byte.
+	// Strict limits the venue to its documented features: unknown parameters are refused, answers have no additional
+	// members, and credentials are accepted only in the query and compared byte by byte.
 	Strict bool
-	// Lag is how old the answers of public endpoints may be, beside a stream that is always up to date. Their Cache-Control
-	// and Age say so.
+	// Lag is the maximum age of answers. The stream has no lag. Cache-Control and Age of an answer
+	// show its age.
 	Lag time.Duration
 	// Without names endpoints, as [Endpoints] does, that answer 404.
 	Without []string
 	// Control serves the endpoints under /__control/.
 	Control bool
-	// Heartbeat is how often each stream gets a heartbeat; 15 seconds when it is not positive.
+	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
 	Heartbeat time.Duration
 	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves, is reworded or
 	// gets another tick size by itself. 0 is never.
 	MarketEvery time.Duration
-	// Log is told when faults are set. Nothing is logged when it is nil.
+	// Log logs changes of faults. Nil logs nothing.
 	Log *slog.Logger
 }
 
-// Venue is a prediction-market venue with state. It is an [http.Handler] and safe for concurrent use.
+// Venue is a prediction-market venue. It is an [http.Handler] and safe for concurrent use.
 type Venue struct {
 	config  Config
 	opened  millis
@@ -69,19 +69,19 @@ type Venue struct {
 	lag     lag
 	stream  streams
 
-	mu       sync.RWMutex // guards what moves: instruments, markets, wallets, topics and what follows
+	mu       sync.RWMutex // guards instruments, markets, wallets, topics and the fields below
 	epoch    string
 	random   rng
 	dice     dice
 	steps    uint64
-	moves    []move    // of the last step
-	halted   []*market // that closed by themselves and may open again
-	refined  []*market // that got a finer grid by themselves and may lose it again
-	settled  int       // markets that resolved by themselves
+	moves    []move    // moves of the last step
+	halted   []*market // automatically closed markets, which may open again
+	refined  []*market // markets with an automatically reduced tick size
+	settled  int       // number of automatically resolved markets
 	accounts map[string]*wallet
 }
 
-// dice are the sources of chance that came after the first one. Each has its own, so that none disturbs another.
+// dice are further random generators. Each purpose has its own, so that none affects another.
 type dice struct{ tape, orders, guests, life rng }
 
 // New opens a venue. It starts nothing: call [Venue.Run] to make it move.
@@ -133,7 +133,7 @@ func (v *Venue) Epoch() string {
 	return v.epoch
 }
 
-// newEpoch draws the name of an instance.
+// newEpoch returns a random name of an instance.
 func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // ServeHTTP answers a request to the venue.
@@ -182,7 +182,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respond writes the endpoint's answer into a, which may be one that was given before.
+// respond writes the endpoint's answer into a, possibly a cached one.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	if v.config.Lag > 0 {
 		v.lagged(e, c, a)
@@ -207,7 +207,7 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	}
 }
 
-// pause waits and reports whether the context outlived it.
+// pause waits, and reports false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
