@@ -136,8 +136,8 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	if !errors.As(err, &failure) {
 		return nil, false
 	}
-	var why *callFailure
-	if !errors.As(err, &why) {
+	why, ok := errors.AsType[*callFailure](err)
+	if !ok {
 		return nil, failure.Code == market.CodeUpstreamBadResponse // an element of a response
 	}
 	switch {

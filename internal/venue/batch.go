@@ -98,6 +98,6 @@ func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 
 // urlTooLong reports whether the venue refused a URL for its length.
 func urlTooLong(err error) bool {
-	var c *callFailure
-	return errors.As(err, &c) && (c.status == http.StatusRequestURITooLong || c.status == http.StatusRequestHeaderFieldsTooLarge)
+	c, ok := errors.AsType[*callFailure](err)
+	return ok && (c.status == http.StatusRequestURITooLong || c.status == http.StatusRequestHeaderFieldsTooLarge)
 }

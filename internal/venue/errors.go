@@ -60,20 +60,20 @@ func (c *callFailure) Error() string {
 
 // refusesForm reports whether err may mean that the venue does not support the parameter of the call.
 func refusesForm(err error) bool {
-	var c *callFailure
-	return errors.As(err, &c) && (c.kind == kindRefused || c.kind == kindUnclear || c.kind == kindShape)
+	c, ok := errors.AsType[*callFailure](err)
+	return ok && (c.kind == kindRefused || c.kind == kindUnclear || c.kind == kindShape)
 }
 
 // refusesParameter reports whether err may be about a parameter rather than about the data.
 func refusesParameter(err error) bool {
-	var c *callFailure
-	return errors.As(err, &c) && c.kind == kindRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
+	c, ok := errors.AsType[*callFailure](err)
+	return ok && c.kind == kindRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
 }
 
 // refused reports whether the venue does not accept the request, because of a parameter or of an id.
 func refused(err error) bool {
-	var c *callFailure
-	return errors.As(err, &c) && c.kind == kindRefused
+	c, ok := errors.AsType[*callFailure](err)
+	return ok && c.kind == kindRefused
 }
 
 // messages are the texts of failed calls that clients of the graph see.

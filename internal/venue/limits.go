@@ -75,8 +75,8 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
 		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
 	}
-	var limited *market.Error
-	if !errors.As(err, &limited) || limited.Code != market.CodeRateLimited {
+	limited, ok := errors.AsType[*market.Error](err)
+	if !ok || limited.Code != market.CodeRateLimited {
 		return
 	}
 	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {

@@ -300,8 +300,7 @@ func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out 
 			return
 		}
 		errs[i] = l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err
-		var e *market.Error
-		if errors.As(errs[i], &e) && e.Code == market.CodeRateLimited {
+		if e, ok := errors.AsType[*market.Error](errs[i]); ok && e.Code == market.CodeRateLimited {
 			limited.Store(e)
 		}
 	})

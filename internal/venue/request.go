@@ -158,11 +158,10 @@ func (c *Client) subject(ctx context.Context, rq *request) string {
 
 // outcomeOf returns the Outcome of a call.
 func outcomeOf(err error) string {
-	var e *market.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return reqctx.OutcomeOK
-	case errors.As(err, &e):
+	}
+	if e, ok := errors.AsType[*market.Error](err); ok {
 		return string(e.Code)
 	}
 	return reqctx.CallCancelled

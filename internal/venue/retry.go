@@ -12,9 +12,9 @@ import (
 // retryWait returns the wait before a failed call is retried; ok is false if it must not be. All calls are GET, so a retry is
 // safe. There is none if the caller's deadline would pass before it ends. took is the duration of the last attempt.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
-	var why *callFailure
-	var failure *market.Error
-	if attempt >= c.cfg.Retries || !errors.As(err, &why) || !why.transient || !errors.As(err, &failure) {
+	why, sent := errors.AsType[*callFailure](err)
+	failure, coded := errors.AsType[*market.Error](err)
+	if attempt >= c.cfg.Retries || !sent || !why.transient || !coded {
 		return 0, false
 	}
 	if wait = failure.RetryAfter; wait <= 0 {

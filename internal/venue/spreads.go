@@ -84,8 +84,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 
 // isFailure reports whether err is a failure of the venue: no response, an error of its own, or an unreadable response.
 func isFailure(err error) bool {
-	var why *callFailure
-	if errors.As(err, &why) && why.kind == kindCaller || mayBeMissing(err) {
+	if why, ok := errors.AsType[*callFailure](err); ok && why.kind == kindCaller || mayBeMissing(err) {
 		return false
 	}
 	switch market.CodeOf(err) {
@@ -97,8 +96,8 @@ func isFailure(err error) bool {
 
 // mayBeMissing reports whether an error may mean that the venue does not have the endpoint. It may be a web server's own 404.
 func mayBeMissing(err error) bool {
-	var why *callFailure
-	return refused(err) || errors.As(err, &why) && (why.status == http.StatusNotFound || why.status == http.StatusGone)
+	why, ok := errors.AsType[*callFailure](err)
+	return refused(err) || ok && (why.status == http.StatusNotFound || why.status == http.StatusGone)
 }
 
 // topsOfBooks reads spreads from the first levels of order books. It makes no further call after a RATE_LIMITED.
