@@ -60,42 +60,48 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				err = cause
 			}
 		}
-		var known *market.Error
-		switch {
-		case errors.As(err, &known) && known.Code != market.CodeInternal:
-			out.Message = known.Message
-			out.Extensions = map[string]any{"code": string(known.Code)}
-			if known.Code == market.CodeRateLimited && known.RetryAfter > 0 {
-				out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
-			}
-			if known.Err != nil {
-				log.DebugContext(ctx, "field failed", "field", field(), "code", known.Code, "error", known)
-			}
-		case located != nil && located.Err == nil:
-			// This is the GraphQL library's error about the document or its variables.
-			out.Message = located.Message
-			out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
-			out.Extensions = map[string]any{"code": string(documentCode(located))}
-		case errors.Is(err, context.Canceled):
-			out.Message = "the request was cancelled"
-			out.Extensions = map[string]any{"code": string(market.CodeInternal)}
-		case errors.Is(err, context.DeadlineExceeded):
-			out.Message = "the request took too long"
-			out.Extensions = map[string]any{"code": string(market.CodeUpstreamTimeout)}
-		default:
-			out.Message = internalMessage
-			out.Extensions = map[string]any{"code": string(market.CodeInternal)}
-			if id := requestID(ctx); id != "" {
-				out.Extensions["requestId"] = id
-			}
-			var p *exec.Panic
-			if errors.As(err, &p) {
-				log.ErrorContext(ctx, "panic in a resolver", "field", field(), "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
-				break
-			}
-			log.ErrorContext(ctx, "internal error", "field", field(), "error", err)
-		}
+		describe(ctx, out, err, located, log, field, requestID)
 		return out
+	}
+}
+
+// describe sets the message and the extensions of out, and logs errors that clients do not see in full. located is err as an error of the
+// GraphQL library, or nil. field returns the path of the failed field.
+func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
+	var known *market.Error
+	switch {
+	case errors.As(err, &known) && known.Code != market.CodeInternal:
+		out.Message = known.Message
+		out.Extensions = map[string]any{"code": string(known.Code)}
+		if known.Code == market.CodeRateLimited && known.RetryAfter > 0 {
+			out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
+		}
+		if known.Err != nil {
+			log.DebugContext(ctx, "field failed", "field", field(), "code", known.Code, "error", known)
+		}
+	case located != nil && located.Err == nil:
+		// This is the GraphQL library's error about the document or its variables.
+		out.Message = located.Message
+		out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
+		out.Extensions = map[string]any{"code": string(documentCode(located))}
+	case errors.Is(err, context.Canceled):
+		out.Message = "the request was cancelled"
+		out.Extensions = map[string]any{"code": string(market.CodeInternal)}
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Message = "the request took too long"
+		out.Extensions = map[string]any{"code": string(market.CodeUpstreamTimeout)}
+	default:
+		out.Message = internalMessage
+		out.Extensions = map[string]any{"code": string(market.CodeInternal)}
+		if id := requestID(ctx); id != "" {
+			out.Extensions["requestId"] = id
+		}
+		var p *exec.Panic
+		if errors.As(err, &p) {
+			log.ErrorContext(ctx, "panic in a resolver", "field", field(), "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+			break
+		}
+		log.ErrorContext(ctx, "internal error", "field", field(), "error", err)
 	}
 }
 

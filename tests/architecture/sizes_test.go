@@ -28,7 +28,6 @@ var tooLong = map[string]bool{
 	"internal/cache/live_test.go":      true,
 	"internal/cache/store.go":          true,
 	"internal/cache/store.go accept":   true,
-	"resolvers/errors.go Presenter":    true,
 }
 
 // productFiles returns the Go files that are not generated, with their text.
