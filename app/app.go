@@ -136,6 +136,9 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 func (s *App) openCache(w Wiring) {
 	s.Cache = cache.New(s.Client, w.Reads)
 	s.undo = append(s.undo, s.Cache.Close)
+	if s.fleet != nil {
+		s.fleet.OnFlush(s.Cache.FlushLocal)
+	}
 }
 
 // bind binds the public and the private address.

@@ -24,7 +24,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 		return sharing, err
 	}
 	s.fleet, err = fleet.Open(fleet.Config{
-		URL: c.URL, Venue: cfg.Venue.URL, Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Clock: s.clock, Log: s.log,
+		URL: c.URL, Venue: cfg.Venue.URL, Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
 	})
 	if err != nil {
 		return sharing, fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)

@@ -66,7 +66,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 		out.Admission = s.budget
 	}
 	if s.fleet != nil {
-		out.CredentialsKey = s.secret
+		out.CredentialsKey, out.Second = s.secret, s.fleet
 	}
 	if s.Tracer != nil {
 		out.Observer = s.Tracer.Batch

@@ -43,7 +43,8 @@ type explanation struct {
 }
 
 // explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. Joined counts the misses that another
-// operation fetched already, Excused those with a stale value because the venue failed.
+// operation fetched already, Excused those with a stale value because the venue failed, Shared those that the cache of
+// all replicas answered.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`
@@ -51,6 +52,7 @@ type explainedReads struct {
 	Misses  uint32 `json:"misses"`
 	Joined  uint32 `json:"joined"`
 	Excused uint32 `json:"excused"`
+	Shared  uint32 `json:"shared,omitempty"`
 }
 
 // explainedBatch is a read from the venue. Own counts the operation's keys among Keys.

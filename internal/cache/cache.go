@@ -61,6 +61,8 @@ type Config struct {
 	// CredentialsKey is a secret that replicas share, so that they use the same names of credentials in Admission. Without it each process
 	// uses a random one. The keys of entries never depend on it.
 	CredentialsKey []byte
+	// Second is asked for public data before the venue is; nil is none.
+	Second Second
 	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock
 }
@@ -90,6 +92,8 @@ type Cache struct {
 	venue Venue
 	tasks *tasks
 	scope scope
+	// second is nil where there is none.
+	second Second
 
 	prices    *store[string, market.Price]
 	spreads   *store[string, market.Spread]
@@ -124,10 +128,17 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey)}
+	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey), second: cfg.Second}
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
+	c.prices.share(cfg.Second)
+	c.spreads.share(cfg.Second)
+	c.books.share(cfg.Second)
+	c.histories.share(cfg.Second)
+	c.markets.share(cfg.Second)
+	c.events.share(cfg.Second)
+	c.searches.share(cfg.Second)
 	return c
 }
 
@@ -178,6 +189,8 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
+	// Shared counts keys that the second cache answered.
+	Shared uint64
 	// Calls and Keys count calls to the venue and their keys. Late counts responses that are, or may be, older than the stream.
 	Calls, Keys, Late uint64
 	Evictions         uint64
@@ -199,7 +212,7 @@ func (s *store[K, T]) stats() Stats {
 	absent, more := s.absent.stats()
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
-		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
+		Coalesced: c.coalesced.Load(), Shared: c.shared.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
 		Entries: entries + absent, Bytes: bytes + more,
 	}
 }

@@ -136,6 +136,11 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	for _, l := range s.routes {
 		l.detach(slot, last.number, s.alias)
 	}
+	if s.second != nil {
+		if name, ok := s.second.name(slot); ok {
+			s.second.Drop(s.second.kind, name)
+		}
+	}
 }
 
 // markMissed records that changes of a key may have been missed.

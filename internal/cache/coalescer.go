@@ -48,6 +48,8 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
+	// second is asked before a call; nil where there is none.
+	second *second[K, T]
 	// waiting counts the callers inside do.
 	waiting atomic.Int64
 	// slots holds a token for each call in flight.
@@ -70,7 +72,9 @@ type flight[K comparable, T any] struct {
 	done   chan struct{}
 	result market.Result[market.Read[*T]]
 	// ended reports that result is set.
-	ended   bool
+	ended bool
+	// shared reports that the second cache answered.
+	shared  bool
 	waiters int
 	batch   *batch[K, T]
 	// logs are the logs of the waiting operations, if there is an observer.
@@ -92,6 +96,8 @@ type batch[K comparable, T any] struct {
 	// change is the number of the last streamed change at startedClock, when the batch started.
 	change       uint64
 	startedClock time.Time
+	// fresh reports that a caller needs a response of the venue, not of the second cache.
+	fresh bool
 	// wanted counts the keys with waiters of a started batch.
 	wanted int
 	round  uint64
@@ -161,6 +167,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		joined[i] = f
 		f.join(req, c.round)
+		f.batch.fresh = f.batch.fresh || reqctx.WantsFresh(ctx)
 		if journal != nil && c.observer != nil {
 			f.logs = append(f.logs, journal)
 		}
@@ -193,12 +200,16 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := make(map[*batch[K, T]]int, 1)
+	told, shared := make(map[*batch[K, T]]int, 1), uint32(0)
 	for _, f := range joined {
 		if f != nil {
 			told[f.batch]++
 		}
+		if f != nil && f.shared {
+			shared++
+		}
 	}
+	j.CountReads(c.kind, reqctx.CacheCounts{Shared: shared})
 	for b, own := range told {
 		if len(b.flights) > 0 { // a batch may lose all keys before it starts
 			j.NoteBatch(c.describe(b, own))
@@ -601,25 +612,50 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
-	c.counters.calls.Add(uint64(c.cost(len(keys), b.bytes)))
-	c.counters.keys.Add(uint64(len(keys)))
-	results, err := c.fetch(ctx, keys)
-	switch {
-	case err != nil:
-		return nil, err
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case len(results) != len(keys):
-		return nil, fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
+	if c.second != nil && !b.fresh {
+		return c.askShared(ctx, b, keys)
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
+	all := make([]int, len(keys))
+	for i := range all {
+		all[i] = i
+	}
+	return reads, c.call(ctx, b, keys, all, reads)
+}
+
+// call asks the venue for the keys at some indexes, and puts the answers into reads.
+func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
+	if len(indexes) == 0 {
+		return nil
+	}
+	asked, bytes := make([]K, len(indexes)), 0
+	for n, i := range indexes {
+		asked[n] = keys[i]
+		bytes += bytesOf(keys[i])
+	}
+	var results []market.Result[*T]
 	from := c.origin(b)
-	for i := range results {
-		if reads[i].Err = results[i].Err; reads[i].Err == nil {
-			reads[i].Value = c.accept(keys[i], results[i].Value, from)
+	if c.second != nil {
+		defer func() { c.second.put(keys, indexes, results, reads, from) }()
+	}
+	c.counters.calls.Add(uint64(c.cost(len(asked), bytes)))
+	c.counters.keys.Add(uint64(len(asked)))
+	answers, err := c.fetch(ctx, asked)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(answers) != len(asked):
+		return fmt.Errorf("fetching %d keys gave %d results", len(asked), len(answers))
+	}
+	results, from = answers, c.origin(b)
+	for n, i := range indexes {
+		if reads[i].Err = results[n].Err; reads[i].Err == nil {
+			reads[i].Value = c.accept(keys[i], results[n].Value, from)
 		}
 	}
-	return reads, nil
+	return nil
 }
 
 // origin bounds the time at which the venue made a response.
@@ -628,6 +664,8 @@ type origin struct {
 	changes uint64
 	left    time.Time
 	age     market.Age
+	// came is when another process received the answer; zero for one of this process, which comes now.
+	came time.Time
 }
 
 // before reports whether a response that arrived now was made before at.

@@ -31,8 +31,23 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	case key != "" && !all[i].keyed:
 		return 0, fmt.Errorf("entries of kind %s cannot be flushed by key; flush all of them", kind)
 	}
+	if c.second != nil && i < publicKinds {
+		c.second.Flush(kind, key)
+	}
 	return all[i].flush(key), nil
 }
+
+// FlushLocal does as Flush for this process alone.
+func (c *Cache) FlushLocal(kind, key string) {
+	for _, f := range c.flushers() {
+		if f.kind == kind && (key == "" || f.keyed) {
+			f.flush(key)
+		}
+	}
+}
+
+// publicKinds is the number of kinds of public data, which are the first of flushers.
+const publicKinds = 7
 
 // flushers are in the order of Stats.
 func (c *Cache) flushers() []flusher {

@@ -161,6 +161,9 @@ type store[K comparable, T any] struct {
 	// amend applies streamed changes to a value and returns the same value if it has them. later reports that the value is further on.
 	amend func(w *announced, value *T) (amended *T, later bool)
 
+	// second is shared with other processes; nil for private data and where there is none.
+	second *second[K, T]
+
 	// mu serialises replacements, so that every replaced entry's handle is invalidated.
 	mu sync.Mutex
 }
@@ -244,6 +247,14 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			keys[i] = s.canonical(keys[i])
 		}
 	}
+	if s.second != nil && !reqctx.WantsFresh(ctx) {
+		return s.fetchSecond(ctx, keys, refresh)
+	}
+	return s.fetchFirst(ctx, keys, refresh)
+}
+
+// fetchFirst fetches keys without a look into the second cache.
+func (s *store[K, T]) fetchFirst(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	split := make([][]int, len(s.routes))
 	for i, key := range keys {
 		l := s.routeOf(key)
@@ -381,15 +392,19 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 // accept stores a fetched value, or an absence if value is nil, and returns it as read.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
+	came := now
+	if !from.came.IsZero() {
+		came = from.came
+	}
 	key = s.ownKey(key, value)
 	e := &entry[T]{}
 	e.read.Value = value
-	e.read.ReceivedAt = now
+	e.read.ReceivedAt = came
 	e.read.Source = market.SourceREST
 	if value == nil {
-		e.freshUntil = now.Add(s.notFound)
+		e.freshUntil = came.Add(s.notFound)
 	} else {
-		e.freshUntil = now.Add(s.ttl.Fresh)
+		e.freshUntil = came.Add(s.ttl.Fresh)
 		e.read.AsOf = s.asOf(value)
 	}
 	e.staleUntil = e.freshUntil.Add(s.ttl.Stale)
@@ -494,5 +509,5 @@ func (c *counters) count(r reqctx.CacheCounts) {
 
 // counters count keys by result.
 type counters struct {
-	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
+	shared, hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
 }

@@ -59,21 +59,31 @@ var tickText string
 
 var tickScript = rueidis.NewLuaScript(tickText)
 
-// tick measures the server's clock, registers this replica and counts the others.
+// tick measures the server's clock, registers this replica, counts the others and hears of flushes.
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
-	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas"},
-		[]string{f.replica, strconv.FormatInt((5 * tickEvery).Microseconds(), 10)}).AsIntSlice()
+	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},
+		[]string{f.replica, strconv.FormatInt((5 * tickEvery).Microseconds(), 10)}).AsStrSlice()
 	received := f.clock.Now()
 	if err != nil {
 		return struct{}{}, err
 	}
-	if len(answer) != 2 {
+	if len(answer) < 2 {
 		return struct{}{}, errors.New("unexpected answer of the tick script")
 	}
-	f.time.measure(sent, received, time.UnixMicro(answer[0]))
+	now, err := strconv.ParseInt(answer[0], 10, 64)
+	if err != nil {
+		return struct{}{}, errors.New("unexpected time in the answer of the tick script")
+	}
+	f.time.measure(sent, received, time.UnixMicro(now))
+	replicas, _ := strconv.Atoi(answer[1])
 	f.mu.Lock()
-	f.replicas = int(answer[1])
+	f.replicas = replicas
 	f.mu.Unlock()
+	flushes := map[string]string{}
+	for i := 2; i+1 < len(answer); i += 2 {
+		flushes[answer[i]] = answer[i+1]
+	}
+	f.heard(flushes)
 	return struct{}{}, nil
 }

@@ -50,6 +50,8 @@ type Config struct {
 	Timeout time.Duration
 	// CallTimeout is the longest time of one call to the venue.
 	CallTimeout time.Duration
+	// Version is that of the program. Replicas of different versions share no values.
+	Version string
 	// Span is the time over which the venue counts calls, Use how long after Ask a granted call may be sent; 0 is the default.
 	Span, Use time.Duration
 	// Clock tells the time; nil is the wall clock.
@@ -83,6 +85,10 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
+	// flushes are the last flushes by kind. ticked tells that they are known.
+	flushes map[string]flush
+	ticked  bool
+	onFlush func(kind, key string)
 }
 
 // Open returns a Fleet. It fails only if the URL is invalid: the connection is made in the background, and again when it is lost.

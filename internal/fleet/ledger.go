@@ -56,7 +56,7 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
 		answer, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
-			return askScript.Exec(ctx, client, []string{f.windowKey(scope)}, []string{
+			return askScript.Exec(ctx, client, []string{f.windowKey(scope), f.windowKey("")}, []string{
 				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.keepGranted().Milliseconds(), 10), prefix,
 			}).AsIntSlice()
 		})

@@ -126,6 +126,11 @@ func TestLedgerHold(t *testing.T) {
 	if hold := <-answered; hold != 0 {
 		t.Errorf("a hold of public calls holds another window for %v", hold)
 	}
+	granted := make(chan int, 1)
+	b.Ask("a new one", 10, 3, func(calls []string, _ int, _, _ time.Duration) { granted <- len(calls) })
+	if n := <-granted; n != 3 {
+		t.Errorf("a new window of an old server grants %d calls; want 3", n)
+	}
 }
 
 // TestLedgerForgets shows that a server that lost calls grants none until these have left the window.

@@ -1,8 +1,12 @@
--- Registers a replica and returns the server's time in microseconds and the number of replicas.
--- KEYS: replicas. ARGV: name of the replica, microseconds until it is forgotten.
+-- Registers a replica and returns the server's time in microseconds, the number of replicas, and the flushes of the cache as pairs
+-- of a kind and a text. All are strings.
+-- KEYS: replicas, flushes. ARGV: name of the replica, microseconds until it is forgotten.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], 60000)
-return {now, redis.call('ZCARD', KEYS[1])}
+local answer = redis.call('HGETALL', KEYS[2])
+table.insert(answer, 1, tostring(redis.call('ZCARD', KEYS[1])))
+table.insert(answer, 1, string.format('%.0f', now))
+return answer

@@ -253,3 +253,15 @@ func mustExact(_ apd.Condition, err error) {
 		panic("market: exact decimal arithmetic: " + err.Error())
 	}
 }
+
+// MarshalText returns the decimal as String does. Records of the cache that replicas share are written so.
+func (d Decimal) MarshalText() ([]byte, error) { return d.Append(nil), nil }
+
+// UnmarshalText reads a decimal as ParseDecimal does.
+func (d *Decimal) UnmarshalText(text []byte) error {
+	v, err := ParseDecimal(string(text))
+	if err == nil {
+		*d = v
+	}
+	return err
+}

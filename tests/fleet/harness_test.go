@@ -72,6 +72,9 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// Unwrap lets the venue's stream take over the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
 func openVenue(t *testing.T, cfg demo.Config) *venue {
 	t.Helper()
 	v := &venue{demo: demo.New(cfg)}

@@ -82,7 +82,7 @@ type Log struct {
 }
 
 // counts is a CacheCounts that still grows.
-type counts struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
+type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
 // logContext is a context and the read counts of its log in one allocation.
 type logContext struct {
@@ -107,12 +107,14 @@ type CacheCounts struct {
 	// Joined are the misses that another operation was fetching already. Excused are the misses that the venue failed to
 	// answer and that a stale value answered.
 	Joined, Excused uint32
+	// Shared are the misses that the cache of all replicas answered.
+	Shared uint32
 }
 
 // Plus returns the sums.
 func (c CacheCounts) Plus(d CacheCounts) CacheCounts {
 	return CacheCounts{
-		c.Hits + d.Hits, c.Stale + d.Stale, c.Absent + d.Absent, c.Misses + d.Misses, c.Joined + d.Joined, c.Excused + d.Excused,
+		c.Hits + d.Hits, c.Stale + d.Stale, c.Absent + d.Absent, c.Misses + d.Misses, c.Joined + d.Joined, c.Excused + d.Excused, c.Shared + d.Shared,
 	}
 }
 
@@ -128,6 +130,7 @@ func (l *Log) CountReads(k Kind, c CacheCounts) {
 	n.misses.Add(c.Misses)
 	n.joined.Add(c.Joined)
 	n.excused.Add(c.Excused)
+	n.shared.Add(c.Shared)
 }
 
 // Counts returns the results of cache look-ups of a kind so far.
@@ -136,7 +139,7 @@ func (l *Log) Counts(k Kind) CacheCounts {
 		return CacheCounts{}
 	}
 	c := &l.reads[k]
-	return CacheCounts{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load()}
+	return CacheCounts{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load(), c.shared.Load()}
 }
 
 // maxBatches bounds the memory of an operation's batches.

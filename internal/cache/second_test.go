@@ -1,0 +1,362 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// sharedMemory is a Second in memory.
+type sharedMemory struct {
+	mu      sync.Mutex
+	down    bool
+	records map[string]sharedRecord
+	claims  map[string]time.Time
+	dropped map[string]time.Time
+	flushed []string
+	gets    int
+}
+
+type sharedRecord struct {
+	value       []byte
+	asked, came time.Time
+	until       time.Time
+}
+
+func newSharedMemory() *sharedMemory {
+	return &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
+}
+
+func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found Found) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gets++
+	for i, key := range keys {
+		if r, ok := m.records[kind+key]; ok && !m.down && time.Now().Before(r.until) {
+			found(i, r.value, r.asked, r.came)
+		}
+	}
+}
+
+func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) []bool {
+	m.Get(ctx, kind, keys, found)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ours := make([]bool, len(keys))
+	for i, key := range keys {
+		if ours[i] = m.down || !time.Now().Before(m.claims[kind+key]); ours[i] {
+			m.claims[kind+key] = time.Now().Add(hold)
+		}
+	}
+	return ours
+}
+
+func (m *sharedMemory) Put(kind string, records []Record, asked, came time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		delete(m.claims, kind+r.Key)
+		if r.Keep > 0 && !m.down && asked.After(m.dropped[kind+r.Key]) {
+			m.records[kind+r.Key] = sharedRecord{r.Value, asked, came, time.Now().Add(r.Keep)}
+		}
+	}
+}
+
+func (m *sharedMemory) Drop(kind, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.records, kind+key)
+	m.dropped[kind+key] = time.Now()
+}
+
+func (m *sharedMemory) Flush(kind, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.flushed = append(m.flushed, kind+" "+key)
+}
+
+// pair returns two caches over one venue and one second cache.
+func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
+	m = newSharedMemory()
+	with := func(cfg *Config) { cfg.Second = m }
+	return open(t, v, with), open(t, v, with), m
+}
+
+// TestSecondOfEveryKind reads each kind in one process and then in another. Public data come from the venue once, with the same
+// times in both processes, and are as fresh in the second as in the first. Private data are never shared.
+func TestSecondOfEveryKind(t *testing.T) {
+	for _, k := range kinds {
+		for _, absent := range []bool{false, true} {
+			t.Run(k.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := &venue{}
+					v.setUnknown(k.key, absent)
+					a, b, m := pair(t, v)
+					first, exists, err := k.read(t.Context(), a)
+					if err != nil || exists == absent && k.key != string(wallet) && k.name != "event" {
+						t.Fatalf("%v, %v", exists, err)
+					}
+					fresh := k.fresh
+					if absent {
+						fresh = 5 * time.Second
+					}
+					time.Sleep(fresh / 2)
+					second, _, err := k.read(t.Context(), b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					private, alias := k.key == string(wallet), strings.HasPrefix(k.name, "market by ") && k.name != "market by id"
+					switch calls := len(v.calls()); {
+					case private:
+						if calls != 2 || len(m.records) > 0 || len(m.claims) > 0 || m.gets > 0 {
+							t.Errorf("%d calls, %d records, %d claims, %d look-ups; want 2 calls and nothing shared", calls, len(m.records), len(m.claims), m.gets)
+						}
+						return
+					case alias:
+						if calls != 2 { // it is not known which market is meant
+							t.Errorf("%d calls; want one of each process", calls)
+						}
+						return
+					case calls != 1:
+						t.Errorf("%d calls; want 1", calls)
+					case second.ReceivedAt != first.ReceivedAt || second.AsOf != first.AsOf || second.Source != first.Source:
+						t.Errorf("the second process has %+v, the first %+v", second, first)
+					}
+					time.Sleep(fresh/2 + time.Millisecond)
+					if meta, _, err := k.read(t.Context(), b); err != nil || !meta.Stale && meta.ReceivedAt == first.ReceivedAt {
+						t.Errorf("%v after the arrival the second process has %+v, %v; want it stale or newer", fresh, meta, err)
+					}
+					synctest.Wait()
+					if calls := len(v.calls()); calls != 2 {
+						t.Errorf("%d calls when the value has expired; want 2", calls)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSecondRound writes values of each kind as JSON and reads them again: they are the same.
+func TestSecondRound(t *testing.T) {
+	price := market.MustDecimal("0.650")
+	yes := true
+	for _, value := range []any{
+		&market.Market{MarketID: "m", Tags: []string{}, AcceptingOrders: &yes, StartsAt: time.Unix(1, 5).UTC(), Volume: &price,
+			Outcomes: []market.Outcome{{TokenID: "t", Price: &price, Winner: &yes}}, Resolution: &market.Resolution{Outcome: "Yes"}},
+		&market.Price{TokenID: "t", Price: price}, &market.Spread{TokenID: "t", BestBid: &price, FromBook: true},
+		&market.Book{TokenID: "t", Bids: []market.Level{{Price: price, Size: price}}, Asks: []market.Level{}, Epoch: "e", Seq: 7, Depth: 20},
+		&market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: time.Unix(9, 0).UTC(), Price: price}}},
+		&market.Event{EventID: "e", Markets: []*market.Market{{MarketID: "m"}}}, &market.SearchPage{Markets: []*market.Market{{MarketID: "m", Summary: true}}, Next: "n"},
+	} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := emptyLike(value)
+		if err := json.Unmarshal(text, again); err != nil {
+			t.Fatalf("%T: %v", value, err)
+		}
+		if got, err := json.Marshal(again); err != nil || string(got) != string(text) {
+			t.Errorf("%T became\n%s, was\n%s", value, got, text)
+		}
+	}
+}
+
+// emptyLike returns an empty value of the same type.
+func emptyLike(value any) any {
+	switch value.(type) {
+	case *market.Market:
+		return &market.Market{}
+	case *market.Price:
+		return &market.Price{}
+	case *market.Spread:
+		return &market.Spread{}
+	case *market.Book:
+		return &market.Book{}
+	case *market.PriceHistory:
+		return &market.PriceHistory{}
+	case *market.Event:
+		return &market.Event{}
+	}
+	return &market.SearchPage{}
+}
+
+// TestSecondFlight asks two processes for the same keys at once. Each key is asked for by one of them.
+func TestSecondFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 100 * time.Millisecond}
+		a, b, _ := pair(t, v)
+		var g sync.WaitGroup
+		for i, c := range []*Cache{a, b} {
+			g.Go(func() {
+				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+				log := &reqctx.Log{}
+				ctx := reqctx.WithLog(t.Context(), log)
+				for _, r := range readAll(ctx, c.Prices(), ids("t", 10*i, 20+10*i)...) {
+					if r.Err != nil || r.Value.Value == nil {
+						t.Errorf("%+v", r)
+					}
+				}
+				if n := log.Counts(reqctx.KindPrice).Shared; n != uint32(10*i) {
+					t.Errorf("process %d counts %d shared reads; want %d", i, n, 10*i)
+				}
+			})
+		}
+		g.Wait()
+		for token, n := range v.counts() {
+			if n != 1 {
+				t.Errorf("%s was asked for %d times", token, n)
+			}
+		}
+	})
+}
+
+// TestSecondWinnerIsGone asks for a key that a process has claimed which never answers.
+func TestSecondWinnerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 100 * time.Millisecond}
+		a, b, m := pair(t, v)
+		name, _ := a.prices.second.name("t")
+		m.Claim(t.Context(), "price", []string{name}, time.Hour, nil)
+		began := time.Now()
+		must(t, b.Prices(), "t")
+		if took := time.Since(began); took < minHold || took > minHold+100*time.Millisecond+2*pollEvery {
+			t.Errorf("the read took %v; want the hold and one call", took)
+		}
+	})
+}
+
+// TestSecondFailure shows that a failed call ends its claims, and is not shared.
+func TestSecondFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := true
+		v := &venue{fail: func(ask) error {
+			if fails {
+				return market.Errorf(market.CodeUpstreamUnavailable, "down")
+			}
+			return nil
+		}}
+		a, b, m := pair(t, v)
+		if _, err := readOne(t.Context(), a.Prices(), "t"); err == nil {
+			t.Fatal("no error")
+		}
+		if len(m.claims)+len(m.records) > 0 {
+			t.Errorf("%d claims and %d records after a failure", len(m.claims), len(m.records))
+		}
+		fails = false
+		must(t, b.Prices(), "t")
+	})
+}
+
+// TestSecondPart shows that an answer without some of its parts is not shared.
+func TestSecondPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{search: func(market.Search) *market.SearchPage {
+			return &market.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
+		}}
+		a, b, _ := pair(t, v)
+		must(t, a.Searches(), market.Search{Text: "k"}.Key())
+		must(t, b.Searches(), market.Search{Text: "k"}.Key())
+		if calls := len(v.calls()); calls != 2 {
+			t.Errorf("%d calls; want 2", calls)
+		}
+	})
+}
+
+// TestSecondInvalidation changes a market while another process asks for it: the answer from before is fresh nowhere.
+func TestSecondInvalidation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: time.Second}
+		status := market.StatusOpen
+		v.market = func(id string) *market.Market { return &market.Market{MarketID: id, Status: status} }
+		a, b, m := pair(t, v)
+		var g sync.WaitGroup
+		g.Go(func() { must(t, a.Markets(), byID("m1")) })
+		time.Sleep(500 * time.Millisecond)
+		b.StreamMarket(new(market.Session), "m1", nil)
+		g.Wait() // a has stored what it was told before the change
+		status = market.StatusClosed
+		if r := must(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
+			t.Errorf("the process that heard of the change shows %s", r.Value.Status)
+		}
+		// The same without Drop: the time of the change decides.
+		m.dropped = map[string]time.Time{}
+		status = market.StatusOpen
+		g.Go(func() { must(t, a.Markets(), byID("m2")) })
+		time.Sleep(500 * time.Millisecond)
+		b.StreamMarket(new(market.Session), "m2", nil)
+		m.dropped = map[string]time.Time{}
+		g.Wait()
+		status = market.StatusClosed
+		if r := must(t, b.Markets(), byID("m2")); r.Value.Status != market.StatusClosed {
+			t.Errorf("without Drop the process that heard of the change shows %s", r.Value.Status)
+		}
+	})
+}
+
+// TestSecondFresh shows that a read that wants a new answer gets one.
+func TestSecondFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		a, b, m := pair(t, v)
+		must(t, a.Prices(), "t")
+		b.Prices().Fetch(reqctx.WithFresh(t.Context()), []string{"t"})
+		if calls := len(v.calls()); calls != 2 {
+			t.Errorf("%d calls; want 2", calls)
+		}
+		m.down = true
+		c := open(t, v, func(cfg *Config) { cfg.Second = m })
+		must(t, c.Prices(), "t")
+		if calls := len(v.calls()); calls != 3 {
+			t.Errorf("%d calls without a second cache; want 3", calls)
+		}
+	})
+}
+
+// TestSecondOutage shows that a stale record answers in a process that never read it while the venue fails.
+func TestSecondOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := false
+		v := &venue{fail: func(ask) error {
+			if fails {
+				return market.Errorf(market.CodeUpstreamUnavailable, "down")
+			}
+			return nil
+		}}
+		a, b, _ := pair(t, v)
+		must(t, a.Prices(), "t")
+		time.Sleep(5 * time.Second)
+		fails = true
+		if r := must(t, b.Prices(), "t"); !r.Stale {
+			t.Errorf("%+v; want a stale price", r.Meta)
+		}
+	})
+}
+
+// TestSecondFlush shows which flushes are passed on.
+func TestSecondFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, m := pair(t, &venue{})
+		for _, kind := range []string{"price", "balance"} {
+			if _, err := a.Flush(kind, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(m.flushed) != 1 || m.flushed[0] != "price " {
+			t.Errorf("flushed are %q; want the prices only", m.flushed)
+		}
+		must(t, b.Prices(), "t")
+		b.FlushLocal("price", "")
+		if n := b.Stats()[0].Entries; n != 0 {
+			t.Errorf("%d prices after a flush", n)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package fleet
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+//go:embed claim.lua
+var claimText string
+
+//go:embed put.lua
+var putText string
+
+var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
+
+const (
+	// A record is recordMark, two times of the server with stampLen digits each, and the value; or dropMark and the time of a
+	// change, before which nothing is kept.
+	recordMark, dropMark = 'R', 'D'
+	stampLen             = 16
+	// dropFor is how long an answer from before a change may still come.
+	dropFor = time.Minute
+	// clockError bounds the difference between converted times of two replicas.
+	clockError = 50 * time.Millisecond
+	// maxValue bounds a value.
+	maxValue = 1 << 20
+)
+
+// Record is a value to be shared under a key, for as long as it is of use. An empty value is an absence.
+type Record = struct {
+	Key   string
+	Value []byte
+	Keep  time.Duration
+}
+
+// Found receives the record of the key at an index.
+type Found = func(i int, value []byte, asked, came time.Time)
+
+// valueKeys returns the keys in Redis of keys of a kind. They change with each flush of the kind and with the program's version.
+func (f *Fleet) valueKeys(kind string, keys []string) []string {
+	f.mu.Lock()
+	generation := f.flushes[kind].at
+	f.mu.Unlock()
+	prefix := fmt.Sprintf("%svalue:%s:%s:%d:", f.prefix, f.cfg.Version, kind, generation)
+	out := make([]string, len(keys))
+	for i, key := range keys {
+		out[i] = prefix + key
+	}
+	return out
+}
+
+// Get calls found for each key with a record. Without an answer of Redis there is none.
+func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
+	names := f.valueKeys(kind, keys)
+	records, err := call(f, ctx, func(ctx context.Context, client rueidis.Client) ([]string, error) {
+		answer, err := client.Do(ctx, client.B().Mget().Key(names...).Build()).ToArray()
+		records := make([]string, len(answer))
+		for i := range answer {
+			records[i], _ = answer[i].ToString() // empty for nil
+		}
+		return records, err
+	})
+	if err == nil {
+		f.tell(records, found)
+	}
+}
+
+// tell passes records to found.
+func (f *Fleet) tell(records []string, found Found) {
+	for i, record := range records {
+		if len(record) < 1+2*stampLen || record[0] != recordMark {
+			continue
+		}
+		asked, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
+		came, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
+		if err1 == nil && err2 == nil {
+			found(i, []byte(record[1+2*stampLen:]), f.time.ours(asked), f.time.ours(came))
+		}
+	}
+}
+
+// Claim calls found for each key with a record, and returns which of the others this replica is to ask the venue for. Another
+// replica asks for the rest, for hold at most. Without an answer of Redis this replica asks for all.
+func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
+	ours = make([]bool, len(keys))
+	names := f.valueKeys(kind, keys)
+	answer, err := call(f, ctx, func(ctx context.Context, client rueidis.Client) ([]string, error) {
+		return claimScript.Exec(ctx, client, append(names, lockKeys(names)...), []string{f.replica, strconv.FormatInt(hold.Milliseconds(), 10)}).AsStrSlice()
+	})
+	if err != nil || len(answer) != len(keys) {
+		for i := range ours {
+			ours[i] = true
+		}
+		return ours
+	}
+	for i := range answer {
+		ours[i] = answer[i] == "ours"
+	}
+	f.tell(answer, found)
+	return ours
+}
+
+func lockKeys(names []string) []string {
+	locks := make([]string, len(names))
+	for i, name := range names {
+		locks[i] = name + ":lock"
+	}
+	return locks
+}
+
+// Put shares records that the venue was asked for and gave at these times, and ends the claims of their keys. It does not wait.
+func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
+	keys := make([]string, len(records))
+	args := []string{f.replica, f.stamp(asked)}
+	for i, r := range records {
+		keys[i] = r.Key
+		if keep := r.Keep.Milliseconds(); keep > 0 && len(r.Value) <= maxValue {
+			args = append(args, string(recordMark)+f.stamp(asked)+f.stamp(came)+string(r.Value), strconv.FormatInt(keep, 10))
+		} else {
+			args = append(args, "", "0")
+		}
+	}
+	f.put(f.valueKeys(kind, keys), args)
+}
+
+// Drop forgets a key, and records that the venue was asked for before now. It does not wait.
+func (f *Fleet) Drop(kind, key string) {
+	now := f.stamp(f.clock.Now().Add(clockError)) // an answer that was asked for at about this time may be older
+	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
+}
+
+func (f *Fleet) put(names, args []string) {
+	if !f.circuit.closed() {
+		return
+	}
+	f.start(func() {
+		_, _ = call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+			return struct{}{}, putScript.Exec(ctx, client, append(names, lockKeys(names)...), args).Error()
+		})
+	})
+}
+
+// stamp returns a time of the server as a fixed number of digits.
+func (f *Fleet) stamp(ours time.Time) string {
+	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
+}
+
+// flush is the last flush of a kind: the server's time, that of the flush before, and the key, empty for all.
+type flush struct {
+	at, before int64
+	key        string
+}
+
+// Flush forgets all records of a kind, and has the other replicas flush a key from their own caches within a second, or all keys if it
+// is empty. It does not wait.
+func (f *Fleet) Flush(kind, key string) {
+	f.mu.Lock()
+	last := f.flushes[kind]
+	f.setFlush(kind, flush{max(f.time.server(f.clock.Now()), last.at+1), last.at, key})
+	f.mu.Unlock()
+	f.start(func() {
+		_, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+			f.mu.Lock()
+			next := f.flushes[kind] // the last one, in whichever order these calls are made
+			f.mu.Unlock()
+			text := fmt.Sprintf("%d %d %s", next.at, next.before, next.key)
+			return struct{}{}, client.Do(ctx, client.B().Hset().Key(f.prefix+"flushes").FieldValue().FieldValue(kind, text).Build()).Error()
+		})
+		if err != nil {
+			f.log.Warn("the other replicas do not know of a flush of the cache", "kind", kind, "error", err)
+		}
+	})
+}
+
+// setFlush notes the last flush of a kind. The caller holds the lock.
+func (f *Fleet) setFlush(kind string, last flush) {
+	f.flushes = maps.Clone(f.flushes)
+	if f.flushes == nil {
+		f.flushes = map[string]flush{}
+	}
+	f.flushes[kind] = last
+}
+
+// heard takes in the flushes that Redis knows of, and passes those of other replicas to OnFlush. The first tick of a replica
+// passes none, since its cache is empty.
+func (f *Fleet) heard(texts map[string]string) {
+	type order struct{ kind, key string }
+	var orders []order
+	f.mu.Lock()
+	for kind, text := range texts {
+		var next flush
+		at, rest, _ := strings.Cut(text, " ")
+		before, key, _ := strings.Cut(rest, " ")
+		next.at, _ = strconv.ParseInt(at, 10, 64)
+		next.before, _ = strconv.ParseInt(before, 10, 64)
+		last := f.flushes[kind]
+		if next.at <= last.at {
+			continue
+		}
+		if next.key = key; next.before != last.at {
+			next.key = "" // one or more flushes were missed
+		}
+		f.setFlush(kind, next)
+		if f.ticked {
+			orders = append(orders, order{kind, next.key})
+		}
+	}
+	f.ticked = true
+	onFlush := f.onFlush
+	f.mu.Unlock()
+	for _, o := range orders {
+		if onFlush != nil {
+			onFlush(o.kind, o.key)
+		}
+	}
+}
+
+// OnFlush sets what flushes this replica's own cache when another replica was told to flush.
+func (f *Fleet) OnFlush(flush func(kind, key string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onFlush = flush
+}

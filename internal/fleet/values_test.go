@@ -1,0 +1,187 @@
+package fleet
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/tests/tool"
+)
+
+// skewed is a clock that is wrong.
+type skewed time.Duration
+
+func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
+
+// read returns what a replica finds of a key.
+func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
+	t.Helper()
+	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
+		if i != 1 {
+			t.Errorf("found a record at %d", i)
+		}
+		value, asked, came, ok = string(v), a, c, true
+	})
+	return value, asked, came, ok
+}
+
+// put shares a value and waits until it is there.
+func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
+	t.Helper()
+	f.Put("price", []Record{{Key: key, Value: []byte(value), Keep: time.Minute}}, asked, came)
+	eventually(t, "the value is shared", func() bool { got, _, _, ok := read(t, f, key); return ok && got == value })
+}
+
+// TestValues shares values between replicas whose clocks differ by seconds. The ages are right on both.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	a, b := join(t, Config{URL: server.URL()}), join(t, Config{URL: server.URL(), Clock: skewed(5 * time.Second)})
+	other := join(t, Config{URL: server.URL(), Venue: "https://other.example"})
+	newer := join(t, Config{URL: server.URL(), Version: "2"})
+	for _, f := range []*Fleet{a, b, other, newer} {
+		connected(t, f)
+	}
+	now := time.Now()
+	put(t, a, "k", "value", now.Add(-3*time.Second), now.Add(-2*time.Second))
+	value, asked, came, ok := read(t, b, "k")
+	if !ok || value != "value" {
+		t.Fatalf("the other replica found %q, %v", value, ok)
+	}
+	for what, ages := range map[string][2]time.Duration{
+		"asked": {b.clock.Now().Sub(asked), time.Since(now.Add(-3 * time.Second))}, "came": {b.clock.Now().Sub(came), time.Since(now.Add(-2 * time.Second))},
+	} {
+		if d := (ages[0] - ages[1]).Abs(); d > time.Second {
+			t.Errorf("the age of %s differs by %v on a replica whose clock is wrong", what, d)
+		}
+	}
+	for name, f := range map[string]*Fleet{"another venue": other, "another version": newer} {
+		if _, _, _, ok := read(t, f, "k"); ok {
+			t.Errorf("a replica of %s found the value", name)
+		}
+	}
+	put(t, a, "absent", "", now, now)
+	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
+	put(t, a, "last", "x", now, now) // comes after it
+	if value, _, _, _ := read(t, b, "k"); value != "value" {
+		t.Errorf("the value became %q, which was asked for earlier", value)
+	}
+}
+
+// TestClaim claims keys by many replicas at once: each key is claimed once, and again after the claim has ended.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	var mu sync.Mutex
+	claimed := map[string]int{}
+	var g sync.WaitGroup
+	var all []*Fleet
+	for range 3 {
+		f := join(t, Config{URL: server.URL()})
+		connected(t, f)
+		all = append(all, f)
+	}
+	var keys []string
+	for i := range 40 {
+		keys = append(keys, fmt.Sprint("k", i))
+	}
+	for _, f := range all {
+		g.Go(func() {
+			for i, mine := range f.Claim(t.Context(), "market", keys, time.Minute, nil) {
+				if mine {
+					mu.Lock()
+					claimed[keys[i]]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	g.Wait()
+	for _, key := range keys {
+		if claimed[key] != 1 {
+			t.Errorf("%s was claimed %d times", key, claimed[key])
+		}
+	}
+	claims := func(f *Fleet, key string, hold time.Duration) bool {
+		return f.Claim(t.Context(), "market", []string{key}, hold, func(int, []byte, time.Time, time.Time) {})[0]
+	}
+	if !claims(all[0], "short", 50*time.Millisecond) || claims(all[1], "short", time.Minute) {
+		t.Error("a claim does not hold")
+	}
+	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
+	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // not its claim any more
+	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
+	put(t, all[0], "after", "x", time.Now(), time.Now())
+	put(t, all[1], "after1", "x", time.Now(), time.Now())
+	if claims(all[2], "short", time.Minute) {
+		t.Error("a replica ended the claim of another")
+	}
+}
+
+// TestDrop shows that an answer which was asked for before a change is not shared, whenever it comes.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	a, b := join(t, Config{URL: server.URL()}), join(t, Config{URL: server.URL()})
+	connected(t, a)
+	connected(t, b)
+	before := time.Now()
+	put(t, a, "k", "old", before, before)
+	b.Drop("price", "k")
+	eventually(t, "the value is dropped", func() bool { _, _, _, ok := read(t, a, "k"); return !ok })
+	a.Put("price", []Record{{Key: "k", Value: []byte("late"), Keep: time.Minute}}, before.Add(time.Millisecond), time.Now())
+	put(t, a, "after", "x", before, before)
+	if value, _, _, ok := read(t, a, "k"); ok {
+		t.Errorf("the answer %q from before the change is shared", value)
+	}
+	after := time.Now().Add(time.Second)
+	put(t, a, "k", "new", after, after)
+}
+
+// TestFlush shows that a flush reaches the other replicas, but not those that start later.
+func TestFlush(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	var mu sync.Mutex
+	heard := map[string][]string{}
+	listen := func(name string) *Fleet {
+		f := join(t, Config{URL: server.URL()})
+		f.OnFlush(func(kind, key string) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard[name] = append(heard[name], kind+" "+key)
+		})
+		connected(t, f)
+		return f
+	}
+	a, b := listen("a"), listen("b")
+	now := time.Now()
+	put(t, a, "k", "value", now, now)
+	has := func(name, what string) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			n := len(heard[name])
+			return n > 0 && heard[name][n-1] == what
+		}
+	}
+	a.Flush("price", "k")
+	if _, _, _, ok := read(t, a, "k"); ok {
+		t.Error("the replica that flushed still finds the value")
+	}
+	eventually(t, "the other replica hears of the key", has("b", "price k"))
+	if _, _, _, ok := read(t, b, "k"); ok {
+		t.Error("the other replica still finds the value")
+	}
+	a.Flush("price", "k1")
+	a.Flush("price", "k2")
+	eventually(t, "a replica that missed a flush flushes all", func() bool { return has("b", "price ")() || has("b", "price k2")() })
+	listen("c")
+	time.Sleep(2 * tickEvery)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(heard["a"])+len(heard["c"]) > 0 {
+		t.Errorf("the replica that flushed heard %q, a new one %q; want nothing", heard["a"], heard["c"])
+	}
+}

@@ -1,0 +1,280 @@
+//go:build unix
+
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// three returns three replicas over a venue without limits, with one server.
+func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
+	t.Helper()
+	server = tool.StartRedis(t)
+	for range 3 {
+		replicas = append(replicas, start(t, v, shared(server, append([]string{"--venue-public-per-minute=0", "--venue-key-per-minute=0"}, args...)...)...).connected(t))
+	}
+	return server, replicas
+}
+
+// markets returns the first markets of a venue.
+func (v *venue) markets(n int) (ids []string) {
+	for _, token := range v.demo.Tokens() {
+		if !slices.Contains(ids, token.MarketID) && len(ids) < n {
+			ids = append(ids, token.MarketID)
+		}
+	}
+	return ids
+}
+
+// calls counts the venue's requests to a path so far.
+func (v *venue) calls(path string) (n int) {
+	for _, r := range v.log() {
+		if strings.HasSuffix(r.path, path) {
+			n++
+		}
+	}
+	return n
+}
+
+// must is ask for queries that succeed.
+func (r *replica) must(t *testing.T, query string, header ...string) string {
+	t.Helper()
+	answer, err := r.ask(query, header...)
+	if err != nil || strings.Contains(answer, `"errors"`) {
+		t.Fatalf("%s\n%v\n%s", query, err, answer)
+	}
+	return answer
+}
+
+func quoted(ids []string) string { return `"` + strings.Join(ids, `","`) + `"` }
+
+// TestFlights asks three replicas for the same 100 cold markets at once. They are asked of the venue once.
+func TestFlights(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 150, Seed: 1, Latency: 150 * time.Millisecond})
+	_, replicas := three(t, v)
+	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(v.markets(100)))
+	answers := make([]string, len(replicas))
+	var g sync.WaitGroup
+	for i, r := range replicas {
+		g.Go(func() { answers[i], _ = r.ask(query) })
+	}
+	g.Wait()
+	for i, answer := range answers {
+		if answer != answers[0] || strings.Contains(answer, `"errors"`) || strings.Contains(answer, "null") {
+			t.Errorf("replica %d answered %.300s", i, answer)
+		}
+	}
+	if n := v.calls("market-details"); n > 5 {
+		t.Errorf("%d calls for the markets; want 5 at most", n)
+	}
+}
+
+// TestFlightOfDeadReplica kills the replica that asks while the venue hangs. Another one asks again.
+func TestFlightOfDeadReplica(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, Latency: 1500 * time.Millisecond})
+	_, replicas := three(t, v)
+	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id } }`, quoted(v.markets(5)))
+	var g sync.WaitGroup
+	g.Go(func() { _, _ = replicas[0].ask(query) })
+	time.Sleep(500 * time.Millisecond)
+	replicas[0].kill()
+	if answer := replicas[1].must(t, query); strings.Contains(answer, "null") {
+		t.Errorf("answered %s", answer)
+	}
+	g.Wait()
+}
+
+// TestFreshness reads prices from one replica and then from another: the same values of the same age, and one call.
+func TestFreshness(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
+	_, replicas := three(t, v, "--cache-market-fresh=5s", "--cache-market-stale=0s", "--explain=on")
+	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id freshness { receivedAt } } }`, quoted(v.markets(1)))
+	received := func(r *replica) (at time.Time, explained string) {
+		answer := r.must(t, query, httpapi.ExplainHeader, "1")
+		var body struct {
+			Data struct {
+				Markets []struct {
+					Freshness struct{ ReceivedAt time.Time }
+				}
+			}
+			Extensions struct{ Explain json.RawMessage }
+		}
+		if err := json.Unmarshal([]byte(answer), &body); err != nil || len(body.Data.Markets) != 1 {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
+	}
+	first, _ := received(replicas[0])
+	var second time.Time
+	var explained string
+	eventually(t, "the other replica has the value", func() bool {
+		second, explained = received(replicas[1])
+		return true
+	})
+	if d := second.Sub(first).Abs(); d > time.Second {
+		t.Errorf("the replicas received the value %v apart", d)
+	}
+	if n := v.calls("market-details"); n != 1 {
+		t.Errorf("%d calls; want 1", n)
+	}
+	if !strings.Contains(explained, `"shared":1`) {
+		t.Errorf("the explanation does not say that the value is shared: %s", explained)
+	}
+	time.Sleep(time.Until(first.Add(5*time.Second + 200*time.Millisecond)))
+	if third, _ := received(replicas[2]); !third.After(first.Add(5 * time.Second)) {
+		t.Errorf("a value that was received at %v is served at %v", third, time.Now())
+	}
+}
+
+// TestFlushReachesReplicas flushes a kind on one replica: all of them ask the venue again.
+func TestFlushReachesReplicas(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
+	_, replicas := three(t, v)
+	id := v.markets(1)
+	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question description } }`, quoted(id))
+	for _, r := range replicas {
+		r.must(t, query)
+	}
+	if err := v.demo.Reword(id[0], "another description"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the flush was answered %s", resp.Status)
+	}
+	for i, r := range replicas {
+		eventually(t, fmt.Sprintf("replica %d shows the new description", i), func() bool {
+			return strings.Contains(r.must(t, query), "another description")
+		})
+	}
+}
+
+// TestChangeReachesReplicas closes a market whose old state is shared. One replica hears of it, and the old state is shared no more.
+func TestChangeReachesReplicas(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
+	args := []string{"--stream-url=" + strings.Replace(v.URL, "http", "ws", 1) + demo.StreamPath}
+	server, replicas := three(t, v, args...)
+	var id string
+	for _, token := range v.demo.Tokens() {
+		if token.Status == "OPEN" {
+			id = token.MarketID
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	subscription := fmt.Sprintf(`{"query":"subscription { marketChanged(marketIds: [\"%s\"]) { __typename } }"}`, id)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[0].url+"/graphql", strings.NewReader(subscription))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
+	for _, r := range replicas {
+		r.must(t, query)
+	}
+	subscribed := make([]byte, 1)
+	go func() { _, _ = resp.Body.Read(subscribed) }()
+	time.Sleep(time.Second) // the topic is open
+	if err := v.demo.SetStatus(id, "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the replica that heard of the change shows it", func() bool { return strings.Contains(replicas[0].must(t, query), "CLOSED") })
+	late := start(t, v, shared(server, append(args, "--venue-public-per-minute=0", "--venue-key-per-minute=0")...)...).connected(t)
+	if answer := late.must(t, query); !strings.Contains(answer, "CLOSED") {
+		t.Errorf("a replica without the market in its own cache shows %s", answer)
+	}
+}
+
+// TestSecrets sends credentials through a replica with a fleet secret, and looks for them in everything that Redis hears and has.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
+	server := tool.StartRedis(t, "--rdbcompression", "no") // DUMP would hide texts
+	openLedger(t, server, v)
+	const canary, fleetSecret = "canary7f3a9c51e2", "fleetsecretd41d8cd98f00b204e9800998ecf8427e"
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(fleetSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	heard := filepath.Join(t.TempDir(), "monitor")
+	out, err := os.Create(heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli := exec.Command("redis-cli", "-s", server.Socket(), "MONITOR")
+	cli.Stdout = out
+	if err := cli.Start(); err != nil {
+		t.Fatal(err)
+	}
+	monitor := func() string { b, _ := os.ReadFile(heard); return string(b) }
+	eventually(t, "MONITOR listens", func() bool { return strings.Contains(monitor(), "OK") })
+
+	const address = "0x1111111111111111111111111111111111111111"
+	credentials := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":%q}`, canary))
+	var replicas []*replica
+	for range 2 {
+		replicas = append(replicas, start(t, v, shared(server, "--shared-secret-file="+secret, "--venue-credentials=header")...).connected(t))
+	}
+	for _, r := range replicas {
+		for range 2 {
+			answer, err := r.ask(fmt.Sprintf(`{ user(address: %q) { balance { cashBalance } positions { nodes { id size } } } markets(marketIds: [%s]) { id question } }`, address, quoted(v.markets(3))),
+				httpapi.CredentialsHeader, credentials)
+			if err != nil || !strings.Contains(answer, `"cashBalance":"`) {
+				t.Fatalf("%v: %s", err, answer)
+			}
+			time.Sleep(2500 * time.Millisecond) // user data expire
+		}
+	}
+	eventually(t, "values are shared", func() bool { return strings.Contains(server.CLI(t, "KEYS", "*"), ":market:") })
+	signal(t, cli.Process, syscall.SIGKILL)
+	_ = cli.Wait()
+	dump := monitor()
+	keys := strings.Fields(server.CLI(t, "--scan"))
+	for _, key := range keys {
+		dump += key + server.CLI(t, "DUMP", key)
+	}
+	if len(keys) < 4 || !strings.Contains(dump, "question") && !strings.Contains(dump, "Question") {
+		t.Fatalf("the dump of %d keys shows nothing", len(keys))
+	}
+	if !strings.Contains(strings.Join(keys, " "), ":window:") || strings.Count(strings.Join(keys, " "), ":window:") < 2 {
+		t.Errorf("the window of the credentials is not shared: %q", keys)
+	}
+	for _, needle := range []string{canary, fleetSecret, credentials, "demo-3", address, "cashBalance"} {
+		if strings.Contains(dump, needle) {
+			t.Errorf("Redis has %q", needle)
+		}
+	}
+}
