@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -261,5 +260,5 @@ func TestLedgerWhateverHappens(t *testing.T) {
 	if len(made) < 3*limit {
 		t.Errorf("only %d calls were made; the ledger hardly grants anything", len(made))
 	}
-	t.Log(fmt.Sprintf("%d calls, %d at most in a window", len(made), most))
+	t.Logf("%d calls, %d at most in a window", len(made), most)
 }
