@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,39 +80,6 @@ type flight[K comparable, T any] struct {
 	logs []*reqctx.Log
 }
 
-// batch is the keys of one call, before or after its start.
-type batch[K comparable, T any] struct {
-	ctx         context.Context
-	cancel      context.CancelFunc
-	reservation reqctx.Reservation
-	flights     []*flight[K, T]
-	// bytes is the length of its ids in a URL.
-	bytes int
-	// request has the greatest priority and the latest deadline of all callers that joined.
-	request     reqctx.CallRequest
-	credentials *market.Credentials
-	started     bool
-	// change is the number of the last streamed change at startedClock, when the batch started.
-	change       uint64
-	startedClock time.Time
-	// fresh reports that a caller needs a response of the venue, not of the second cache.
-	fresh bool
-	// wanted counts the keys with waiters of a started batch.
-	wanted int
-	round  uint64
-	// listed is the round in which the batch was formed.
-	listed uint64
-
-	// For observers: serial identifies the batch; a time is zero before its event.
-	serial                               uint64
-	formed, admitted, startedAt, endedAt time.Time
-	calls                                []reqctx.UpstreamCall
-	err                                  error
-}
-
-// serials counts the batches of all coalescers.
-var serials atomic.Uint64
-
 // do returns the values of keys in their order. It waits under ctx for keys that are not cached. A key whose call cannot be admitted
 // before the deadline of ctx fails at once. A refresh has the lowest priority, any other call the coalescer's.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
@@ -124,62 +90,13 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		return out
 	}
-	joined := make([]*flight[K, T], len(keys))
-	req := reqctx.CallRequest{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
-	if refresh {
-		req.Priority = reqctx.PriorityRefresh
-	}
-	req.Deadline, _ = ctx.Deadline()
-	journal := reqctx.LogFrom(ctx)
-	var credentials *market.Credentials
-	if c.scope != nil {
-		credentials = reqctx.CredentialsFrom(ctx)
-		req.Scope = c.scope(credentials)
-	}
-
-	came := time.Now()
+	came, log := time.Now(), reqctx.LogFrom(ctx)
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
-	c.mu.Lock()
-	req.Takes = c.pace.max()
-	c.round++
-	var refused error
-	coalesced := uint32(0)
-	if reqctx.WantsFresh(ctx) {
-		c.forget(keys)
+	joined := c.join(ctx, keys, refresh, log, out)
+	if log != nil {
+		defer c.logBatches(log, joined)
 	}
-	known, share := c.known(keys, out, reqctx.WantsFresh(ctx))
-	for i, key := range keys {
-		f := c.flights[key]
-		if f != nil {
-			coalesced++
-		} else {
-			if known[i] {
-				continue
-			}
-			if refused == nil {
-				f, refused = c.addKey(key, share, req, credentials)
-			}
-			if refused != nil {
-				out[i].Err = refused
-				continue
-			}
-		}
-		joined[i] = f
-		f.join(req, c.round)
-		f.batch.fresh = f.batch.fresh || reqctx.WantsFresh(ctx)
-		if journal != nil && c.observer != nil {
-			f.logs = append(f.logs, journal)
-		}
-	}
-	c.refuseLate(joined, req, out)
-	c.mu.Unlock()
-	c.counters.coalesced.Add(uint64(coalesced))
-	journal.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
-	if journal != nil {
-		defer c.logBatches(journal, joined)
-	}
-
 	for i, f := range joined {
 		if f == nil {
 			continue
@@ -194,6 +111,57 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 	}
 	return out
+}
+
+// join joins or starts the flights of keys that are not cached. It writes the results of the other keys to out.
+func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
+	req := reqctx.CallRequest{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
+	if refresh {
+		req.Priority = reqctx.PriorityRefresh
+	}
+	req.Deadline, _ = ctx.Deadline()
+	var credentials *market.Credentials
+	if c.scope != nil {
+		credentials = reqctx.CredentialsFrom(ctx)
+		req.Scope = c.scope(credentials)
+	}
+	joined := make([]*flight[K, T], len(keys))
+	coalesced := uint32(0)
+	var refused error
+	c.mu.Lock()
+	req.Takes = c.pace.max()
+	c.round++
+	fresh := reqctx.WantsFresh(ctx)
+	if fresh {
+		c.forget(keys)
+	}
+	known, share := c.known(keys, out, fresh)
+	for i, key := range keys {
+		f := c.flights[key]
+		switch {
+		case f != nil:
+			coalesced++
+		case known[i]:
+			continue
+		case refused == nil:
+			f, refused = c.addKey(key, share, req, credentials)
+		}
+		if f == nil {
+			out[i].Err = refused
+			continue
+		}
+		joined[i] = f
+		f.join(req, c.round)
+		f.batch.fresh = f.batch.fresh || fresh
+		if log != nil && c.observer != nil {
+			f.logs = append(f.logs, log)
+		}
+	}
+	c.refuseLate(joined, req, out)
+	c.mu.Unlock()
+	c.counters.coalesced.Add(uint64(coalesced))
+	log.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
+	return joined
 }
 
 // logBatches adds the batches of flights to the log of the operation that waited for them.
@@ -256,71 +224,6 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 		return 0
 	}
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
-}
-
-// addKey adds a new key to a batch that has not started, or to a new batch. It fails if the reservation of a new batch fails. The
-// caller holds the lock.
-func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
-	f := &flight[K, T]{key: key, done: make(chan struct{})}
-	for _, b := range c.queue {
-		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
-			f.batch = b
-			break
-		}
-	}
-	if f.batch == nil {
-		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
-		b.reservation = c.admission.Reserve(req)
-		if err := b.reservation.Err(); err != nil {
-			b.reservation.Release(false)
-			return nil, err
-		}
-		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
-		if !c.tasks.start(func() { c.run(b) }) {
-			b.cancel()
-			b.reservation.Release(false)
-			return nil, errClosed
-		}
-		c.queue = append(c.queue, b)
-		f.batch = b
-	}
-	f.batch.flights = append(f.batch.flights, f)
-	f.batch.bytes += bytesOf(key)
-	c.flights[key] = f
-	return f, nil
-}
-
-// accepts reports whether a batch that has not started accepts a key of a request. Keys with waiters do not join refreshes: they would
-// raise the priority of all refreshes, so requests for unknown ids could spend the rate limit on refreshes.
-func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
-	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
-}
-
-// fits reports whether a key fits into the one call of a batch.
-func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
-	keys := len(b.flights) + 1
-	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
-}
-
-// join adds a waiter. The caller holds the coalescer's lock.
-func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
-	b := f.batch
-	if f.waiters++; f.waiters == 1 && b.started {
-		b.wanted++
-	}
-	if b.round != round {
-		b.round = round
-		b.raise(req)
-	}
-}
-
-// raise adds the priority and the deadline of a waiter.
-func (b *batch[K, T]) raise(req reqctx.CallRequest) {
-	b.request.Priority = max(b.request.Priority, req.Priority)
-	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
-		b.request.Deadline = req.Deadline
-	}
-	b.reservation.Join(req)
 }
 
 // refuseLate fails the keys whose call will be admitted too late for the caller's deadline. Other callers may keep waiting for them. The
@@ -387,349 +290,4 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		}
 	}
 	return out
-}
-
-// leave removes a waiter from a flight. Without waiters, a key that has not started is dropped. A call without waiters is cancelled. The
-// caller holds the lock.
-func (c *coalescer[K, T]) leave(f *flight[K, T]) {
-	if f.waiters--; f.waiters > 0 || f.ended {
-		return
-	}
-	if !f.batch.started {
-		delete(c.flights, f.key)
-	}
-	c.dropWaiter(f)
-}
-
-// dropWaiter removes a flight without waiters from its batch. The caller holds the lock.
-func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
-	b := f.batch
-	if !b.started {
-		b.flights = slices.DeleteFunc(b.flights, func(other *flight[K, T]) bool { return other == f })
-		b.bytes -= bytesOf(f.key)
-		if len(b.flights) == 0 {
-			c.drop(b)
-		}
-		return
-	}
-	if b.wanted--; b.wanted == 0 {
-		b.cancel()
-		for _, other := range b.flights {
-			if c.flights[other.key] == other {
-				delete(c.flights, other.key) // later callers start a new call
-			}
-		}
-	}
-}
-
-// drop removes a batch without keys from the queue. The caller holds the lock.
-func (c *coalescer[K, T]) drop(b *batch[K, T]) {
-	b.cancel()
-	b.reservation.Release(false)
-	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-}
-
-// resolve ends the flight of a key with a value from the stream.
-func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.flights[key]
-	if f == nil {
-		return
-	}
-	delete(c.flights, key)
-	c.end(f, market.Result[market.Read[*T]]{Value: read})
-	if !f.batch.started || f.waiters > 0 {
-		c.dropWaiter(f)
-	}
-}
-
-// detach prevents later callers from joining flights that started before a change of key: the flight of the key and of keys that may
-// mean the same market. mayMean is nil if no key has an alias.
-func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, f := range c.flights {
-		if (k == key || mayMean != nil && mayMean(k)) && f.batch.started && f.batch.change < change {
-			delete(c.flights, k)
-		}
-	}
-}
-
-// forget prevents this and later callers from joining started flights of keys. The caller holds the lock.
-func (c *coalescer[K, T]) forget(keys []K) {
-	for _, key := range keys {
-		if f := c.flights[key]; f != nil && f.batch.started {
-			delete(c.flights, key)
-		}
-	}
-}
-
-// end sets the result of a flight. The caller holds the lock.
-func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
-	f.result, f.ended = result, true
-	close(f.done)
-}
-
-// run waits until a batch may start and makes its call.
-func (c *coalescer[K, T]) run(b *batch[K, T]) {
-	defer b.cancel()
-	select {
-	case <-b.reservation.Decided():
-	case <-b.ctx.Done():
-	}
-	err := b.reservation.Err()
-	var admitted time.Time
-	if err == nil {
-		admitted = time.Now()
-		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
-		case <-b.ctx.Done():
-		}
-	}
-	var results []market.Result[market.Read[*T]]
-	c.start(b, err == nil, admitted)
-	if err == nil {
-		if err = b.ctx.Err(); err == nil {
-			results, err = c.fetchBatch(b)
-		}
-	}
-	if c.tasks.ctx.Err() != nil && err != nil {
-		err = errClosed
-	}
-	b.reservation.Release(err == nil)
-	if told := c.finish(b, results, err); c.observer != nil && len(told.Calls) > 0 {
-		c.observer(told, b.logs())
-	}
-}
-
-// finish sets the results of a batch's flights and returns the batch for observers.
-func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b.endedAt, b.err = time.Now(), err
-	c.recordPace(b)
-	for i, f := range b.flights {
-		// The entry exists by now, so a caller that misses the flight finds the entry.
-		if c.flights[f.key] == f {
-			delete(c.flights, f.key)
-		}
-		switch {
-		case f.ended:
-		case err != nil:
-			c.end(f, market.Result[market.Read[*T]]{Err: err})
-		default:
-			c.end(f, results[i])
-		}
-	}
-	return c.describe(b, 0)
-}
-
-// recordPace adds the duration of a batch's calls to the estimate. A cancelled batch does not count. The caller holds the lock.
-func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
-	if b.ctx.Err() != nil || len(b.calls) == 0 {
-		return
-	}
-	took := time.Duration(0)
-	for _, x := range b.calls {
-		took += x.Elapsed
-	}
-	c.pace.add(took)
-}
-
-// logs returns the logs of the operations that waited for an ended batch.
-func (b *batch[K, T]) logs() (all []*reqctx.Log) {
-	for _, f := range b.flights {
-		for _, j := range f.logs {
-			if !slices.Contains(all, j) {
-				all = append(all, j)
-			}
-		}
-	}
-	return all
-}
-
-// start removes a batch from the queue. An admitted batch takes keys from the other batches in the queue as far as they fit.
-func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b.admitted = admitted; leaves {
-		b.startedAt = time.Now()
-	}
-	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
-		other := c.queue[i]
-		together := len(other.flights) + len(b.flights)
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
-			i++
-			continue
-		}
-		n := 0
-		for n < len(other.flights) && c.fits(b, other.flights[n].key) {
-			f := other.flights[n]
-			f.batch = b
-			b.flights = append(b.flights, f)
-			b.bytes, other.bytes = b.bytes+bytesOf(f.key), other.bytes-bytesOf(f.key)
-			n++
-		}
-		if n == 0 {
-			i++
-			continue
-		}
-		other.flights = slices.Delete(other.flights, 0, n)
-		b.raise(other.request)
-		if len(other.flights) == 0 {
-			c.drop(other)
-		} else {
-			i++
-		}
-	}
-	b.started = true
-	if b.startedClock = c.clock.Now(); c.changes != nil {
-		b.change = c.changes.Load()
-	}
-	for _, f := range b.flights {
-		if f.waiters > 0 {
-			b.wanted++
-		}
-	}
-}
-
-// fetchBatch fetches the keys of a batch. A panic, a result of the wrong length, and a result after the last waiter has left are errors.
-func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
-	keys := make([]K, len(b.flights))
-	for i, f := range b.flights {
-		keys[i] = f.key
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
-		}
-	}()
-	ctx := reqctx.WithPermit(b.ctx, b.reservation)
-	ctx = reqctx.WithCall(ctx, &batchCall[K, T]{c: c, b: b})
-	if b.credentials != nil {
-		ctx = reqctx.WithCredentials(ctx, b.credentials)
-	}
-	if c.second != nil && !b.fresh {
-		return c.askShared(ctx, b, keys)
-	}
-	reads = make([]market.Result[market.Read[*T]], len(keys))
-	all := make([]int, len(keys))
-	for i := range all {
-		all[i] = i
-	}
-	return reads, c.call(ctx, b, keys, all, reads)
-}
-
-// call asks the venue for the keys at some indexes, and puts the answers into reads.
-func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
-	if len(indexes) == 0 {
-		return nil
-	}
-	asked, bytes := make([]K, len(indexes)), 0
-	for n, i := range indexes {
-		asked[n] = keys[i]
-		bytes += bytesOf(keys[i])
-	}
-	var results []market.Result[*T]
-	from := c.origin(b)
-	if c.second != nil {
-		defer func() { c.second.put(keys, indexes, results, reads, from) }()
-	}
-	c.counters.calls.Add(uint64(c.cost(len(asked), bytes)))
-	c.counters.keys.Add(uint64(len(asked)))
-	answers, err := c.fetch(ctx, asked)
-	switch {
-	case err != nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case len(answers) != len(asked):
-		return fmt.Errorf("fetching %d keys gave %d results", len(asked), len(answers))
-	}
-	results, from = answers, c.origin(b)
-	for n, i := range indexes {
-		if reads[i].Err = results[n].Err; reads[i].Err == nil {
-			reads[i].Value = c.accept(keys[i], results[n].Value, from)
-		}
-	}
-	return nil
-}
-
-// origin bounds the time at which the venue made a response.
-type origin struct {
-	// changes is the number of streamed changes at left, when the call started.
-	changes uint64
-	left    time.Time
-	age     market.Age
-	// came is when another process received the answer; zero for one of this process, which comes now.
-	came time.Time
-}
-
-// before reports whether a response that arrived now was made before at.
-func (o *origin) before(now, at time.Time) bool {
-	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
-}
-
-// origin returns the origin of a batch whose calls have ended.
-func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	from, first := origin{changes: b.change, left: b.startedClock}, true
-	for _, x := range b.calls {
-		switch {
-		case x.Outcome != reqctx.OutcomeOK:
-		case first:
-			from.age, first = x.Age, false
-		default:
-			from.age = from.age.With(x.Age)
-		}
-	}
-	return from
-}
-
-// batchCall is the reqctx.Call of a batch.
-type batchCall[K comparable, T any] struct {
-	c *coalescer[K, T]
-	b *batch[K, T]
-}
-
-// Priority returns the highest priority of the batch's waiters.
-func (d *batchCall[K, T]) Priority() reqctx.Priority {
-	d.c.mu.Lock()
-	defer d.c.mu.Unlock()
-	return d.b.request.Priority
-}
-
-// Deadline returns the latest deadline of the batch's waiters.
-func (d *batchCall[K, T]) Deadline() (time.Time, bool) {
-	d.c.mu.Lock()
-	defer d.c.mu.Unlock()
-	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
-}
-
-// Trace returns a child span for an HTTP call of the batch in the trace of a waiter, or zero if no waiter is traced.
-func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
-	if d.c.observer == nil {
-		return reqctx.TraceContext{}
-	}
-	d.c.mu.Lock()
-	defer d.c.mu.Unlock()
-	for _, f := range d.b.flights {
-		for _, j := range f.logs {
-			for _, span := range j.Spans() {
-				return span.Context().Child()
-			}
-		}
-	}
-	return reqctx.TraceContext{}
-}
-
-// NoteCall records an HTTP call of the batch.
-func (d *batchCall[K, T]) NoteCall(x reqctx.UpstreamCall) {
-	d.c.mu.Lock()
-	defer d.c.mu.Unlock()
-	d.b.calls = append(d.b.calls, x)
 }

@@ -14,14 +14,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TTL is the lifetime of an entry.
-type TTL struct {
-	// Fresh is how long an entry is served without a refresh; 0 means never.
-	Fresh time.Duration
-	// Stale is how long after Fresh an entry is served while it is refreshed.
-	Stale time.Duration
-}
-
 const (
 	// refreshTimeout bounds a refresh.
 	refreshTimeout = 10 * time.Second
@@ -37,76 +29,6 @@ const (
 	// never is later than any time.
 	never = math.MaxInt64
 )
-
-// entry is a value or an absence. It does not change once it is stored, except for the atomic fields. The fields that every reader needs
-// come first, for locality.
-type entry[T any] struct {
-	// used reports that the entry was read, see clockLRU.
-	used atomic.Bool
-	read market.Read[*T]
-	// session is the session of a streamed value. Its stale time begins when the session ends, or at cut.
-	session    *market.Session
-	cut        atomic.Int64
-	freshUntil time.Time
-	// polledAt is the time of the last report to the watcher, in nanoseconds since 1970.
-	polledAt   atomic.Int64
-	staleUntil time.Time
-	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
-	refreshAt atomic.Int64
-	// outdated reports that the value has changed since. The entry is served only if the venue fails.
-	outdated bool
-	// answersUntil is the time until which an outdated entry is served, because the venue still returns the same value; zero means never.
-	answersUntil time.Time
-	// bytes is the size of the entry with its key.
-	bytes int
-	// holdsUntil is the time until which a streamed value wins over older REST values.
-	holdsUntil time.Time
-}
-
-// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session lives.
-func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
-	if e.session == nil {
-		return e.freshUntil, e.staleUntil
-	}
-	end, ended := e.session.Ended()
-	if cut := e.cut.Load(); cut != 0 && (!ended || cut < end.UnixNano()) {
-		end, ended = time.Unix(0, cut), true
-	}
-	if !ended {
-		end = now.Add(time.Second)
-	}
-	return end, end.Add(ttl.Stale)
-}
-
-// fresh reports whether the entry is fresh.
-func (e *entry[T]) fresh(now time.Time) bool {
-	if e.session != nil {
-		return e.live()
-	}
-	return now.Before(e.freshUntil)
-}
-
-// pollDue reports whether a read at a time must be reported to the watcher, and sets polledAt if so.
-func (e *entry[T]) pollDue(at int64) bool {
-	before := e.polledAt.Load()
-	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)
-}
-
-// markUsed marks the entry as read.
-func (e *entry[T]) markUsed() {
-	if !e.used.Load() {
-		e.used.Store(true)
-	}
-}
-
-// live reports whether the entry is streamed and its session lives.
-func (e *entry[T]) live() bool {
-	if e.session == nil || e.cut.Load() != 0 {
-		return false
-	}
-	_, ended := e.session.Ended()
-	return !ended
-}
 
 // store caches one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
@@ -312,63 +234,6 @@ func (s *store[K, T]) routeOf(key K) int {
 	return s.routeIndex(key)
 }
 
-// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that are fresh, being refreshed,
-// or whose refresh has just failed.
-func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
-	now := s.clock.Now()
-	var due []K
-	var stale []*entry[T]
-	for i, key := range keys {
-		e := s.get(key)
-		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
-			continue
-		}
-		if s.widen != nil {
-			key = s.widen(key, e.read.Value)
-		}
-		if due == nil {
-			due, stale = make([]K, 0, len(keys)-i), make([]*entry[T], 0, len(keys)-i)
-		}
-		due, stale = append(due, key), append(stale, e)
-	}
-	if len(due) > 0 {
-		s.refresh(ctx, due, stale)
-	}
-}
-
-// claimRefresh reports whether the caller must refresh the entry. No other caller claims it until the refresh has failed.
-func (e *entry[T]) claimRefresh(now time.Time) bool {
-	due := e.refreshAt.Load()
-	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
-}
-
-// refresh fetches the keys of stale entries in the background. It waits for refreshTimeout, or for refreshPatience while the rate limit is
-// scarce, because a refresh that gives up loses its place in the queue.
-func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
-	caller := reqctx.CallerFrom(ctx)
-	var credentials *market.Credentials
-	if s.routes[0].scope != nil { // public reads must not depend on the caller
-		credentials = reqctx.CredentialsFrom(ctx)
-	}
-	s.tasks.start(func() {
-		timeout := refreshTimeout
-		if s.left() < scarce {
-			timeout = refreshPatience
-		}
-		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
-		defer cancel()
-		wait = reqctx.WithCaller(wait, caller)
-		if credentials != nil {
-			wait = reqctx.WithCredentials(wait, credentials)
-		}
-		s.fetch(wait, keys, true)
-		again := s.clock.Now().Add(refreshPause).UnixNano()
-		for _, e := range stale {
-			e.refreshAt.Store(again) // only matters if the refresh has failed
-		}
-	})
-}
-
 // answers reports whether an entry's value answers a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
@@ -389,14 +254,8 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// accept stores a fetched value, or an absence if value is nil, and returns it as read.
-func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
-	now := s.clock.Now()
-	came := now
-	if !from.came.IsZero() {
-		came = from.came
-	}
-	key = s.ownKey(key, value)
+// newEntry returns the entry of a value that came at a time, or of an absence if value is nil.
+func (s *store[K, T]) newEntry(value *T, from origin, came time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = came
@@ -412,7 +271,18 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		e.staleUntil = e.freshUntil
 	}
 	e.read.Handle = market.NewHandleOfAge(e.freshUntil, from.age)
+	return e
+}
 
+// accept stores a fetched value, or an absence if value is nil, and returns it as read.
+func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
+	now := s.clock.Now()
+	came := now
+	if !from.came.IsZero() {
+		came = from.came
+	}
+	key = s.ownKey(key, value)
+	e := s.newEntry(value, from, came)
 	if value != nil && s.learn != nil {
 		s.learn(value)
 	}

@@ -22,12 +22,8 @@ var tooLong = map[string]bool{
 	"bench/lab.go newLab":              true,
 	"bench/load.go run":                true,
 	"internal/cache/budget_test.go":    true,
-	"internal/cache/coalescer.go":      true,
-	"internal/cache/coalescer.go do":   true,
 	"internal/cache/coalescer_test.go": true,
 	"internal/cache/live_test.go":      true,
-	"internal/cache/store.go":          true,
-	"internal/cache/store.go accept":   true,
 }
 
 // productFiles returns the Go files that are not generated, with their text.

@@ -40,7 +40,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "a caller that leaves drops the keys of other callers",
-		file: "internal/cache/coalescer.go", find: "f.waiters > 0 || f.ended", replace: "f.ended",
+		file: "internal/cache/batch.go", find: "f.waiters > 0 || f.ended", replace: "f.ended",
 		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "asked for [c]",
 	},
 	{

@@ -1,0 +1,191 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// batch is the keys of one call, before or after its start.
+type batch[K comparable, T any] struct {
+	ctx         context.Context
+	cancel      context.CancelFunc
+	reservation reqctx.Reservation
+	flights     []*flight[K, T]
+	// bytes is the length of its ids in a URL.
+	bytes int
+	// request has the greatest priority and the latest deadline of all callers that joined.
+	request     reqctx.CallRequest
+	credentials *market.Credentials
+	started     bool
+	// change is the number of the last streamed change at startedClock, when the batch started.
+	change       uint64
+	startedClock time.Time
+	// fresh reports that a caller needs a response of the venue, not of the second cache.
+	fresh bool
+	// wanted counts the keys with waiters of a started batch.
+	wanted int
+	round  uint64
+	// listed is the round in which the batch was formed.
+	listed uint64
+
+	// For observers: serial identifies the batch; a time is zero before its event.
+	serial                               uint64
+	formed, admitted, startedAt, endedAt time.Time
+	calls                                []reqctx.UpstreamCall
+	err                                  error
+}
+
+// serials counts the batches of all coalescers.
+var serials atomic.Uint64
+
+// addKey adds a new key to a batch that has not started, or to a new batch. It fails if the reservation of a new batch fails. The
+// caller holds the lock.
+func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
+	f := &flight[K, T]{key: key, done: make(chan struct{})}
+	for _, b := range c.queue {
+		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
+			f.batch = b
+			break
+		}
+	}
+	if f.batch == nil {
+		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
+		b.reservation = c.admission.Reserve(req)
+		if err := b.reservation.Err(); err != nil {
+			b.reservation.Release(false)
+			return nil, err
+		}
+		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
+		if !c.tasks.start(func() { c.run(b) }) {
+			b.cancel()
+			b.reservation.Release(false)
+			return nil, errClosed
+		}
+		c.queue = append(c.queue, b)
+		f.batch = b
+	}
+	f.batch.flights = append(f.batch.flights, f)
+	f.batch.bytes += bytesOf(key)
+	c.flights[key] = f
+	return f, nil
+}
+
+// accepts reports whether a batch that has not started accepts a key of a request. Keys with waiters do not join refreshes: they would
+// raise the priority of all refreshes, so requests for unknown ids could spend the rate limit on refreshes.
+func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
+	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
+}
+
+// fits reports whether a key fits into the one call of a batch.
+func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
+	keys := len(b.flights) + 1
+	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
+}
+
+// join adds a waiter. The caller holds the coalescer's lock.
+func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
+	b := f.batch
+	if f.waiters++; f.waiters == 1 && b.started {
+		b.wanted++
+	}
+	if b.round != round {
+		b.round = round
+		b.raise(req)
+	}
+}
+
+// raise adds the priority and the deadline of a waiter.
+func (b *batch[K, T]) raise(req reqctx.CallRequest) {
+	b.request.Priority = max(b.request.Priority, req.Priority)
+	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
+		b.request.Deadline = req.Deadline
+	}
+	b.reservation.Join(req)
+}
+
+// leave removes a waiter from a flight. Without waiters, a key that has not started is dropped. A call without waiters is cancelled. The
+// caller holds the lock.
+func (c *coalescer[K, T]) leave(f *flight[K, T]) {
+	if f.waiters--; f.waiters > 0 || f.ended {
+		return
+	}
+	if !f.batch.started {
+		delete(c.flights, f.key)
+	}
+	c.dropWaiter(f)
+}
+
+// dropWaiter removes a flight without waiters from its batch. The caller holds the lock.
+func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
+	b := f.batch
+	if !b.started {
+		b.flights = slices.DeleteFunc(b.flights, func(other *flight[K, T]) bool { return other == f })
+		b.bytes -= bytesOf(f.key)
+		if len(b.flights) == 0 {
+			c.drop(b)
+		}
+		return
+	}
+	if b.wanted--; b.wanted == 0 {
+		b.cancel()
+		for _, other := range b.flights {
+			if c.flights[other.key] == other {
+				delete(c.flights, other.key) // later callers start a new call
+			}
+		}
+	}
+}
+
+// drop removes a batch without keys from the queue. The caller holds the lock.
+func (c *coalescer[K, T]) drop(b *batch[K, T]) {
+	b.cancel()
+	b.reservation.Release(false)
+	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
+}
+
+// resolve ends the flight of a key with a value from the stream.
+func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.flights[key]
+	if f == nil {
+		return
+	}
+	delete(c.flights, key)
+	c.end(f, market.Result[market.Read[*T]]{Value: read})
+	if !f.batch.started || f.waiters > 0 {
+		c.dropWaiter(f)
+	}
+}
+
+// detach prevents later callers from joining flights that started before a change of key: the flight of the key and of keys that may
+// mean the same market. mayMean is nil if no key has an alias.
+func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, f := range c.flights {
+		if (k == key || mayMean != nil && mayMean(k)) && f.batch.started && f.batch.change < change {
+			delete(c.flights, k)
+		}
+	}
+}
+
+// forget prevents this and later callers from joining started flights of keys. The caller holds the lock.
+func (c *coalescer[K, T]) forget(keys []K) {
+	for _, key := range keys {
+		if f := c.flights[key]; f != nil && f.batch.started {
+			delete(c.flights, key)
+		}
+	}
+}
+
+// end sets the result of a flight. The caller holds the lock.
+func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
+	f.result, f.ended = result, true
+	close(f.done)
+}

@@ -1,0 +1,275 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// run waits until a batch may start and makes its call.
+func (c *coalescer[K, T]) run(b *batch[K, T]) {
+	defer b.cancel()
+	select {
+	case <-b.reservation.Decided():
+	case <-b.ctx.Done():
+	}
+	err := b.reservation.Err()
+	var admitted time.Time
+	if err == nil {
+		admitted = time.Now()
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-b.ctx.Done():
+		}
+	}
+	var results []market.Result[market.Read[*T]]
+	c.start(b, err == nil, admitted)
+	if err == nil {
+		if err = b.ctx.Err(); err == nil {
+			results, err = c.fetchBatch(b)
+		}
+	}
+	if c.tasks.ctx.Err() != nil && err != nil {
+		err = errClosed
+	}
+	b.reservation.Release(err == nil)
+	if told := c.finish(b, results, err); c.observer != nil && len(told.Calls) > 0 {
+		c.observer(told, b.logs())
+	}
+}
+
+// finish sets the results of a batch's flights and returns the batch for observers.
+func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b.endedAt, b.err = time.Now(), err
+	c.recordPace(b)
+	for i, f := range b.flights {
+		// The entry exists by now, so a caller that misses the flight finds the entry.
+		if c.flights[f.key] == f {
+			delete(c.flights, f.key)
+		}
+		switch {
+		case f.ended:
+		case err != nil:
+			c.end(f, market.Result[market.Read[*T]]{Err: err})
+		default:
+			c.end(f, results[i])
+		}
+	}
+	return c.describe(b, 0)
+}
+
+// recordPace adds the duration of a batch's calls to the estimate. A cancelled batch does not count. The caller holds the lock.
+func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
+	if b.ctx.Err() != nil || len(b.calls) == 0 {
+		return
+	}
+	took := time.Duration(0)
+	for _, x := range b.calls {
+		took += x.Elapsed
+	}
+	c.pace.add(took)
+}
+
+// logs returns the logs of the operations that waited for an ended batch.
+func (b *batch[K, T]) logs() (all []*reqctx.Log) {
+	for _, f := range b.flights {
+		for _, j := range f.logs {
+			if !slices.Contains(all, j) {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
+}
+
+// start removes a batch from the queue. An admitted batch takes keys from the other batches in the queue as far as they fit.
+func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.admitted = admitted; leaves {
+		b.startedAt = time.Now()
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
+	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
+		other := c.queue[i]
+		together := len(other.flights) + len(b.flights)
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
+			i++
+			continue
+		}
+		n := 0
+		for n < len(other.flights) && c.fits(b, other.flights[n].key) {
+			f := other.flights[n]
+			f.batch = b
+			b.flights = append(b.flights, f)
+			b.bytes, other.bytes = b.bytes+bytesOf(f.key), other.bytes-bytesOf(f.key)
+			n++
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		other.flights = slices.Delete(other.flights, 0, n)
+		b.raise(other.request)
+		if len(other.flights) == 0 {
+			c.drop(other)
+		} else {
+			i++
+		}
+	}
+	b.started = true
+	if b.startedClock = c.clock.Now(); c.changes != nil {
+		b.change = c.changes.Load()
+	}
+	for _, f := range b.flights {
+		if f.waiters > 0 {
+			b.wanted++
+		}
+	}
+}
+
+// fetchBatch fetches the keys of a batch. A panic, a result of the wrong length, and a result after the last waiter has left are errors.
+func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
+	keys := make([]K, len(b.flights))
+	for i, f := range b.flights {
+		keys[i] = f.key
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
+		}
+	}()
+	ctx := reqctx.WithPermit(b.ctx, b.reservation)
+	ctx = reqctx.WithCall(ctx, &batchCall[K, T]{c: c, b: b})
+	if b.credentials != nil {
+		ctx = reqctx.WithCredentials(ctx, b.credentials)
+	}
+	if c.second != nil && !b.fresh {
+		return c.askShared(ctx, b, keys)
+	}
+	reads = make([]market.Result[market.Read[*T]], len(keys))
+	all := make([]int, len(keys))
+	for i := range all {
+		all[i] = i
+	}
+	return reads, c.call(ctx, b, keys, all, reads)
+}
+
+// call asks the venue for the keys at some indexes, and puts the answers into reads.
+func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
+	if len(indexes) == 0 {
+		return nil
+	}
+	asked, bytes := make([]K, len(indexes)), 0
+	for n, i := range indexes {
+		asked[n] = keys[i]
+		bytes += bytesOf(keys[i])
+	}
+	var results []market.Result[*T]
+	from := c.origin(b)
+	if c.second != nil {
+		defer func() { c.second.put(keys, indexes, results, reads, from) }()
+	}
+	c.counters.calls.Add(uint64(c.cost(len(asked), bytes)))
+	c.counters.keys.Add(uint64(len(asked)))
+	answers, err := c.fetch(ctx, asked)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(answers) != len(asked):
+		return fmt.Errorf("fetching %d keys gave %d results", len(asked), len(answers))
+	}
+	results, from = answers, c.origin(b)
+	for n, i := range indexes {
+		if reads[i].Err = results[n].Err; reads[i].Err == nil {
+			reads[i].Value = c.accept(keys[i], results[n].Value, from)
+		}
+	}
+	return nil
+}
+
+// origin bounds the time at which the venue made a response.
+type origin struct {
+	// changes is the number of streamed changes at left, when the call started.
+	changes uint64
+	left    time.Time
+	age     market.Age
+	// came is when another process received the answer; zero for one of this process, which comes now.
+	came time.Time
+}
+
+// before reports whether a response that arrived now was made before at.
+func (o *origin) before(now, at time.Time) bool {
+	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
+}
+
+// origin returns the origin of a batch whose calls have ended.
+func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, first := origin{changes: b.change, left: b.startedClock}, true
+	for _, x := range b.calls {
+		switch {
+		case x.Outcome != reqctx.OutcomeOK:
+		case first:
+			from.age, first = x.Age, false
+		default:
+			from.age = from.age.With(x.Age)
+		}
+	}
+	return from
+}
+
+// batchCall is the reqctx.Call of a batch.
+type batchCall[K comparable, T any] struct {
+	c *coalescer[K, T]
+	b *batch[K, T]
+}
+
+// Priority returns the highest priority of the batch's waiters.
+func (d *batchCall[K, T]) Priority() reqctx.Priority {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	return d.b.request.Priority
+}
+
+// Deadline returns the latest deadline of the batch's waiters.
+func (d *batchCall[K, T]) Deadline() (time.Time, bool) {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
+}
+
+// Trace returns a child span for an HTTP call of the batch in the trace of a waiter, or zero if no waiter is traced.
+func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
+	if d.c.observer == nil {
+		return reqctx.TraceContext{}
+	}
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	for _, f := range d.b.flights {
+		for _, j := range f.logs {
+			for _, span := range j.Spans() {
+				return span.Context().Child()
+			}
+		}
+	}
+	return reqctx.TraceContext{}
+}
+
+// NoteCall records an HTTP call of the batch.
+func (d *batchCall[K, T]) NoteCall(x reqctx.UpstreamCall) {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	d.b.calls = append(d.b.calls, x)
+}

@@ -1,0 +1,66 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that are fresh, being refreshed,
+// or whose refresh has just failed.
+func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
+	now := s.clock.Now()
+	var due []K
+	var stale []*entry[T]
+	for i, key := range keys {
+		e := s.get(key)
+		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
+			continue
+		}
+		if s.widen != nil {
+			key = s.widen(key, e.read.Value)
+		}
+		if due == nil {
+			due, stale = make([]K, 0, len(keys)-i), make([]*entry[T], 0, len(keys)-i)
+		}
+		due, stale = append(due, key), append(stale, e)
+	}
+	if len(due) > 0 {
+		s.refresh(ctx, due, stale)
+	}
+}
+
+// claimRefresh reports whether the caller must refresh the entry. No other caller claims it until the refresh has failed.
+func (e *entry[T]) claimRefresh(now time.Time) bool {
+	due := e.refreshAt.Load()
+	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
+}
+
+// refresh fetches the keys of stale entries in the background. It waits for refreshTimeout, or for refreshPatience while the rate limit is
+// scarce, because a refresh that gives up loses its place in the queue.
+func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
+	caller := reqctx.CallerFrom(ctx)
+	var credentials *market.Credentials
+	if s.routes[0].scope != nil { // public reads must not depend on the caller
+		credentials = reqctx.CredentialsFrom(ctx)
+	}
+	s.tasks.start(func() {
+		timeout := refreshTimeout
+		if s.left() < scarce {
+			timeout = refreshPatience
+		}
+		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
+		defer cancel()
+		wait = reqctx.WithCaller(wait, caller)
+		if credentials != nil {
+			wait = reqctx.WithCredentials(wait, credentials)
+		}
+		s.fetch(wait, keys, true)
+		again := s.clock.Now().Add(refreshPause).UnixNano()
+		for _, e := range stale {
+			e.refreshAt.Store(again) // only matters if the refresh has failed
+		}
+	})
+}
