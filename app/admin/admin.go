@@ -13,14 +13,13 @@ import (
 	"oddsgraph/app/hosts"
 )
 
-// Config is what operators are shown. All of it is needed.
+// Config configures the admin endpoints. All fields are required.
 type Config struct {
 	Metrics, Health, Ready http.Handler
-	// Version is that of the program, Started when it began to serve.
+	// Version is the version of the program, Started the time when it began to serve.
 	Version string
 	Started time.Time
-	// Flush lets go of what is cached of a kind, or of one key of it unless that is empty, and returns how many entries went.
-	// Its error tells the operator what was wrong.
+	// Flush removes the cached entries of a kind, or of one key if key is not empty, and returns their number. Its error is for the operator.
 	Flush func(kind, key string) (entries int, err error)
 }
 
@@ -30,10 +29,10 @@ type Config struct {
 //	GET  /healthz, /readyz           as on the public address
 //	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line, of a minute at most
 //	GET  /buildinfo                  version, modules and settings of the build
-//	POST /cache/flush?kind=…[&key=…] lets go of what is cached
+//	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
-// Pages of other origins are refused, and so are names of hosts that lead to this one's loopback address: a browser on this
-// host would be asked by them.
+// It rejects requests of pages with another origin, and foreign host names (DNS rebinding), since a browser on this machine could send
+// such requests.
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", cfg.Metrics)
@@ -76,10 +75,10 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who does not read it has gone
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client has left
 }
 
-// own refuses requests of pages of other origins, whatever their method: a profile costs something, whoever reads it.
+// own rejects requests of pages with another origin, for every method: a profile costs time even if the page cannot read it.
 func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

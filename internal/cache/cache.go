@@ -61,7 +61,7 @@ type Config struct {
 	// CredentialsKey is a secret that replicas share, so that they use the same names of credentials in Admission. Without it each process
 	// uses a random one. The keys of entries never depend on it.
 	CredentialsKey []byte
-	// Second is asked for public data before the venue is; nil is none.
+	// Second is a second-level cache for public data; nil for none.
 	Second Second
 	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock

@@ -12,38 +12,38 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Second is a cache of public data behind this one that several processes share. It may lose everything at any time. Its times
-// are those of this process; Second converts them. It must be safe for concurrent use.
+// Second is a second-level cache of public data that several processes share. It may lose everything at any time. Times are those of this
+// process. It must be safe for concurrent use.
 type Second interface {
-	// Get calls found for each key with a record: its value, empty for an absence, and when the venue was asked and answered.
+	// Get calls found for each key with a record: its value, empty for an absence, and the times of the call to the venue and of its response.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim does as Get for keys with a record. It returns which of the others this process is to ask the venue for; another
-	// process asks for the rest, for hold at most. Without an answer of the second cache all others are to be asked for.
+	// Claim is Get, and claims the keys without a record. It returns the claimed keys, which this process must fetch. Another process fetches the
+	// rest, for at most hold. If the second cache does not answer, all keys are claimed.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends the claims of keys, and keeps the records that have a time to be kept. It does not wait.
+	// Put ends the claims of keys and stores the records with a Keep. It does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
-	// Drop forgets a key, and records that the venue was asked for before now. It does not wait.
+	// Drop removes a key, and rejects records of calls that started before now. It does not wait.
 	Drop(kind, key string)
-	// Flush forgets all keys of a kind, and has the other processes flush the key from their caches, or all if it is empty. It does
-	// not wait.
+	// Flush removes all keys of a kind, and makes the other processes flush the key, or the kind if key is empty, from their caches. It does not
+	// wait.
 	Flush(kind, key string)
 }
 
 // Found receives the record of the key at an index.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// Record is what Second keeps of a key.
+// Record is the record of a key in Second.
 type Record = struct {
 	Key   string
 	Value []byte
-	// Keep is how long the record is of use.
+	// Keep is the lifetime of the record.
 	Keep time.Duration
 }
 
 const (
-	// minHold and maxHold bound how long a process may ask the venue before another one does the same.
+	// minHold and maxHold bound the time of a claim.
 	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
-	// pollEvery is how often a process looks for the answer that another one asks for.
+	// pollEvery is the time between look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
 	// clockError bounds the error of converted times.
 	clockError = 50 * time.Millisecond
@@ -73,8 +73,7 @@ func (s *store[K, T]) share(with Second) {
 	}
 }
 
-// name returns the name of a key in the second cache. A key that may mean what another key means has none, since a change is
-// announced by the other key.
+// name returns the name of a key in the second cache. An alias of another key has none, since changes are announced by the other key.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -90,7 +89,7 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the names of keys and the indexes of the keys that they are of.
+// names returns the names of keys and the indexes of these keys.
 func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
 	for _, i := range of {
 		if name, ok := s.name(keys[i]); ok {
@@ -100,7 +99,7 @@ func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int)
 	return names, indexes
 }
 
-// found returns a Found that stores records and puts them into out. It notes the indexes that are answered.
+// found returns a Found that stores records and writes their values to out. It records the answered indexes.
 func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
 	return func(n int, value []byte, asked, came time.Time) {
 		i := indexes[n]
@@ -110,7 +109,7 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup answers keys by the second cache into out, and returns which are answered.
+// lookup writes the values of keys in the second cache to out, and returns which keys it has answered.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -130,8 +129,8 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim answers keys by the second cache into out. It returns which of the others this process is to ask the venue for, and which
-// another one asks for.
+// claim writes the values of keys in the second cache to out. It returns which of the others this process has claimed, and which another
+// process fetches.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -156,7 +155,7 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits for answers that another process asks for, and returns the keys whose answers do not come in time.
+// await waits for values that another process fetches, and returns the keys whose values do not arrive in time.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) []int {
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
@@ -184,8 +183,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put shares the venue's answers to the keys at some indexes, and ends their claims. Failures, parts of answers, and answers that
-// may be older than a change are not shared.
+// put shares the results of the keys at some indexes and ends their claims. It does not share failures, partial values, and values that may
+// be older than a change.
 func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range of {
@@ -204,7 +203,7 @@ func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], read
 	}
 }
 
-// encode returns the record of a value and how long it is of use.
+// encode returns the record of a value.
 func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
@@ -229,8 +228,8 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache. ok is false if it does not answer: it is past its fresh time, cannot be read, or
-// the venue was asked before a change that is known here.
+// acceptSecond stores a record of the second cache. ok is false if the record is not fresh, cannot be decoded, or is from a call before a
+// known change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
@@ -260,7 +259,7 @@ func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (r
 	return read, now.Before(came.Add(fresh)) && !read.Stale
 }
 
-// fetchSecond fetches keys that the second cache does not answer.
+// fetchSecond fetches the keys that are not in the second cache.
 func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	answered := s.second.lookup(ctx, keys, out)
@@ -282,8 +281,8 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 	return out
 }
 
-// askShared makes the calls of a batch for the keys that the second cache does not answer. A key that another process asks for
-// is waited for, and asked for if its answer does not come in time.
+// askShared makes the calls of a batch for the keys that are not in the second cache. It waits for keys that another process fetches, and
+// fetches them itself if they do not arrive in time.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
@@ -314,7 +313,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// hold returns how long a call may take before other processes make it too.
+// hold returns the time of a claim.
 func (c *coalescer[K, T]) hold() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,12 +17,12 @@ const measuredFor = 30 * time.Second
 // serverClock converts between the clock of Redis and that of this process. The error is at most half a round trip.
 type serverClock struct {
 	mu sync.Mutex
-	// offset is the server's time minus ours, as measured at the time at by a call that took so long.
+	// offset is the server's time minus ours, measured at the time at by a call with a round trip.
 	offset, took time.Duration
 	at           time.Time
 }
 
-// measure takes in a call that returned the server's time.
+// measure adds a measurement from a call that returned the server's time.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +33,7 @@ func (c *serverClock) measure(sent, received, server time.Time) {
 	c.offset, c.took, c.at = server.Sub(sent.Add(took/2)), took, received
 }
 
-// reset forgets the measurement: the next answer may come from another server.
+// reset removes the measurement: the next response may come from another server.
 func (c *serverClock) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ var tickText string
 
 var tickScript = rueidis.NewLuaScript(tickText)
 
-// tick measures the server's clock, registers this replica, counts the others and hears of flushes.
+// tick measures the server's clock, registers this replica, counts the others and reads flushes.
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
 	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},

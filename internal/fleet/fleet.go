@@ -40,21 +40,21 @@ var (
 	errClosed = errors.New("the fleet is closed")
 )
 
-// Config says where the shared state is.
+// Config configures a Fleet.
 type Config struct {
 	// URL is the address of Redis as in --shared-url. It may contain a password, so it is never logged.
 	URL string
-	// Venue is the URL of the venue. Each venue has keys of its own.
+	// Venue is the URL of the venue. Each venue has its own keys.
 	Venue string
 	// Timeout bounds each call to Redis; 0 is DefaultTimeout.
 	Timeout time.Duration
 	// CallTimeout is the longest time of one call to the venue.
 	CallTimeout time.Duration
-	// Version is that of the program. Replicas of different versions share no values.
+	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
-	// Span is the time over which the venue counts calls, Use how long after Ask a granted call may be sent; 0 is the default.
+	// Span is the window of the venue's limit. Use is how long after Ask a granted call may be sent. 0 means the default.
 	Span, Use time.Duration
-	// Clock tells the time; nil is the wall clock.
+	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock
 	// Log receives changes of the circuit; nil is slog.Default.
 	Log *slog.Logger
@@ -85,7 +85,7 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes are the last flushes by kind. ticked tells that they are known.
+	// flushes are the last flushes by kind. ticked reports that they are known.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
@@ -117,7 +117,7 @@ func Open(cfg Config) (*Fleet, error) {
 	return f, nil
 }
 
-// CheckURL returns an error if a URL is no address of Redis. The error does not contain the URL, since that may have a password.
+// CheckURL returns an error for an invalid URL. The error does not contain the URL, which may have a password.
 func CheckURL(url string) error {
 	_, err := parse(url)
 	return err
@@ -137,12 +137,12 @@ func parse(url string) (rueidis.ClientOption, error) {
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
 	option.ClientSetInfo = rueidis.DisableClientSetInfo
 	option.ClientName = cmp.Or(option.ClientName, "oddsgraph")
-	// Sentinels are reached as the primary is.
+	// Sentinels use the same dialer as the primary.
 	option.Sentinel.TLSConfig, option.Sentinel.Dialer = option.TLSConfig, option.Dialer
 	return option, nil
 }
 
-// Close sends what is left to send, waits for the goroutines and closes the connection.
+// Close sends the remaining notes, waits for the goroutines and closes the connection.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -163,7 +163,7 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs fn with the client. It returns after the timeout even if the client does not, and keeps the circuit informed.
+// call runs fn with the client and reports the result to the circuit. It returns after the timeout even if the client does not.
 func call[T any](f *Fleet, ctx context.Context, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
@@ -182,8 +182,8 @@ func call[T any](f *Fleet, ctx context.Context, fn func(context.Context, rueidis
 	return value, err
 }
 
-// within runs fn with a client for at most a timeout. The client may not return in time although its context has ended, so it
-// runs in a goroutine of its own.
+// within runs fn with a client for at most a timeout. The client may return late although its context has ended, so fn runs in its own
+// goroutine.
 func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	select {
 	case f.slots <- struct{}{}:

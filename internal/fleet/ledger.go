@@ -19,7 +19,7 @@ const (
 	DefaultUse = 5 * time.Second
 	// slack is added to a span for clocks that count whole milliseconds.
 	slack = 10 * time.Millisecond
-	// askAgain is when an Ask that was not answered is worth repeating.
+	// askAgain is the delay before an unanswered Ask is repeated.
 	askAgain = time.Second
 	// maxEnds bounds the notes that wait for Redis. Notes that are lost make calls count for longer, never for less.
 	maxEnds = 4096
@@ -48,10 +48,9 @@ func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask asks for n calls of a window, of which all replicas together are granted at most limit in any minute. It does not wait:
-// answered is called later by another goroutine, once, unless
-// the fleet is closed. It receives the names of the granted calls, how many more could be granted, when to ask again, and for
-// how long the venue wants no calls. Without an answer of Redis nothing is granted.
+// Ask requests n calls of a window. All replicas together are granted at most limit calls in any minute. Ask does not wait: another goroutine
+// calls answered once, unless the fleet is closed, with the names of the granted calls, the number of calls that could still be granted, the
+// time of the next attempt, and the venue's hold. If Redis does not answer, nothing is granted.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -96,7 +95,7 @@ func (f *Fleet) End(scope string, ended, unused []string) {
 	f.note(notes...)
 }
 
-// Hold reports that the venue wants no calls of a window before a time. It does not wait.
+// Hold reports that the venue accepts no calls of a window before a time. It does not wait.
 func (f *Fleet) Hold(scope string, until time.Time) { f.note(note{scope, "hold", "hold", until}) }
 
 // note is something to report to Redis about a window.
@@ -105,7 +104,7 @@ type note struct {
 	at                time.Time
 }
 
-// ms returns the number that end.lua takes with the note.
+// ms returns the note's argument for end.lua.
 func (n note) ms(now time.Time) int64 {
 	if n.what == "hold" {
 		return max(n.at.Sub(now), 0).Milliseconds()

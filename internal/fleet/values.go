@@ -25,7 +25,7 @@ const (
 	// change, before which nothing is kept.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
-	// dropFor is how long an answer from before a change may still come.
+	// dropFor is how long a response from before a change may still arrive.
 	dropFor = time.Minute
 	// clockError bounds the difference between converted times of two replicas.
 	clockError = 50 * time.Millisecond
@@ -33,7 +33,7 @@ const (
 	maxValue = 1 << 20
 )
 
-// Record is a value to be shared under a key, for as long as it is of use. An empty value is an absence.
+// Record is a shared value with its lifetime. An empty value is an absence.
 type Record = struct {
 	Key   string
 	Value []byte
@@ -56,7 +56,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	return out
 }
 
-// Get calls found for each key with a record. Without an answer of Redis there is none.
+// Get calls found for each key with a record. If Redis does not answer, it calls nothing.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := call(f, ctx, func(ctx context.Context, client rueidis.Client) ([]string, error) {
@@ -68,12 +68,12 @@ func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found
 		return records, err
 	})
 	if err == nil {
-		f.tell(records, found)
+		f.pass(records, found)
 	}
 }
 
-// tell passes records to found.
-func (f *Fleet) tell(records []string, found Found) {
+// pass passes records to found.
+func (f *Fleet) pass(records []string, found Found) {
 	for i, record := range records {
 		if len(record) < 1+2*stampLen || record[0] != recordMark {
 			continue
@@ -86,8 +86,8 @@ func (f *Fleet) tell(records []string, found Found) {
 	}
 }
 
-// Claim calls found for each key with a record, and returns which of the others this replica is to ask the venue for. Another
-// replica asks for the rest, for hold at most. Without an answer of Redis this replica asks for all.
+// Claim calls found for each key with a record, and claims the others. It returns the claimed keys, which this replica must fetch. Another
+// replica fetches the rest, for at most hold. If Redis does not answer, all keys are claimed.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -103,7 +103,7 @@ func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time
 	for i := range answer {
 		ours[i] = answer[i] == "ours"
 	}
-	f.tell(answer, found)
+	f.pass(answer, found)
 	return ours
 }
 
@@ -115,7 +115,7 @@ func lockKeys(names []string) []string {
 	return locks
 }
 
-// Put shares records that the venue was asked for and gave at these times, and ends the claims of their keys. It does not wait.
+// Put shares records from a call with the given start and end, and ends the claims of their keys. It does not wait.
 func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	keys := make([]string, len(records))
 	args := []string{f.replica, f.stamp(asked)}
@@ -130,9 +130,9 @@ func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	f.put(f.valueKeys(kind, keys), args)
 }
 
-// Drop forgets a key, and records that the venue was asked for before now. It does not wait.
+// Drop removes a key, and rejects records of calls that started before now. It does not wait.
 func (f *Fleet) Drop(kind, key string) {
-	now := f.stamp(f.clock.Now().Add(clockError)) // an answer that was asked for at about this time may be older
+	now := f.stamp(f.clock.Now().Add(clockError)) // a call that started about now may return an older value
 	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
 }
 
@@ -158,8 +158,8 @@ type flush struct {
 	key        string
 }
 
-// Flush forgets all records of a kind, and has the other replicas flush a key from their own caches within a second, or all keys if it
-// is empty. It does not wait.
+// Flush removes all records of a kind. Within a second the other replicas flush the key, or the kind if key is empty, from their own caches.
+// It does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
@@ -168,7 +168,7 @@ func (f *Fleet) Flush(kind, key string) {
 	f.start(func() {
 		_, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 			f.mu.Lock()
-			next := f.flushes[kind] // the last one, in whichever order these calls are made
+			next := f.flushes[kind] // the newest flush, in any order of these calls
 			f.mu.Unlock()
 			text := fmt.Sprintf("%d %d %s", next.at, next.before, next.key)
 			return struct{}{}, client.Do(ctx, client.B().Hset().Key(f.prefix+"flushes").FieldValue().FieldValue(kind, text).Build()).Error()
@@ -179,7 +179,7 @@ func (f *Fleet) Flush(kind, key string) {
 	})
 }
 
-// setFlush notes the last flush of a kind. The caller holds the lock.
+// setFlush stores the last flush of a kind. The caller holds the lock.
 func (f *Fleet) setFlush(kind string, last flush) {
 	f.flushes = maps.Clone(f.flushes)
 	if f.flushes == nil {
@@ -188,8 +188,8 @@ func (f *Fleet) setFlush(kind string, last flush) {
 	f.flushes[kind] = last
 }
 
-// heard takes in the flushes that Redis knows of, and passes those of other replicas to OnFlush. The first tick of a replica
-// passes none, since its cache is empty.
+// heard stores the flushes from Redis and passes those of other replicas to OnFlush. The first tick of a replica passes none, since its
+// cache is empty.
 func (f *Fleet) heard(texts map[string]string) {
 	type order struct{ kind, key string }
 	var orders []order
@@ -222,7 +222,7 @@ func (f *Fleet) heard(texts map[string]string) {
 	}
 }
 
-// OnFlush sets what flushes this replica's own cache when another replica was told to flush.
+// OnFlush sets the function that flushes this replica's own cache after a flush on another replica.
 func (f *Fleet) OnFlush(flush func(kind, key string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	// counts is for how long the venue counts a call.
+	// counts is how long the venue counts a call.
 	counts = time.Minute
-	// skew is how far a clock may differ from that of the process before.
+	// skew bounds the difference to the clock of the process before.
 	skew = 2 * time.Second
-	// slots is the number of seconds that a file holds: those of a minute and some for skew.
+	// slots is the number of seconds in a file: a minute and skew.
 	slots = 64
 )
 
-// content is what a file holds, as it is written.
+// content is the content of a file.
 type content struct {
 	Magic [8]byte
 	// Written is when the file was written, in milliseconds since 1970.
 	Written int64
-	// Whole is from when on the file shows all calls that count, in milliseconds since 1970.
+	// Whole is the time from which the file shows all calls that count, in milliseconds since 1970.
 	Whole int64
-	// Open is how many calls may be under way.
+	// Open bounds the running calls.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second
 }
 
-// second is how many calls ended in one second since 1970.
+// second counts the calls that ended in one second since 1970.
 type second struct{ At, Calls int64 }
 
 var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
 
-// Why a file does not show what was spent.
+// The errors of files that do not show all calls.
 var (
 	errNew     = errors.New("it is new")
 	errDamaged = errors.New("it is damaged or no record of calls")
@@ -55,7 +55,7 @@ func (c *content) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// decode reads what encode wrote. It fails where that does not show what was spent in the minute before now.
+// decode is the inverse of encode. It fails if the content does not show all calls of the minute before now.
 func decode(b []byte, now time.Time) (*content, error) {
 	c := &content{}
 	size := binary.Size(c)
@@ -86,7 +86,7 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add counts calls that have ended in the second of t, in place of one that counts no more.
+// add counts calls that ended in the second of t. It replaces a second that no longer counts.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {
@@ -98,7 +98,7 @@ func (c *content) add(t time.Time, calls int64) {
 // errTaken reports that another process holds the lock of a file.
 var errTaken = errors.New("another process has it")
 
-// openLocked opens a file that no other process writes to, and makes it where there is none.
+// openLocked opens and locks a file. It creates the file if necessary.
 func openLocked(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -108,7 +108,7 @@ func openLocked(path string) (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	// The file may have been removed between both calls.
+	// Another process may have removed the file between the two calls.
 	held, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// lookEvery is how often a process without the first file looks whether that is free.
+	// lookEvery is the time between two attempts to lock the first file.
 	lookEvery = time.Second
-	// writeEvery is how often a file is written where there are no calls, so that it does not grow old.
+	// writeEvery is the time between writes without calls, so that the file does not become too old.
 	writeEvery = 5 * time.Second
 )
 
-// Config says where calls are recorded.
+// Config configures a Record.
 type Config struct {
-	// Dir is the directory, which is made where there is none.
+	// Dir is the directory. It is created if necessary.
 	Dir string
 	// Venue is the URL of the venue. Each venue has files of its own.
 	Venue string
-	// Limit is how many public calls a minute the venue allows.
+	// Limit is the venue's limit of public calls per minute.
 	Limit int
-	// Cold is for how long calls of an earlier process may count.
+	// Cold is how long calls of an earlier process may count.
 	Cold  time.Duration
 	Clock market.Clock
 	Log   *slog.Logger
@@ -42,22 +42,22 @@ type Config struct {
 type Record struct {
 	cfg     Config
 	started time.Time
-	// ahead is how many calls one write notes that have not been asked for yet.
+	// ahead is the number of future calls that one write records.
 	ahead   int64
 	inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)
 	stop    chan struct{}
 	running sync.WaitGroup
 
-	// writing is held while the file is written, so no call leaves meanwhile.
+	// writing is held during a write, so no call starts meanwhile.
 	writing sync.Mutex
 	file    *os.File // nil: nothing is recorded
 	first   bool     // the process has or had the first file
 	failed  string   // the failure that was logged last
 
 	mu sync.Mutex
-	// calls is what is written next; Open counts the calls under way.
+	// calls is the content of the next write; Open counts running calls.
 	calls content
-	// noted is how many more calls the file covers.
+	// noted is the number of further calls that the file covers.
 	noted int64
 }
 
@@ -66,8 +66,8 @@ func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open opens the files and tells inherit what they show, now and when that changes. Where they can't be used it says so in
-// the log, and tells nothing. It is called once.
+// Open opens the files and passes their content to inherit, now and after changes. If they cannot be used, it logs the error and does not
+// call inherit. It must be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
@@ -95,7 +95,7 @@ func (r *Record) Close() {
 	}
 }
 
-// run keeps the file young, and looks for the first file where the process has another one or none.
+// run writes the file regularly, and tries to lock the first file if the process does not have it.
 func (r *Record) run() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -120,8 +120,7 @@ func (r *Record) run() {
 	}
 }
 
-// now is the time of the start and what has passed since, so a clock that is set makes the file look old or from the future
-// and not like one that shows everything.
+// now returns the start time plus the elapsed time. If the clock is set, the file looks old or from the future, never complete.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
 // path returns the path of the first or the second file.
@@ -138,8 +137,8 @@ func (r *Record) path(first bool) string {
 	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
 }
 
-// join takes the first file, or else the second where the process has none. It tells what the file shows, and while the process
-// has not got the first one, that it has the reserve or nothing.
+// join locks the first file, or the second if the process has none. It passes the file's calls to inherit; without the first file the process
+// has the reserve or nothing.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -163,7 +162,7 @@ func (r *Record) join() error {
 	return err
 }
 
-// take begins to write to a file, and tells what it shows. The caller holds writing.
+// take starts to use a file and passes its calls to inherit. The caller holds writing.
 func (r *Record) take(f *os.File, first bool) {
 	now := r.now()
 	old, err := read(f, now)
@@ -173,9 +172,9 @@ func (r *Record) take(f *os.File, first bool) {
 	r.mu.Lock()
 	if err == nil {
 		whole = earlier(whole, time.UnixMilli(old.Whole))
-		old.add(now, old.Open) // they may have been sent until now
+		old.add(now, old.Open) // they may have run until now
 		for _, s := range old.Ended {
-			// The last moment of the second, by the clock that does not jump.
+			// The end of the second on the monotonic clock.
 			end := now.Add(time.Unix(s.At+1, 0).Sub(now))
 			if s.Calls > 0 && end.Add(counts+skew).After(now) {
 				r.calls.add(time.Unix(s.At, 0), s.Calls)
@@ -186,7 +185,7 @@ func (r *Record) take(f *os.File, first bool) {
 	r.calls.Whole = whole.UnixMilli()
 	r.mu.Unlock()
 	if errors.Is(err, errDamaged) {
-		_ = f.Truncate(0) // it may be longer than what is written; where this fails, writing will
+		_ = f.Truncate(0) // it may be longer than the new content; if this fails, the write fails, too
 	}
 	r.write()
 	switch {
@@ -217,7 +216,7 @@ func (r *Record) warn(err error) {
 	}
 }
 
-// Take notes a call before it is sent. It waits for the file where that does not cover the call yet.
+// Take records a call before it is sent. It waits for a write if the file does not cover the call yet.
 func (r *Record) Take() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -231,7 +230,7 @@ func (r *Record) Take() {
 	}
 }
 
-// End notes that a call has ended. The next write says so; until then the file counts it as one under way.
+// End records the end of a call. Until the next write the file counts the call as running.
 func (r *Record) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,8 +238,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. After a failure nothing is recorded any more, and the file is removed, since
-// it would show too little.
+// write writes the file. The caller holds writing. After a failure it removes the file, which would show too few calls, and nothing is
+// recorded any more.
 func (r *Record) write() {
 	if r.file == nil {
 		return
