@@ -96,38 +96,40 @@ func (s *Set) Calls() int { return s.made }
 // Refused returns the error of Fetch if the response would have taken too many upstream calls.
 func (s *Set) Refused() error { return s.refused }
 
-// await stores arriving values until Fetch may return.
+// await stores arriving values until Fetch may return. It never returns right after the first value of a kind with one call for each key.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	var enough, half <-chan time.Time
 	late, last := false, false
-	for s.inFlight > 0 && !(late && (last || !s.partial())) {
+	store := func(deliver func()) {
+		deliver()
+		if enough == nil {
+			enough = time.After(patience)
+		}
+	}
+	for {
+		for stored := true; stored; {
+			select {
+			case deliver := <-s.arrivals:
+				store(deliver)
+			default:
+				stored = false
+			}
+		}
+		if s.inFlight == 0 || late && (last || !s.partial()) {
+			return nil
+		}
 		select {
 		case deliver := <-s.arrivals:
-			deliver()
-			if enough == nil {
-				t := time.NewTimer(patience)
-				defer t.Stop()
-				enough = t.C
-			}
+			store(deliver)
 		case <-enough:
 			late = true
 			if deadline, ok := ctx.Deadline(); ok {
-				t := time.NewTimer(time.Until(deadline) / 2)
-				defer t.Stop()
-				half = t.C
+				half = time.After(time.Until(deadline) / 2)
 			}
 		case <-half:
 			last = true
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		}
-	}
-	for {
-		select {
-		case deliver := <-s.arrivals:
-			deliver()
-		default:
-			return nil
 		}
 	}
 }

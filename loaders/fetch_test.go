@@ -395,3 +395,38 @@ func TestTooManyCallsEndsTheOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestFetchReturnsBeforeTheFirstEvent has one of two events arrive at the moment in which Fetch stops waiting. A pass must not see one event
+// without the other, whichever comes first.
+func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 { // the order of equal times is random
+			events := &source[market.EventRef, market.Event]{}
+			events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
+				time.Sleep(patienceOf * time.Second)
+				if keys[0].EventID == "second" {
+					time.Sleep(time.Second)
+				}
+				events.mu.Lock()
+				defer events.mu.Unlock()
+				return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
+			}
+			ctx, set, _ := With(t.Context(), Sources{Events: events, Prices: prices()})
+			time.Sleep(time.Second) // the duration of the first pass
+			_, _ = set.Prices.Get("quick")
+			read := func(id string) bool {
+				_, err := set.Events.Get(market.EventRef{EventID: id})
+				return err == nil
+			}
+			for first, second := read("first"), read("second"); !first || !second; first, second = read("first"), read("second") {
+				if first {
+					t.Error("a pass saw the first event alone")
+				}
+				if err := set.Fetch(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set.Done()
+		}
+	})
+}
