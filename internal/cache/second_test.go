@@ -70,6 +70,13 @@ func (m *sharedMemory) Put(kind string, records []Record, asked, came time.Time)
 	}
 }
 
+// forgetDrops removes the records of all drops.
+func (m *sharedMemory) forgetDrops() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.dropped)
+}
+
 func (m *sharedMemory) Drop(kind, key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,12 +295,12 @@ func TestSecondInvalidation(t *testing.T) {
 			t.Errorf("the process that heard of the change shows %s", r.Value.Status)
 		}
 		// The same without Drop: the time of the change decides.
-		m.dropped = map[string]time.Time{}
+		m.forgetDrops()
 		status = market.StatusOpen
 		g.Go(func() { must(t, a.Markets(), byID("m2")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m2", nil)
-		m.dropped = map[string]time.Time{}
+		m.forgetDrops()
 		g.Wait()
 		status = market.StatusClosed
 		if r := must(t, b.Markets(), byID("m2")); r.Value.Status != market.StatusClosed {

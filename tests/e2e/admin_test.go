@@ -86,7 +86,7 @@ func TestFlush(t *testing.T) {
 	again(calls{"market-details": {1, 2}, "market-search": {1, 1}})
 
 	for query, want := range map[string]string{
-		"": "kind is one of response, price,", "kind=prices": "kind is one of", "kind=search&key=a": "flush all of it", "kind=response&key=a": "flush all of them",
+		"": "kind is one of response, price,", "kind=prices": "kind is one of", "kind=search&key=a": "flush all of them", "kind=response&key=a": "flush all of them",
 	} {
 		if got := s.askAdmin(t, http.MethodPost, "/cache/flush?"+query); got.status != http.StatusBadRequest || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %+v", query, got)
