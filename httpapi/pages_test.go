@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 	for _, test := range []struct{ path, accept, file, mime, encoding, cache string }{
 		{"/", "", "index.html", "text/html; charset=utf-8", "", revalidated},
 		{"/", "gzip, deflate, br, zstd", "index.html.br", "text/html; charset=utf-8", "br", revalidated},
-		{"/", "gzip", "index.html", "text/html; charset=utf-8", "", revalidated}, // there is no such file
+		{"/", "gzip", "index.html", "text/html; charset=utf-8", "", revalidated}, // index.html.gz does not exist
 		{"/live", "br", "live.html", "text/html; charset=utf-8", "", revalidated},
 		{"/plain", "", "plain.html", "text/html; charset=utf-8", "", revalidated},
 		{"/assets/page-ABCDEF23.js", "", "assets/page-ABCDEF23.js", "text/javascript; charset=utf-8", "", immutable},
@@ -86,7 +86,7 @@ func TestThePlainPage(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfPages allows the service's own files, and no inline or foreign code.
+// TestThePolicyOfPages checks that the Content-Security-Policy allows the service's own files and data: images only.
 func TestThePolicyOfPages(t *testing.T) {
 	api := New(pagesConfig(t, true))
 	for _, path := range []string{"/", "/live", "/plain"} {

@@ -31,8 +31,8 @@ func newResponses(cfg Config) *respcache.Cache {
 	}})
 }
 
-// cacheable reports whether the response of an operation may be cached. The status of the service may not, since no handle covers its
-// changes.
+// cacheable reports whether the response of an operation may be cached. A response with the status of the service may not
+// be cached, since no handle covers its changes.
 func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
@@ -80,7 +80,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
-		defer op.room.settle(0) // the sender acquires room of its own
+		defer op.room.settle(0) // the code that sends the response reserves its own room
 		resp := e.executeInTime(ctx, op)
 		if resp == nil {
 			return nil
@@ -89,7 +89,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 		if op.ready {
 			body = bytes.Clone(op.buffer.Bytes())
 		} else {
-			body = appendResponse(nil, resp) // a panic
+			body = appendResponse(nil, resp) // the execution panicked, so the buffer has no complete response
 		}
 		n := &responseMeta{
 			status: op.room.status(statusOf(resp)), media: media, policy: op.plan.policy,
@@ -116,14 +116,14 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 // maxCachedErrors bounds the errors of a cached response, which take memory beside its bytes.
 const maxCachedErrors = 8
 
-// cacheableErrors reports whether all errors are the client's, so that they are valid as long as the rest of the response.
+// cacheableErrors reports whether there are at most maxCachedErrors errors, all caused by the request. They depend on the request alone.
 func cacheableErrors(errs gqlerror.List) bool {
 	return len(errs) <= maxCachedErrors && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
 	})
 }
 
-// errorBytes estimates the memory of an operation's errors in bytes, without the response that shows them.
+// errorBytes estimates the memory of the errors in bytes, without the body of the response.
 func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	for _, err := range errs {
 		size += bytesPerCachedError + len(err.Message) + bytesPerValue*len(err.Path)
@@ -147,7 +147,7 @@ func (e *engine) key(ctx context.Context, op *operation, media string) respcache
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
 
-// countRefused counts credentials that the venue rejected in a response of another request.
+// countRefused counts a rejection of the caller's credentials if a response that is used again contains one.
 func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 	if refused := metaOf(r).errors; refused != nil {
 		e.identities.countRefusal(ctx, refused)
@@ -157,7 +157,7 @@ func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 // wantsCost reports whether a request wants the cost of its operation. Such a request is always executed.
 func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
 
-// form returns what determines the meaning and the response of a request besides its text.
+// form returns the method and the media type of the response. Together with the request's text they determine the response.
 func form(method, media string) string {
 	switch posted := method == http.MethodPost; {
 	case posted && media == typeJSON:
@@ -171,7 +171,7 @@ func form(method, media string) string {
 	}
 }
 
-// knownByBytes reports whether the response to a request can be found by the request's bytes.
+// knownByBytes reports whether findByBytes and storeByBytes may be used for a request.
 func (e *engine) knownByBytes(r *request, log *reqctx.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
@@ -190,8 +190,8 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 	return cached
 }
 
-// storeByBytes lets findByBytes answer a request, as long as its text means the same document: a document id may be registered or
-// revoked later.
+// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because its id may be registered
+// or revoked later.
 func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.knownByBytes(r, log) {
 		return

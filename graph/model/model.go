@@ -23,7 +23,7 @@ func freshness(m market.Meta) Freshness {
 	return Freshness{AsOf: instant(&m.AsOf), ReceivedAt: m.ReceivedAt, Source: m.Source, Stale: m.Stale}
 }
 
-// text returns nil for an empty text, which venues use for an absent one.
+// text returns nil for an empty string, which venues send for a missing value.
 func text(s *string) *string {
 	if *s == "" {
 		return nil

@@ -2,7 +2,7 @@
 // time. A client that sends every item once displaces nothing.
 package doorkeeper
 
-// generation is the number of hashes in each of two generations. A hash takes about 20 bytes.
+// generation is the greatest number of hashes in young and in old. A hash takes about 20 bytes.
 const generation = 1 << 15
 
 // Doorkeeper remembers at least the last 32,768 hashes. The zero value remembers none. It is not safe for concurrent use.

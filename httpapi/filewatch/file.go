@@ -37,7 +37,7 @@ type Options struct {
 	// Use takes over new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error
 	// must not contain secrets of the file.
 	Use func(content []byte) error
-	// Gone is called once the file has been missing for 1.5 s; if nil, the last content stays in use. When the file is back, Use
+	// Gone is called one time when three consecutive polls have not found the file. If Gone is nil, the last content stays in use. When the file is back, Use
 	// is called again. Calls of Use and Gone never overlap.
 	Gone func()
 	Log  *slog.Logger
@@ -49,10 +49,10 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not take it, so Status never waits.
 	mu sync.Mutex
-	// info are the file's metadata at the last read; stable is false if a later change may leave them equal.
+	// info is the file's metadata at the last read. stable is false if the file was so young that a later change could have the same metadata.
 	info   fs.FileInfo
 	stable bool
-	// digest is the content that was checked last, result the error of checking and using it.
+	// digest is the SHA-256 of the last content that was checked. result is the error of that check or of Use.
 	digest  [sha256.Size]byte
 	result  error
 	missing int
@@ -63,7 +63,7 @@ type File struct {
 
 // Status is the state of a file.
 type Status struct {
-	// Since is when the content in use was loaded; zero after the file was gone.
+	// Since is when the content in use was loaded. It is zero if Options.Gone was called and no content was loaded since.
 	Since time.Time
 	// Err says why the file's present content is not in use; nil if it is.
 	Err error
@@ -93,7 +93,7 @@ func (f *File) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the file now and uses changed content. It returns the error of Status and does not log it.
+// Reload reads the file now and uses changed content. It returns the error that Status then has, and does not log it.
 func (f *File) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,7 +177,7 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets the error of Status and logs it, unless it was logged last.
+// report sets Status.Err. It logs the error if it differs from the last one, and logs when the file is valid again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {

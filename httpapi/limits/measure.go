@@ -5,7 +5,7 @@ import (
 )
 
 // measure refuses a parsed document that is past a limit. It first visits every node once and computes each fragment's size once.
-// If the whole document is small, it then follows fragments to where they are spread.
+// If the document is within these limits, it then counts repeated keys with every fragment spread expanded.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
@@ -38,7 +38,7 @@ type measurement struct {
 	aliases, directives int
 }
 
-// fragment is a named fragment with its size, spread fragments taken in.
+// fragment is a named fragment with its size, which includes the fragments that it spreads.
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
@@ -292,7 +292,7 @@ type merged struct {
 	sets  []ast.SelectionSet
 }
 
-// merge counts how often each key is selected in the sets that execution merges. It ignores the types of fragments,
+// merge counts how often each response key occurs in sets, the selection sets of one object, and recursively below. It ignores the types of fragments,
 // since validation also compares fields of different types. It takes as many steps as there are selections.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}

@@ -17,7 +17,7 @@
 //   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors, and with rows that
 //     were left out, are not stored. A read that failed, or has no entry, spoils the recorder even if the response does not
 //     show it.
-//   - The state of the service itself (serviceStatus) has no handle: the caller does not use the cache for it.
+//   - The state of the service itself (serviceStatus) has no handle: package httpapi does not cache such responses.
 //   - Configuration and schema do not change while the process runs.
 //
 // Equal concurrent requests are executed once; Cache.Do says which callers may share a response.

@@ -47,7 +47,7 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// second is asked before a call; nil where there is none.
+	// second is the second-level cache, read before a call; it may be nil.
 	second *second[K, T]
 	// waiting counts the callers inside do.
 	waiting atomic.Int64
@@ -59,7 +59,7 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue holds the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round numbers the calls of do, so that each joins a reservation once.
+	// round is the number of the present call of do. A call adds its priority and deadline to a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -185,7 +185,7 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 }
 
-// describe returns a batch for the log of an operation that waited for own of its keys. The caller holds the lock.
+// describe returns b for the log of an operation. own is the number of keys that the operation waited for. The caller holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -218,7 +218,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for keys whose ids have the given length in a URL.
+// calls returns the number of calls for so many keys. bytes is the total length of their ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 {
 		return 0
@@ -261,7 +261,7 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon returns the results so far when a caller that came at the given time gives up. A missing key fails with err. If the caller
+// abandon removes a caller that gives up from its flights and returns the results so far. came is the time of the call of do. A missing key fails with err. If the caller
 // waited mostly for the rate limit, the key fails with RATE_LIMITED and the remaining wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
@@ -280,7 +280,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		case late && f.batch.started && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
 			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
-			// A call without waiters was cancelled, so its error is the caller's.
+			// If the call was cancelled, its waiters had given up. Return the caller's own error.
 			out[i].Err = err
 		}
 	}

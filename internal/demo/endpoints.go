@@ -25,7 +25,7 @@ type form struct {
 	values map[string]string
 }
 
-// endpoints have the parameters and members of the venue's description. If the description shows none, this venue chose
+// endpoints lists the parameters and members of the venue's API description. If the description shows none, this venue chose
 // them.
 var endpoints = []endpoint{
 	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
@@ -130,7 +130,7 @@ func (f *form) shape(a *answer) {
 	}
 }
 
-// shaped returns a decoded value with the members and texts of the form.
+// shaped removes the members that the form does not list and replaces texts by values. It changes value in place.
 func (f *form) shaped(value any) any {
 	switch v := value.(type) {
 	case string:

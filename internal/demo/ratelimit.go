@@ -57,9 +57,9 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts the request against its client's limit: the API key's on user endpoints, else that of the client address. It
+// limit counts a request. The client is the API key on user endpoints and the IP address on all others. It
 // reports whether the request may go on, and writes the refusal into a when it may not. X-RateLimit-Reset is the Unix time
-// in seconds at which the next request leaves the window.
+// in seconds at which the oldest request leaves the window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
 	if c.account != nil {

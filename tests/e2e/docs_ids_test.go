@@ -68,7 +68,7 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 }
 
 // TestShownDocumentsSelectIDs requires `id` in every selection of a type that has it. A normalised cache identifies
-// objects by id. Without the id it replaces an object, and loses the lists that it has loaded for it.
+// objects by id. Without the id the cache replaces the object and loses the lists loaded for it.
 func TestShownDocumentsSelectIDs(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()})
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Money is a number of cents. Negative amounts can't be written.
+// Money is a number of cents. UnmarshalMoney refuses negative amounts.
 type Money int
 
-// MarshalMoney writes an amount; 0 is null.
+// MarshalMoney writes the cents as an integer.
 func MarshalMoney(m Money) graphql.ContextMarshaler {
 	return graphql.ContextWriterFunc(func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, strconv.Itoa(int(m)))
@@ -86,11 +86,11 @@ func (n Node) Name() string {
 // IsNamed says that the type implements Named.
 func (Leaf) IsNamed() {}
 
-// IsThing says that the type is one of Thing.
+// IsThing marks the type as a member of the union Thing.
 func (Leaf) IsThing() {}
 
 // IsNamed says that the type implements Named.
 func (Branch) IsNamed() {}
 
-// IsThing says that the type is one of Thing.
+// IsThing marks the type as a member of the union Thing.
 func (Branch) IsThing() {}
