@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// limiter bounds the operations that run at once, and the operations that wait to run. Clients, one for each quota.Network, share both:
-// a client takes a place only if that is quota.Fair. A free place goes to the waiting client with the fewest running operations.
+// limiter bounds the operations that run at once, and the operations that wait to run. A client is a quota.Network.
+// Clients share running places and queue places; quota.Fair decides whether a client may take another. A free place goes to the waiting client with the fewest running operations.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration

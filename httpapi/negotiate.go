@@ -52,8 +52,8 @@ func negotiateMedia(lines []string) accepted {
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
-// parseAccept parses the lines of an Accept header. It ignores malformed elements and charsets other than UTF-8. If no element of a
-// header remains, the client accepts nothing.
+// parseAccept parses the lines of an Accept header. It ignores malformed elements and charsets other than UTF-8. A header with
+// only ignored elements accepts nothing. An empty header accepts everything.
 func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
@@ -119,7 +119,7 @@ func (a accepts) events() bool {
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header, or "" for none. It chooses the offered
-// coding with the highest quality. Between equal qualities, the earlier one in offered wins.
+// coding with the highest quality. Between equal qualities, the order of encodings decides.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)

@@ -30,7 +30,7 @@ func (f failure) Path() ast.Path                 { return f.path }
 func (f failure) Argument() string               { return f.argument }
 func (f failure) Locations() []gqlerror.Location { return f.locations }
 
-// FieldPath returns the names of the fields; the aliases are the client's.
+// FieldPath returns the path with field names. Path has the client's aliases instead.
 func (f failure) FieldPath() (path ast.Path) {
 	for at := f.at; at != nil; at = at.Parent {
 		switch {

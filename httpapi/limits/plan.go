@@ -3,7 +3,7 @@ package limits
 // Plan calculates the cost of an operation for any variables. It is immutable and safe for concurrent use.
 type Plan struct {
 	limit int64
-	// counts are the numbers that variables decide.
+	// counts are the list sizes that depend on a variable.
 	counts []count
 	// fields are the fields that give objects or cost more than a value. A parent comes before its fields; the first one
 	// is the operation.
@@ -15,7 +15,7 @@ type planField struct {
 	parent int32
 	// items is the number of objects that the field gives for each object of the parent.
 	items number
-	// own is the price of the field for each object of the parent, points the price of each object that the field gives.
+	// own is the cost of the field per parent object. points is the cost per returned object.
 	own, points int64
 	when        []condition
 	// key is the response key.

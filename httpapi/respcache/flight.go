@@ -26,7 +26,7 @@ const (
 // flight is an execution that equal requests wait for.
 type flight struct {
 	key Key
-	// began is the flight's sequence number, flushes the cache's count of flushes at that time.
+	// began is Cache.sequence, and flushes is Cache.flushes, when the flight started.
 	began, flushes uint64
 	ctx            context.Context
 	cancel         context.CancelCauseFunc

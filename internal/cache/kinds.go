@@ -12,7 +12,7 @@ import (
 // builder builds stores with a common configuration.
 type builder struct {
 	cfg Config
-	// notFound is the lifetime of an absence, for user data at most that of a value.
+	// notFound is how long an absence is cached. For user data it is at most User.Fresh.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
@@ -71,7 +71,7 @@ func bytesOfAll[K any](keys []K) (sum int) {
 	return sum
 }
 
-// one adapts a read of one key to a list of one.
+// one turns a function that fetches one key into a batch function for exactly one key.
 func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
 		value, err := read(ctx, keys[0])
@@ -174,7 +174,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
-// learn stores the slugs and tokens of markets, and removes their absences.
+// learn maps each market's slug and tokens to its id, and removes their absences.
 func (c *Cache) learn(markets ...*market.Market) {
 	for _, m := range markets {
 		id := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}

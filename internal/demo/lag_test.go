@@ -36,7 +36,7 @@ func TestLag(t *testing.T) {
 	c.advance(time.Millisecond)
 	want("0.4", "0")
 
-	// Another question has an answer of its own.
+	// A different URL has its own cached response.
 	set(2000)
 	target += "&"
 	want("0.2", "0")

@@ -30,7 +30,7 @@ type Result[T any] struct {
 	Err   error
 }
 
-// LeftOut has an Error for each row of a venue's list that could not be read. The list does not contain these rows. Each
+// LeftOut has an error for each row that could not be read. After ten rows, one last error gives the number of the others. The list does not contain these rows. Each
 // message names the row of the venue's answer.
 type LeftOut []error
 
@@ -65,7 +65,7 @@ type Handle struct {
 // NewHandle returns the handle of an entry that is fresh until freshUntil.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
 
-// NewHandleOfAge is NewHandle for an entry with the age of its answer.
+// NewHandleOfAge is NewHandle for an entry whose response had an age on arrival.
 func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
 	return &Handle{freshUntil: freshUntil, age: age}
 }

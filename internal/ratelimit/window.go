@@ -45,7 +45,7 @@ type window struct {
 	scope   string
 	element *list.Element
 
-	// ceiling is the configured limit, and limit the limit in force. told is a lower limit that the venue has named, 0 for none.
+	// ceiling is the usable part of the configured limit. limit is the number of calls that is allowed now. told is the usable part of the limit in the venue's headers; 0 if there was none.
 	// cut is subtracted because the venue has refused calls.
 	ceiling, limit, told, cut int
 	// mend is when the cut is halved next.
@@ -58,7 +58,7 @@ type window struct {
 	foreign      int
 	foreignUntil time.Time
 
-	// Until cold, unknown calls of other processes may count. While withheld is true, foreign covers them: it is the limit less
+	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign covers them: it is the limit less
 	// the reserve. guest is true while another process makes the calls, so rate-limit headers change nothing.
 	cold            time.Time
 	withheld, guest bool
@@ -117,7 +117,7 @@ func (w *window) free() int {
 // share is the number of calls that each caller may make while others wait.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor is the number of calls that each priority may make before greater priorities go first.
+// floor is the number of calls that each priority except refresh may make before higher priorities go first.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -283,7 +283,7 @@ func (w *window) adopt(t *reservation, now time.Time) {
 	w.stale = true
 }
 
-// giveBack removes the call of a reservation that was not made.
+// giveBack removes a reservation's call if the call was not made.
 func (w *window) giveBack(t *reservation) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--

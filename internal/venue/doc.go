@@ -13,7 +13,7 @@
 // Everything is bounded: the time of a call, the compressed and decompressed size of a response, its header, its number of
 // values, the calls in flight to one endpoint, connections, retries, pages and rows. The client does not follow redirects.
 //
-// A bad element affects no others. An element that was requested by its id is an error of that id. A bad row of a list is left
+// A bad element affects no others. If the element was requested by id, that id gets an error. A bad row of a list is left
 // out and reported in LeftOut. Positions, orders and books are used as a whole, so one bad row makes the read fail.
 //
 // The client caches no responses. It remembers which keys and endpoints fail, and which parameters the venue does not accept.

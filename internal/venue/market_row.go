@@ -165,7 +165,7 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status. If there is none, it follows from active and closed.
+// status reads the status. Without one it follows from active, closed, the winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)

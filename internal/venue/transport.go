@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxInFlight bounds the calls in flight to one endpoint. The cache makes at most as many calls at once for one kind of
+	// maxInFlight bounds the calls in flight to one endpoint. With the default InFlight the cache makes at most as many calls at once for one kind of
 	// account data, so slow responses delay no others. maxConns bounds the connections to the venue. All endpoints together
 	// need no more.
 	maxInFlight       = 64

@@ -43,7 +43,7 @@ type Config struct {
 	URL string
 	// Claim is the name of the claim that identifies the account.
 	Claim string
-	// Account returns the account of a value of Claim.
+	// Account returns the account whose subject is the value of the claim.
 	Account func(subject string) (*auth.Account, bool)
 	Clock   market.Clock
 	Log     *slog.Logger

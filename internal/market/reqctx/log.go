@@ -61,7 +61,7 @@ func (o *Operation) Type() string {
 }
 
 // Log records the work of an operation. The embedded Operation belongs to the goroutine that serves the operation. All else is
-// safe for concurrent use, also after the operation has ended. A nil Log ignores everything.
+// safe for concurrent use, also after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
 type Log struct {
 	Operation
 	// Span is the operation's span, or nil if it is not traced. Explained reports that the response shows the log to the client.
@@ -107,7 +107,7 @@ type CacheCounts struct {
 	// Joined are the misses that another operation was fetching already. Excused are the misses that the venue failed to
 	// answer and that a stale value answered.
 	Joined, Excused uint32
-	// Shared are the misses that the cache of all replicas answered.
+	// Shared counts misses that were found in the cache that all replicas share.
 	Shared uint32
 }
 
@@ -145,7 +145,7 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches bounds the memory of an operation's batches.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. If the log has the batch already, NoteBatch adds b.Own to it.
+// NoteBatch records a batch that the operation waits for. A batch with the same Serial replaces the recorded one; Own is the sum of both.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return
@@ -195,7 +195,7 @@ func (l *Log) Serve(other *Log) {
 	other.by = l.Span
 }
 
-// ServedBy returns the span of the operation whose response this one shares. It is nil if there is none or it is not traced.
+// ServedBy returns the span of the operation whose response this one shares. ServedBy returns nil if the operation shares no response, or if the other operation is not traced.
 func (l *Log) ServedBy() Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 // Span is an operation's place in a trace. The tracer's own type has more.
 type Span interface {
-	// Context returns the names of the trace and of the span.
+	// Context returns the ids of the trace and of the span.
 	Context() TraceContext
 }
 

@@ -14,9 +14,9 @@ import (
 const (
 	// counts is how long the venue counts a call.
 	counts = time.Minute
-	// skew bounds the difference to the clock of the process before.
+	// skew is the greatest accepted difference to the clock of the process before.
 	skew = 2 * time.Second
-	// slots is the number of seconds in a file: a minute and skew.
+	// slots is the number of seconds in a file: a minute, and skew in both directions.
 	slots = 64
 )
 
@@ -27,7 +27,7 @@ type content struct {
 	Written int64
 	// Whole is the time from which the file shows all calls that count, in milliseconds since 1970.
 	Whole int64
-	// Open bounds the running calls.
+	// Open is the greatest number of calls that may be running.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second
@@ -55,7 +55,7 @@ func (c *content) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// decode is the inverse of encode. It fails if the content does not show all calls of the minute before now.
+// decode is the inverse of encode. It fails if the file is empty, damaged, too old or from the future. It does not check Whole.
 func decode(b []byte, now time.Time) (*content, error) {
 	c := &content{}
 	size := binary.Size(c)

@@ -238,8 +238,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. After a failure it removes the file, which would show too few calls, and nothing is
-// recorded any more.
+// write writes the file. The caller holds writing. If the write fails, it removes the file, which would show too few calls.
+// Recording stops until the process locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
 		return
