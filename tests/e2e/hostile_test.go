@@ -31,7 +31,6 @@ type attack struct {
 // less than a second of the program's processor time. Afterwards a normal query must work as before, and after each group of
 // attacks the program must have released its memory, goroutines and files.
 func TestHostileInputs(t *testing.T) {
-	t.Parallel()
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
 	p.begin(t)
