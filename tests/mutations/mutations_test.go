@@ -25,6 +25,8 @@ type mutation struct {
 	run string
 	// message is a part of what the test must report. Empty means any failure.
 	message string
+	// needs is a program that the test runs; without it the test would be skipped.
+	needs string
 }
 
 var mutations = []mutation{
@@ -109,7 +111,7 @@ func TestDefencesAreInTheSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds) {
+	for _, m := range slices.Concat(mutations, bounds, replicas) {
 		t.Run(m.name, func(t *testing.T) {
 			m.overlay(t, root)
 			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
@@ -140,7 +142,7 @@ func TestMutations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds) {
+	for _, m := range slices.Concat(mutations, bounds, replicas) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			m.mustFail(t, root)
@@ -151,6 +153,9 @@ func TestMutations(t *testing.T) {
 // mustFail runs the mutation's test and requires that the test fails.
 func (m *mutation) mustFail(t *testing.T, root string) {
 	t.Helper()
+	if m.needs != "" {
+		tool.Require(t, m.needs)
+	}
 	dir := path.Dir(m.file)
 	// go test keeps the result of this test until a file in a directory that the test has read changes.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {

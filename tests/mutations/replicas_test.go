@@ -1,0 +1,40 @@
+package mutations
+
+// replicas remove what keeps several replicas within the venue's limit, and their values as old as they are.
+var replicas = []mutation{
+	{
+		name: "a server that forgot its calls grants at once",
+		file: "internal/fleet/ask.lua", find: "-(now + keep), 'born'", replace: "-now, 'born'",
+		run: "^TestLedgerForgets$/^FLUSHALL$", message: "after the loss", needs: "redis-server",
+	},
+	{
+		name: "a server that restarts with an old file grants at once",
+		file: "internal/fleet/ask.lua", find: "if not redis.call('ZSCORE', public, run) or not redis", replace: "if not redis",
+		run: "^TestLedgerForgets$/^restart_with_an_old_file$", message: "after the loss", needs: "redis-server",
+	},
+	{
+		name: "the ledger grants the reserves, too",
+		file: "internal/ratelimit/ledger.go", find: "return limit - p.Replicas*p.reserve", replace: "return limit",
+		run: "^TestSharedLimit$", message: "in a minute; want 95 at most",
+	},
+	{
+		name: "calls leave without a grant",
+		file: "internal/ratelimit/ledger.go", find: "return p == nil || len(p.credits) > 0 || p.left", replace: "return true || p.left",
+		run: "^TestSharedLimit$", message: "in a minute; want 95 at most",
+	},
+	{
+		name: "a new process uses the reserve of the one before it",
+		file: "internal/ratelimit/ledger.go", find: "opens: b.opened.Add(span + time.Second)", replace: "opens: b.opened",
+		run: "^TestReserve$",
+	},
+	{
+		name: "a copy of a value is as new as its arrival",
+		file: "internal/cache/second.go", find: "age: v.Age, came: came}", replace: "age: v.Age, came: now}",
+		run: "^TestSecondOfEveryKind$",
+	},
+	{
+		name: "a shared value from before a change is accepted",
+		file: "internal/cache/second.go", find: "known && !asked.Add(-clockError).After(c.at)", replace: "known && asked.IsZero() && c.at.IsZero()",
+		run: "^TestSecondInvalidation$", message: "without Drop",
+	},
+}
