@@ -37,7 +37,7 @@ const (
 // document is a parsed and validated document. It is shared and immutable, except for size and uses.
 type document struct {
 	text string
-	// hash is the SHA-256 of the text.
+	// hash is the SHA-256 of text.
 	hash [sha256.Size]byte
 	// ast is nil if errs has errors.
 	ast  *ast.QueryDocument
@@ -66,21 +66,22 @@ type documentCache struct {
 	guard    *limits.Guard
 	compiler *exec.Compiler
 
-	mu    sync.Mutex
-	cache *simplelru.LRU[[sha256.Size]byte, *document]
+	mu sync.Mutex
+	// cache has the documents by their texts.
+	cache *simplelru.LRU[string, *document]
 	// doorkeeper decides which documents may displace others.
 	doorkeeper doorkeeper.Doorkeeper
 	bytes      int
-	// used has the documents that subscriptions execute, whether or not they are in the cache.
-	used map[[sha256.Size]byte]*document
+	// used has the documents that subscriptions execute by their texts, whether or not they are in the cache.
+	used map[string]*document
 }
 
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
 		schema: cfg.Compiler.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
-		used: make(map[[sha256.Size]byte]*document),
+		used: make(map[string]*document),
 	}
-	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
+	cache, err := simplelru.NewLRU(maxDocuments, func(_ string, doc *document) { d.bytes -= doc.size })
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
@@ -90,13 +91,12 @@ func newDocumentCache(cfg Config) *documentCache {
 
 // find returns the known document with a text, or nil.
 func (d *documentCache) find(text string) *document {
-	hash := sha256.Sum256([]byte(text))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if doc, kept := d.cache.Get(hash); kept {
+	if doc, kept := d.cache.Get(text); kept {
 		return doc
 	}
-	return d.used[hash]
+	return d.used[text]
 }
 
 // use counts a subscription that executes a document, until done is called. It returns the document's size in bytes.
@@ -104,14 +104,14 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doc.uses++
-	if d.used[doc.hash] == nil {
-		d.used[doc.hash] = doc
+	if d.used[doc.text] == nil {
+		d.used[doc.text] = doc
 	}
 	return doc.size, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if doc.uses--; doc.uses == 0 && d.used[doc.hash] == doc {
-			delete(d.used, doc.hash)
+		if doc.uses--; doc.uses == 0 && d.used[doc.text] == doc {
+			delete(d.used, doc.text)
 		}
 	}
 }
@@ -142,10 +142,10 @@ func (d *documentCache) store(doc *document, trusted bool) {
 	defer d.mu.Unlock()
 	again := d.doorkeeper.Again(binary.LittleEndian.Uint64(doc.hash[:]))
 	full := d.cache.Len() == maxDocuments || d.bytes+doc.size > MaxDocumentBytes
-	if d.cache.Contains(doc.hash) || full && !again && !trusted {
+	if d.cache.Contains(doc.text) || full && !again && !trusted {
 		return
 	}
-	d.cache.Add(doc.hash, doc)
+	d.cache.Add(doc.text, doc)
 	d.bytes += doc.size
 	d.shrink()
 }
@@ -155,7 +155,7 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doc.size += bytes
-	if cached, _ := d.cache.Peek(doc.hash); cached == doc {
+	if cached, _ := d.cache.Peek(doc.text); cached == doc {
 		d.bytes += bytes
 		d.shrink()
 	}

@@ -145,7 +145,8 @@ func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	text, _ := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted) // the error is an unpaired surrogate, which is U+FFFD in text
+	var buffer [1024]byte                                 // on the stack, for most documents
+	text, _ := jsontext.AppendUnquote(buffer[:0], quoted) // the error is an unpaired surrogate, which is U+FFFD in text
 	return string(text)
 }
 
