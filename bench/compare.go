@@ -138,9 +138,12 @@ func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]s
 	if len(l.workloads) == 0 {
 		return nil
 	}
-	flags = slices.Concat(l.flags(), flags, o.flags)
 	for i, name := range []string{beforeServer, nowServer} {
-		if _, err := l.start(ctx, b, name, programs[i], flags); err != nil {
+		has, err := known(ctx, programs[i], flags)
+		if err != nil {
+			return err
+		}
+		if _, err := l.start(ctx, b, name, programs[i], slices.Concat(l.flags(), has, o.flags)); err != nil {
 			return err
 		}
 	}

@@ -14,16 +14,21 @@ import (
 // cacheFlag is the one that sets the memory of the response cache.
 const cacheFlag = "--cache-responses"
 
-// withoutResponseCache returns the flags that switch the response cache of a program off; nil where it has none.
+// withoutResponseCache returns the flags that disable the response cache of a program; nil if the program has none.
 func withoutResponseCache(ctx context.Context, program string) ([]string, error) {
+	return known(ctx, program, []string{cacheFlag + "=0"})
+}
+
+// known returns the flags that a program has. An earlier revision may lack some.
+func known(ctx context.Context, program string, flags []string) ([]string, error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Contains(help, []byte(cacheFlag+"=")) {
-		return nil, nil
-	}
-	return []string{cacheFlag + "=0"}, nil
+	return slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
+		name, _, _ := strings.Cut(flag, "=")
+		return !bytes.Contains(help, []byte(name+"="))
+	}), nil
 }
 
 // counters are the samples of a server's metrics by their names, each with its labels; nil where it shows none.

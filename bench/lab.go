@@ -38,7 +38,8 @@ type lab struct {
 }
 
 // warm keeps what was read: over a venue that stands still nothing is read again.
-var warm = []string{"--cache-price-fresh=1h", "--cache-book-fresh=1h", "--cache-market-fresh=1h", "--cache-user-fresh=1h"}
+// The portfolios of V1's 1,000 wallets take more memory than the default.
+var warm = []string{"--cache-memory=1GiB", "--cache-price-fresh=1h", "--cache-book-fresh=1h", "--cache-market-fresh=1h", "--cache-user-fresh=1h"}
 
 // unlimited lets oddsgraph ask as often as the plain server does.
 var unlimited = []string{"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0"}
