@@ -19,24 +19,24 @@ const (
 	DefaultScopes = 10_000
 )
 
-// margin is the unused part of a limit. It allows for the venue counting calls at other times than this process.
+// margin is the fraction of each limit that is never used. The venue may count a call earlier or later than this process does.
 const margin = 0.05
 
-// Usable returns how many calls a limit of the venue lets this service make.
+// Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin.
 func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
 // Config configures a Budget. The zero value of a field means its default.
 type Config struct {
-	// Public is how many calls the venue allows an address in any 60 seconds, and Key how many it allows a set of credentials.
-	// A twentieth of each is not used.
+	// Public is the number of calls that the venue accepts from one address in any 60 seconds. Key is the number for one set of
+	// credentials. A twentieth of each is never used.
 	Public, Key int
-	// Queue bounds the calls that wait in one window.
+	// Queue bounds the number of waiting calls of each window.
 	Queue int
-	// Scopes bounds the credentials with a window of their own. Further credentials use the public window.
+	// Scopes bounds the number of windows for credentials. Further credentials use the public window.
 	Scopes int
 	// Record records public calls for the next process. It may be nil.
 	Record Record
-	// Sharing makes this process one of several that keep to the limits together. Without a Ledger it is alone.
+	// Sharing divides the limits between several processes. Without a Ledger, this process uses the limits alone.
 	Sharing Sharing
 	// Clock is the source of time; nil means the wall clock.
 	Clock market.Clock
@@ -51,23 +51,23 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// Until cold, a new window has only its reserve; see Inherit.
+	// cold is the time before which a new window may use only its reserve; see Inherit.
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window
-	// keys holds the windows of accepted credentials. recent holds the same windows, the latest used in front.
+	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil is, for credentials without a window, when the venue accepts calls again.
+	// heldUntil is the time at which the venue accepts calls again, for each scope without a window.
 	heldUntil map[string]time.Time
 	// admitted and refused count calls in all windows, including closed ones.
 	admitted, refused uint64
 }
 
-// maxHeld bounds Budget.heldUntil. Usual limits do not allow that many calls, so that many refusals, within patience.
+// maxHeld bounds the size of Budget.heldUntil. Under usual limits, fewer calls than that are made within patience.
 const maxHeld = 1024
 
-// New returns a budget without recorded calls; see Inherit.
+// New returns a budget whose windows are empty. Inherit adds the calls of earlier processes.
 func New(cfg Config) *Budget {
 	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
 	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)
@@ -85,7 +85,7 @@ func New(cfg Config) *Budget {
 	return b
 }
 
-// Close refuses waiting and later requests, and waits for the timers.
+// Close refuses all waiting and later requests. It returns when no timer runs any more.
 func (b *Budget) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -99,8 +99,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve requests one call. It never waits: the reservation that it returns is admitted, refused or in the queue. The caller
-// must release the reservation.
+// Reserve requests one call. It does not wait: the reservation may still be in the queue when Reserve returns. The caller must
+// release the reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,8 +119,8 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that counts a scope's calls. Credentials that the venue has not accepted may be invalid, so their
-// calls count as public calls, as they do at the venue.
+// windowOf returns the window that counts the calls of a scope. Credentials count in the public window until the venue has
+// accepted them, because the venue counts calls with invalid credentials as public calls.
 func (b *Budget) windowOf(scope string) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
@@ -129,9 +129,9 @@ func (b *Budget) windowOf(scope string) *window {
 	return b.public
 }
 
-// windowFor returns the window that an answer of the venue adjusts, or nil. Calls with credentials that have no window count as
-// public calls, but their answer may concern the credentials, which their owner may also use elsewhere. So such an answer never
-// adjusts the public window. If it concerned the address, the next public call shows that.
+// windowFor returns the window that the response to a reservation's call adjusts, or nil. Calls with credentials that have no
+// window count in the public window, but their response never adjusts it: a 429 may concern only these credentials, which their
+// owner may also use elsewhere. If the 429 concerns the address, the next public call gets a 429, too.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -139,7 +139,7 @@ func (b *Budget) windowFor(t *reservation) *window {
 	return b.keys[t.scope]
 }
 
-// hold records that the venue refuses calls with credentials that have no window.
+// hold records until when the venue refuses calls of a scope without a window.
 func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -150,7 +150,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 	}
 }
 
-// heldError returns an error if the venue refuses calls with credentials that have no window.
+// heldError returns an error while the venue refuses calls of a scope without a window.
 func (b *Budget) heldError(scope string, now time.Time) error {
 	until, known := b.heldUntil[scope]
 	if wait := until.Sub(now); known && wait > 0 {
@@ -160,8 +160,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 	return nil
 }
 
-// accept gives credentials a window of their own. It closes the least recently used window if Scopes is reached, unless that
-// window has calls. Then the credentials get none.
+// accept opens a window for credentials that the venue has accepted. If there are Scopes windows already, it closes the least
+// recently used one. If that window still counts calls, accept opens none.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return
@@ -184,7 +184,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns the free part of the public window, from 0 to 1. It is 0 while the venue refuses calls.
+// Left returns the free fraction of the public window, from 0 to 1. It returns 0 while the venue refuses calls.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,18 +193,18 @@ func (b *Budget) Left() float64 {
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is how many public calls are allowed in any 60 seconds at present, and Left how many of them are free.
+	// Limit is the number of public calls that are allowed in any 60 seconds now. Left is the number of these calls that are free.
 	Limit, Left int
-	// ThrottledUntil is when the next public call can leave. The zero time means now. With calls in flight it is the earliest
-	// possible time.
+	// ThrottledUntil is the time at which the next public call can be sent. The zero time means now. While calls are in flight,
+	// the real time may be later.
 	ThrottledUntil time.Time
-	// Throttled is for how long the venue has refused public calls since the start, by its 429 answers.
+	// Throttled is the total time since the start during which the venue refused public calls with 429.
 	Throttled time.Duration
-	// Waiting counts the waiting calls of all windows by reqctx.Priority.
+	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
 	Waiting [reqctx.Priorities]int
-	// Scopes counts the credentials with a window of their own.
+	// Scopes is the number of windows for credentials.
 	Scopes int
-	// Admitted counts the calls that were made since the start, and Refused the calls that could not leave in time.
+	// Admitted is the number of calls made since the start. Refused is the number of calls that could not be sent in time.
 	Admitted, Refused uint64
 }
 

@@ -1,28 +1,30 @@
-// Package ratelimit keeps the service within the rate limit of its venue, and divides the limit between callers.
+// Package ratelimit keeps the service within the rate limit of the venue. It divides the limit between callers.
 //
 // # Windows
 //
-// A window is a log of the calls of the last minute. So there are never more calls than the limit in any 60 seconds. A token
-// bucket would allow nearly twice the limit in its first minute. One window counts the public calls of this address. Each set of
-// credentials that the venue has accepted has its own window.
+// A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
+// 60 seconds contain more. One window counts the public calls of this address. Each set of credentials that the venue has
+// accepted has its own window.
 //
 // # Order
 //
-// A read that cannot leave at once waits in a queue. If it would leave too late for its deadline, it is refused at once, with the
-// time of its turn. The order is:
+// A read whose call cannot be sent at once waits in a queue. If its turn comes too late for its deadline, the read is refused
+// at once, and the error contains the time of the turn. The queue is served in this order:
 //
-//  1. Callers below their share, a quarter of the window, go first. Beyond its share, a caller gets only what remains when every
-//     other caller of the last minute has had its share. A lone caller may use the whole window.
-//  2. Priorities with less than a twentieth of the window go before the others, so each kind of data gets something.
-//  3. The greater priority goes first, then the earlier arrival. By arrival rather than by deadline, no later read of the same
-//     kind can go first, so the wait that a caller is told stays true.
+//  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
+//     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
+//     whole window.
+//  2. Priorities that have used less than a twentieth of the window go first, so each kind of data gets some calls.
+//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes, so the wait
+//     that a caller was told stays correct.
 //
-// Refreshes of stale data go last and leave a quarter of the window to the others. While less than half of the window is free,
-// refreshes are spaced out until the oldest call leaves the window.
+// Refreshes of stale data go last and never use the last free quarter of the window. While less than half of the window is
+// free, refreshes are spread over the time until the oldest call leaves the window.
 //
 // # Start
 //
-// Inherit says what other processes may have spent. Until those calls have left the window, this process uses only the reserve:
-// the margin of the limit, which is not used otherwise. So a new process can follow at once on one that has used up the limit. A
-// record of the calls, or the number of remaining calls that the venue reports, replaces the reserve.
+// A process does not know which calls an earlier process made in the last minute. Until those calls have left the window, it
+// uses only the reserve: the margin of the limit, which no process uses otherwise. So a new process can make calls at once
+// although the process before it used up the limit. If the calls were recorded, or the venue reports how many calls remain, the
+// process uses all of them; see Inherit.
 package ratelimit

@@ -2,51 +2,54 @@ package ratelimit
 
 import "time"
 
-// Ledger grants calls of windows that several processes share. Its methods do not wait. It must be safe for concurrent use.
+// Ledger grants calls to several processes that share the venue's limits. Its methods must not wait and must be safe for
+// concurrent use.
 type Ledger interface {
-	// Ask asks for n calls of a scope's window, of which all processes together are granted at most limit in any 60 seconds.
-	// answered is called later by another goroutine, at most once, with the names of the granted calls, how many more could
-	// be granted, when to ask again, and for how long the venue wants no calls. Nothing is granted if the ledger does not answer.
+	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
+	// goroutine calls answered later, at most once: with the names of the granted calls, the number of calls that could still be
+	// granted, the time after which to ask again, and the time for which the venue refuses calls. If the ledger fails, it does not
+	// call answered.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End reports granted calls that have ended, and granted calls that were not made.
+	// End returns granted calls to the ledger: ended were made and have ended, unused were not made.
 	End(scope string, ended, unused []string)
-	// Hold reports that the venue wants no calls of a scope before a time.
+	// Hold reports that the venue refuses calls of a scope until a time.
 	Hold(scope string, until time.Time)
 }
 
-// Sharing says how processes share the venue's limits. A usable limit of L calls is divided into disjoint parts: each of
-// Replicas processes may make Reserve calls by its own count, and the ledger grants the rest. So all of them together never
-// exceed L, even if the ledger forgets or does not answer.
+// Sharing configures how processes share the venue's limits. A usable limit of L calls has two disjoint parts. Each of Replicas
+// processes may make Reserve calls without asking, and the ledger grants the rest. So all processes together never exceed L,
+// even if the ledger loses its state or does not answer.
 type Sharing struct {
 	Ledger Ledger
-	// Replicas is the greatest number of processes that run at once, Reserve the calls that each of them may make in any 60
-	// seconds without the ledger.
+	// Replicas is the greatest number of processes that run at the same time. Reserve is the number of calls that each process may
+	// make in any 60 seconds without the ledger.
 	Replicas, Reserve int
-	// Use is how long after Ask a granted call may be sent.
+	// Use is the time after Ask within which a granted call must be sent.
 	Use time.Duration
-	// Keys means that all processes use the same scope for the same credentials, so the ledger also grants calls with
-	// credentials. Otherwise each process uses its part of Config.Key.
+	// Keys reports that all processes use the same scope for the same credentials. Then the ledger also grants calls with
+	// credentials. Otherwise each process uses an equal part of Config.Key.
 	Keys bool
 }
 
 const (
-	// ahead is how many granted calls a busy window holds, so that the next call does not wait for the ledger.
+	// ahead is the number of granted calls that a busy window requests in advance, so that the next call does not wait for the
+	// ledger.
 	ahead = 2
-	// keepAhead is how long a window holds an unused granted call.
+	// keepAhead is the time after which a window returns an unused granted call.
 	keepAhead = 2 * time.Second
-	// maxAsk bounds the calls of one request to the ledger.
+	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is how often an idle window asks how many calls are left.
+	// askEvery is the time after which an idle window asks again how many calls are left.
 	askEvery = time.Second
-	// unlimited is a limit that no process reaches, so its window is not shared.
+	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
 )
 
-// credit is a granted call that is not used. The window returns it at until.
+// credit is a granted call that has not been made. The window returns it to the ledger at the time until.
 type credit struct {
 	call  string
 	until time.Time
-	// void is when the grant expires.
+	// void is the time from which the call must not be sent.
 	void time.Time
 }
 
@@ -54,21 +57,21 @@ type credit struct {
 type pool struct {
 	Sharing
 	credits []credit // oldest first
-	// reserve is Reserve, or less under a small limit.
+	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own counts the calls in the window that the reserve pays for. The reserve opens when the calls of an earlier process have
-	// left the window.
+	// own is the number of calls in the window that were paid from the reserve. The reserve may be used from the time opens, when
+	// the calls of an earlier process have left the window. open reports that this time has passed.
 	own   int
 	opens time.Time
 	open  bool
-	// left is how many calls the ledger could still grant, by its answer at the time answered. It grants the next call at
-	// refill. The zero time means unknown.
+	// left is the number of calls that the ledger could still grant, according to its answer at the time answered. If there were
+	// none, it grants the next call at the time refill; the zero time means unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
 }
 
-// newPool returns the pool of a new window, or nil if its calls are not shared.
+// newPool returns the pool of a new window, or nil if processes do not share the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
@@ -79,13 +82,13 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 	return p
 }
 
-// divide sets the reserve under a limit, and returns what is left for the ledger to grant.
+// divide sets the reserve for a limit and returns the number of calls that the ledger may grant.
 func (p *pool) divide(limit int) int {
 	p.reserve = min(p.Reserve, limit/p.Replicas)
 	return limit - p.Replicas*p.reserve
 }
 
-// free returns how many calls can be paid for.
+// free returns the number of calls that credits, the ledger and the reserve can pay.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
 	if p.open {
@@ -94,13 +97,13 @@ func (p *pool) free() int {
 	return free
 }
 
-// funded reports whether a call can be paid for now: by a credit, or by the reserve when the ledger has nothing to grant.
+// funded reports whether a call can be paid now: from a credit, or from the reserve if the ledger has nothing to grant.
 func (w *window) funded() bool {
 	p := w.pool
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay pays for the call of a reservation, which leaves now.
+// pay pays for a reservation's call, which is sent now.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -115,7 +118,7 @@ func (w *window) pay(t *reservation, now time.Time) {
 	}
 }
 
-// refund returns the payment of a call that was not made.
+// refund undoes pay for a call that was not made.
 func (w *window) refund(t *reservation) {
 	switch p := w.pool; {
 	case p == nil:
@@ -132,7 +135,7 @@ func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone frees the payment of a call that has left the window. credited means that a credit paid, otherwise the reserve.
+// gone updates the pool when a call leaves the window. credited reports whether a credit or the reserve paid for the call.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -143,8 +146,8 @@ func (p *pool) gone(credited bool) {
 	}
 }
 
-// expire returns old credits to the ledger, opens the reserve, and adds a call at the time of the refill. It reports whether
-// anything changed.
+// expire applies what is due: it returns old credits to the ledger, opens the reserve, and adds one call at refill. It reports
+// whether anything changed.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
@@ -166,7 +169,7 @@ func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns when more calls can be paid for. The zero time means unknown.
+// next returns the time at which more calls can be paid. The zero time means unknown.
 func (p *pool) next() time.Time {
 	switch {
 	case p == nil:
@@ -177,13 +180,13 @@ func (p *pool) next() time.Time {
 	return p.opens
 }
 
-// pace is the time between two grants to this process while all processes together use up the limit.
+// pace returns the average time between two grants to this process while all processes together use up the limit.
 func (w *window) pace() time.Duration {
 	p := w.pool
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests grants for the waiting calls and some ahead, unless a request is open.
+// ask requests grants for the waiting calls and for ahead more, unless a request is open.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {
@@ -199,7 +202,7 @@ func (w *window) question(n int, now time.Time) {
 	})
 }
 
-// granted applies the ledger's answer to the request made at asked.
+// granted applies the ledger's answer to a request that was made at the time asked.
 func (w *window) granted(calls []string, left int, again, hold time.Duration, asked time.Time) {
 	p, now := w.pool, w.budget.clock.Now()
 	p.asking = false
@@ -220,7 +223,7 @@ func (w *window) granted(calls []string, left int, again, hold time.Duration, as
 	w.settle(now)
 }
 
-// retire closes a window and returns its credits.
+// retire marks a window as closed and returns its credits to the ledger.
 func (w *window) retire() {
 	w.retired = true
 	if p := w.pool; p != nil && len(p.credits) > 0 {
@@ -233,7 +236,7 @@ func (w *window) retire() {
 	}
 }
 
-// pause lets no call leave before until.
+// pause blocks the window until a time.
 func (w *window) pause(until, now time.Time) {
 	if !w.throttled.After(now) {
 		w.before, w.since = w.throttledFor(now), now

@@ -6,16 +6,17 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizon bounds how far planTurns looks ahead. A reservation without a turn by then gets the end of the horizon as its turn.
+// horizon is the time for which planTurns plans. A reservation that gets no turn within it gets the end of the horizon as its
+// turn.
 const horizon = 5 * span
 
-// plan is the state of the window from which next chooses: the present state, or a forecast.
+// plan is the state from which next chooses a reservation: the window's present state or a forecast.
 type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
-	// round numbers the forecast. It is 0 for the present.
+	// round is the number of the forecast; 0 means the present state.
 	round uint64
-	// from is, for each priority, the index of the first reservation without a turn.
+	// from is the index of the first reservation without a turn, for each priority.
 	from [reqctx.Priorities]int
 }
 
@@ -32,7 +33,7 @@ func (p *plan) used(c *caller) int {
 	return c.used
 }
 
-// spend adds n calls of a caller to the forecast; n may be negative. A nil caller is another process.
+// spend adds n calls to a caller's calls in the forecast; n may be negative. A nil caller means another process.
 func (p *plan) spend(c *caller, n int) {
 	if c == nil {
 		return
@@ -45,8 +46,8 @@ func (p *plan) spend(c *caller, n int) {
 	p.reserved += max(p.share-c.used-c.planned, 0)
 }
 
-// next returns the reservation that leaves first, in the order that the package comment describes. It returns nil if none can
-// leave, and never returns a refresh.
+// next returns the reservation whose call is sent first, in the order of the package comment. It returns nil if no call can be
+// sent. It ignores refreshes.
 func (w *window) next(p *plan) *reservation {
 	if p.free <= 0 {
 		return nil
@@ -74,22 +75,22 @@ func (w *window) next(p *plan) *reservation {
 	return nil
 }
 
-// forecast is the state of the window at the time at, if nobody else arrives.
+// forecast is the expected state of the window at the time at if no further reservation arrives.
 type forecast struct {
 	plan
 	w  *window
 	at time.Time
-	// landing is the earliest time at which the calls in flight leave the window.
+	// landing is the earliest time at which the calls that are in flight now leave the window.
 	landing time.Time
-	// ended and planned are the calls that have not left the window by then, oldest first.
+	// ended are the ended calls and planned the forecast calls that are still in the window at that time, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
-	// refill is when the ledger grants the next call. The zero time means unknown.
+	// refill is the time at which the ledger grants the next call. The zero time means unknown.
 	refill time.Time
 }
 
-// planTurns computes the turn of each waiting reservation from the log and the queue. It assumes that nobody else arrives and that
-// calls take no time. A reservation whose turn is too late takes no place in the window.
+// planTurns computes the turn of each waiting reservation from the log and the queue. It assumes that no reservation arrives
+// and that calls take no time. A reservation whose turn is too late does not count as a call.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
@@ -117,7 +118,7 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update applies what has changed by the time of the forecast.
+// update removes the calls that have left the window by the time of the forecast.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
@@ -138,7 +139,7 @@ func (f *forecast) update() {
 	}
 }
 
-// expire removes the calls that have left the window and returns the others.
+// expire removes the calls that have left the window from the forecast and returns the others.
 func (f *forecast) expire(calls []callRecord) []callRecord {
 	for len(calls) > 0 && !calls[0].until.After(f.at) {
 		f.free++
@@ -149,7 +150,7 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit gives a reservation its turn, and counts its call unless the turn is too late.
+// admit sets a reservation's turn to the time of the forecast. It counts the call unless the turn is too late.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
 	queue, from := f.w.queue[t.priority], &f.from[t.priority]
@@ -165,7 +166,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(span), caller: t.caller, priority: t.priority})
 }
 
-// change returns when the state changes next, and last if it does not change before.
+// change returns the next time at which the forecast changes, or last if it does not change before last.
 func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {

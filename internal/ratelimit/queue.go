@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// enter admits a new reservation, refuses it or adds it to the queue.
+// enter admits a new reservation, refuses it, or adds it to the queue.
 func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	now := w.budget.clock.Now()
 	w.expire(now)
@@ -18,8 +18,9 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	w.add(t, now)
 }
 
-// add admits a reservation at once if nobody waits and a call is free. Otherwise it adds the reservation to the queue, or
-// refuses it if the queue is full. A full queue refuses the last refresh first.
+// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue.
+// If the queue is full, add refuses a new refresh. Any other reservation displaces the last refresh in the queue, or is refused
+// if there is none.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)
@@ -45,7 +46,7 @@ func (w *window) add(t *reservation, now time.Time) {
 	w.settle(now)
 }
 
-// canLeave reports whether a reservation could leave if no other reservation waited.
+// canLeave reports whether a reservation's call could be sent now if no other reservation waited.
 func (w *window) canLeave(t *reservation, now time.Time) bool {
 	free := w.free()
 	switch {
@@ -57,8 +58,9 @@ func (w *window) canLeave(t *reservation, now time.Time) bool {
 	return free > w.reserved
 }
 
-// refreshAt returns when the next refresh may leave. That is now if at least half of the window is free. If at most a quarter
-// is free, it is when the oldest call leaves the window. In between, the free calls are spread over the time until then.
+// refreshAt returns the time at which the next refresh may be sent. If at least half of the window is free, that is now. If at
+// most a quarter is free, that is when the oldest call leaves the window. In between, the calls above a quarter are spread
+// evenly over the time until the oldest call leaves.
 func (w *window) refreshAt(now time.Time) time.Time {
 	free := w.free()
 	if 2*free >= w.limit {
@@ -74,7 +76,8 @@ func (w *window) refreshAt(now time.Time) time.Time {
 	return next
 }
 
-// settle admits every reservation whose turn has come, refuses those whose turn is too late, and sets the timer.
+// settle admits every reservation whose turn has come, refuses every reservation whose turn is too late, and sets the timer. It
+// must be called after each change of the window.
 func (w *window) settle(now time.Time) {
 	w.stale = true
 	w.expire(now)
@@ -99,7 +102,7 @@ func (w *window) settle(now time.Time) {
 	w.arm(now)
 }
 
-// ready returns the reservation that leaves now, or nil.
+// ready returns the reservation whose call is sent now, or nil.
 func (w *window) ready(now time.Time) *reservation {
 	p := w.present()
 	if t := w.next(&p); t != nil {
@@ -113,7 +116,7 @@ func (w *window) ready(now time.Time) *reservation {
 	return nil
 }
 
-// refuseLate refuses the reservations whose turn comes after the last caller's deadline.
+// refuseLate refuses the reservations whose response would come after the deadlines of all their callers.
 func (w *window) refuseLate(now time.Time) {
 	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
@@ -126,14 +129,14 @@ func (w *window) refuseLate(now time.Time) {
 	}
 }
 
-// refuse removes a reservation from the queue. Its error holds the wait until turn.
+// refuse removes a reservation from the queue and refuses it. The error contains the wait until turn.
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
 	t.refuse(reqctx.RateLimited(turn.Sub(now)))
 }
 
-// insert adds a reservation to the queue of its priority, in the order of arrival.
+// insert adds a reservation to the queue of its priority, which is ordered by arrival.
 func (w *window) insert(t *reservation) {
 	q := w.queue[t.priority]
 	i, _ := slices.BinarySearchFunc(q, t, func(a, b *reservation) int { return cmp.Compare(a.arrival, b.arrival) })
@@ -155,7 +158,7 @@ func (w *window) remove(t *reservation) {
 	w.stale = true
 }
 
-// arm sets the timer to the next time at which the window changes by itself.
+// arm sets the timer to the next time at which the window changes without an event.
 func (w *window) arm(now time.Time) {
 	w.disarm()
 	var at time.Time
@@ -189,7 +192,7 @@ func (w *window) arm(now time.Time) {
 		soonest(w.recent.Front().Value.(*caller).asked.Add(span))
 	}
 	if at.IsZero() {
-		return // the next end of a call settles the window
+		return // the window is settled when a call in flight ends
 	}
 	w.budget.timers.Add(1)
 	w.timer = time.AfterFunc(at.Sub(now), w.wake)

@@ -8,50 +8,51 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation: the place of a read in a window's queue, or of a further call of the read. The
-// budget's lock protects it.
+// reservation implements reqctx.Reservation. It is the place of a read, or of a further call of a read, in a window and its
+// queue. The budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority is the queue's priority. counted is the priority under which the window counted the call.
+	// priority selects the queue. counted is the priority under which the window counts the call.
 	priority, counted reqctx.Priority
 	caller            *caller
-	// deadline is when the last caller stops waiting. unlimited means that a caller waits without a deadline.
+	// deadline is the latest deadline of the read's callers. unlimited reports that a caller has no deadline.
 	deadline  time.Time
 	unlimited bool
-	// takes is the expected duration of the read. It is 0 for a further call.
+	// takes is the expected duration of the read; 0 for a further call.
 	takes time.Duration
 
 	queued bool
-	// arrival orders the reservations of one priority. A further call has its read's arrival.
+	// arrival orders the reservations of one priority. A further call has the arrival of its read.
 	arrival uint64
-	// turn is the planned turn of a queued reservation. round is the number of that plan.
+	// turn is the time at which the latest plan expects the call to be sent. round is the number of that plan.
 	turn  time.Time
 	round uint64
 
-	// admitted means that one counted call has not been made yet. flying means that the counted call has not ended.
+	// admitted reports that a call was counted but not made yet. flying reports that the counted call has not ended.
 	admitted, released, flying bool
-	// made counts the calls that AdmitCall has passed, including further calls.
+	// made is the number of calls that AdmitCall has let pass, including further calls.
 	made int
-	// of is the read of a further call, nil for a read. further holds the read's further calls that wait or have not ended.
+	// of is the read to which a further call belongs; nil for a read. further are the read's further calls that wait or have not
+	// ended.
 	of      *reservation
 	further []*reservation
-	// credit is the granted call that pays for the call. It is zero if the reserve pays.
+	// credit is the granted call that paid for the call; zero if the reserve paid.
 	credit credit
-	// decided is nil until a caller waits for the decision.
+	// decided is closed when the reservation leaves the queue. It is made when the first caller waits.
 	decided chan struct{}
 	err     error
 }
 
-// closedChannel is the Decided channel of reservations that do not wait.
+// closedChannel is the Decided channel of reservations that are not in the queue.
 var closedChannel = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// late reports whether the answer would arrive after the deadline of the last caller.
+// late reports whether the response would come after the deadlines of all callers.
 func (t *reservation) late() bool {
 	read := t
 	if t.of != nil {
@@ -60,7 +61,7 @@ func (t *reservation) late() bool {
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit counts a call and lets the reservation make it. The caller holds the lock.
+// admit counts a call and permits it. The caller holds the lock.
 func (t *reservation) admit(now time.Time) {
 	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
@@ -71,7 +72,7 @@ func (t *reservation) admit(now time.Time) {
 	t.decide()
 }
 
-// refuse ends the wait with an error. The caller holds the lock.
+// refuse sets the error and ends the wait. The caller holds the lock.
 func (t *reservation) refuse(err error) {
 	t.err = err
 	t.decide()
@@ -109,7 +110,7 @@ func (t *reservation) Err() error {
 	return t.err
 }
 
-// ReadyAt implements reqctx.Reservation. Refreshes have no planned turn, so it returns the zero time for them.
+// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, which have no planned turn.
 func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -146,11 +147,11 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise moves a reservation to a greater priority, and to a caller with fewer calls. It reports whether the turn may come
-// earlier.
+// raise applies the priority and the caller of a joining request: the greater priority counts, and the caller with fewer calls.
+// It reports whether the turn may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
-		t.priority = max(t.priority, p) // for the read's further calls
+		t.priority = max(t.priority, p) // this priority counts for the read's further calls
 		return false
 	}
 	p = max(p, t.priority)
@@ -161,7 +162,7 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 		c = t.caller
 	}
 	w.remove(t)
-	if p > t.priority { // the callers in that queue know their turns, so the reservation goes to the end
+	if p > t.priority { // the callers in the new queue were told their turns, so the reservation goes to the end
 		w.arrivals++
 		t.arrival = w.arrivals
 	}
@@ -170,8 +171,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 	return true
 }
 
-// AdmitCall implements reqctx.Permit. The first call was counted with the admission and passes at once. Before a further call,
-// the earlier calls count as ended, because the venue has answered them.
+// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so it passes at once. A
+// further call waits for its turn. The read's earlier calls have ended by then, because a read makes one call after another.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
@@ -232,7 +233,7 @@ func (t *reservation) admitCall(ctx context.Context) error {
 	}
 }
 
-// count counts a call that passes AdmitCall. The caller holds the lock.
+// count counts a call that AdmitCall lets pass. The caller holds the lock.
 func (t *reservation) count() {
 	t.made++
 	t.budget.admitted++

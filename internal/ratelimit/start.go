@@ -7,25 +7,25 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing is how much of the public limit this process may use, given other processes.
+// Standing says how much of the public limit this process may use beside other processes.
 type Standing int
 
 const (
-	// Alone is the standing of a process that knows every call that still counts.
+	// Alone is the standing of a process that knows all calls of the last minute. It may use the whole limit.
 	Alone Standing = iota
-	// Unsure is the standing of a process that does not know every such call. It uses only the reserve until those calls have
-	// left the window, or until the venue reports how many calls remain.
+	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the reserve until the
+	// unknown calls have left the window, or until the venue reports how many calls remain.
 	Unsure
-	// Second is the standing of a process beside another process that makes the calls. It uses only the reserve.
+	// Second is the standing of a process while another process may use the limit. It uses only the reserve.
 	Second
-	// Third is the standing of a process beside one that makes the calls and one that uses the reserve. It makes no calls.
+	// Third is the standing of a process while one process may use the limit and another one the reserve. It makes no calls.
 	Third
 )
 
-// Spent are calls that other processes made.
+// Spent is a number of calls that other processes made.
 type Spent struct {
 	Calls int
-	// At is the latest time at which they may have reached the venue.
+	// At is the latest time at which the calls may have reached the venue.
 	At time.Time
 }
 
@@ -37,9 +37,9 @@ type Record interface {
 	End()
 }
 
-// Inherit sets the standing of this process and adds spent to the public window. An Unsure, Second or Third standing ends at
-// until; another Inherit renews it. The calls that other processes make with credentials are unknown, so every window of
-// credentials that is opened before until starts with its reserve alone, whatever later calls of Inherit say.
+// Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
+// Third end at until, unless Inherit is called again. The calls that other processes made with credentials are unknown. So a
+// window for credentials that is opened before until uses only its reserve at first; a later Inherit does not change that.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,13 +67,14 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	}
 }
 
-// withhold leaves all but reserve calls to other processes until a time.
+// withhold lets this process use only reserve calls of the window until a time.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
 }
 
-// load adds calls of other processes to the log. They belong to no caller. They have the lowest priority, which has no floor.
+// load adds calls of other processes to the log. These calls have no caller. They count under the refresh priority, which has
+// no minimum share.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -85,9 +86,9 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold applies the remaining calls that the venue reports while unknown calls of other processes may count. Answers may
-// overtake each other, so the smallest reported number counts: it includes all answered calls. Calls without an answer may not
-// be included. The reserve stays usable in any case.
+// settleCold applies the number of remaining calls that the venue reports, while the window may contain unknown calls of other
+// processes. Responses may overtake each other, so the smallest reported number is used: it includes all calls with a response.
+// It may not include calls in flight, so these are subtracted, too. The reserve can be used in any case.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// span is the time over which the venue counts, plus a millisecond for clocks that count whole milliseconds.
+	// span is the time for which the venue counts a call: a minute, plus a millisecond because the venue's clock may count whole
+	// milliseconds.
 	span = time.Minute + time.Millisecond
 	// patience bounds how long a 429 of the venue can block a window.
 	patience = 5 * time.Minute
 )
 
-// callRecord is a call that has ended and that counts for another minute. A call in flight has no record, because the time at
-// which it reaches the venue is unknown.
+// callRecord is an ended call. It counts until a minute after its end. A call in flight has no record: it counts until it ends.
 type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited means that a granted call paid for it; see pool.
+	// credited reports that a credit paid for the call, not the reserve; see pool.
 	credited bool
 }
 
 // caller is a client that made a request within the last minute.
 type caller struct {
 	name string
-	// used counts the caller's calls in the window, flying the calls among them that have not ended, and waiting the
-	// reservations in the queue.
+	// used is the number of the caller's calls in the window. flying is the number of them that have not ended. waiting is the
+	// number of the caller's reservations in the queue.
 	used, flying, waiting int
 	asked                 time.Time
 	element               *list.Element
 
-	// planned counts the calls that the forecast plannedRound adds; see plan.spend.
+	// planned is the number of calls that the forecast with the number plannedRound adds to used; see plan.spend.
 	planned      int
 	plannedRound uint64
 }
@@ -45,51 +45,54 @@ type window struct {
 	scope   string
 	element *list.Element
 
-	// ceiling is the usable part of the configured limit. limit is the number of calls that is allowed now. told is the usable part of the limit in the venue's headers; 0 if there was none.
-	// cut is subtracted because the venue has refused calls.
+	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers; 0 if there
+	// was none. limit is the number of calls that are allowed now: the smaller of ceiling and told, less cut. cut is greater than
+	// 0 after the venue has refused calls.
 	ceiling, limit, told, cut int
-	// mend is when the cut is halved next.
+	// mend is the next time at which cut is halved.
 	mend time.Time
-	// throttled is when the venue accepts calls again. since is when it began to refuse them. before is the total time of earlier
-	// refusals.
+	// throttled is the time at which the venue accepts calls again. since is the time at which it began to refuse them. before is
+	// the total duration of earlier refusals.
 	throttled, since time.Time
 	before           time.Duration
-	// foreign counts calls of others that the venue has counted. They count until foreignUntil.
+	// foreign is the number of calls that the venue has counted and that this process has not made. They count until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign covers them: it is the limit less
-	// the reserve. guest is true while another process makes the calls, so rate-limit headers change nothing.
+	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign stands
+	// for these calls: it is limit less reserve. guest reports that another process may use the limit; then rate-limit headers
+	// change nothing.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
-	// margin is the part of the limit that is never used. lowest is the smallest number of remaining calls that the venue has
-	// reported since the window last had no calls in flight. By probe, the venue has forgotten at least one call.
+	// margin is the number of calls of the limit that are never used. lowest is the smallest number of remaining calls that the
+	// venue has reported since the window last had no calls in flight. probe is the time at which one call of the venue's count
+	// has expired.
 	margin, lowest int
 	probe          time.Time
 
 	flying int
 	ended  []callRecord // oldest first
-	// byPriority counts all calls in the window, and flyingBy the calls in flight.
+	// byPriority is the number of calls in the window, and flyingBy the number of calls in flight, by priority.
 	byPriority, flyingBy [reqctx.Priorities]int
 
-	// callers holds the callers with a request in the last minute or with calls in the window. recent holds the same callers,
-	// the latest at the back. reserved is the unused part of all their shares.
+	// callers contains the callers that made a request in the last minute or have calls in the window. recent lists the same
+	// callers, the latest last. reserved is the sum of the unused parts of their shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals counts the reservations, to number them.
+	// arrivals is the number of the latest reservation.
 	arrivals uint64
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
 	timer     *time.Timer
-	// pool is the part that is shared with other processes, nil if none is. retired means that the window is closed.
+	// pool pays for calls if processes share the window; otherwise it is nil. retired reports that the window is closed.
 	pool    *pool
 	retired bool
-	// round counts the plans. stale means that the planned turns are out of date.
+	// round is the number of the latest plan. stale reports that the planned turns are out of date.
 	round uint64
 	stale bool
 }
@@ -105,7 +108,7 @@ func newWindow(b *Budget, scope string, limit int) *window {
 
 func (w *window) used() int { return w.flying + len(w.ended) }
 
-// free returns how many calls may leave now. It is negative after the limit was lowered below the calls in the window.
+// free returns the number of calls that may be sent now. It is negative if the window contains more calls than a lowered limit.
 func (w *window) free() int {
 	free := w.limit - w.used() - w.foreign
 	if w.pool != nil {
@@ -114,10 +117,10 @@ func (w *window) free() int {
 	return free
 }
 
-// share is the number of calls that each caller may make while others wait.
+// share returns the number of calls that a caller may make while other callers wait.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor is the number of calls that each priority except refresh may make before higher priorities go first.
+// floor returns the minimum share of each priority except refresh: a priority with fewer calls goes before higher priorities.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -131,7 +134,7 @@ func (w *window) left(now time.Time) float64 {
 	return max(float64(w.free())/float64(w.limit), 0)
 }
 
-// expire removes what has left the window: calls, calls of others, a cut, and callers.
+// expire removes what no longer counts: calls, foreign calls, parts of the cut, and idle callers.
 func (w *window) expire(now time.Time) {
 	gone := 0
 	for gone < len(w.ended) && !now.Before(w.ended[gone].until) {
@@ -152,7 +155,7 @@ func (w *window) expire(now time.Time) {
 		w.foreign, w.withheld, w.stale = 0, false, true
 	}
 	if !w.probe.IsZero() && !now.Before(w.probe) && w.flying == 0 {
-		// Let one call leave: its answer says how many calls remain.
+		// Allow one call. Its response says how many calls remain.
 		w.foreign, w.probe, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
 	}
 	for w.cut > 0 && !now.Before(w.mend) {
@@ -173,9 +176,9 @@ func (w *window) expire(now time.Time) {
 }
 
 const (
-	// maxCallers bounds the callers of a window, because each plan visits all of them.
+	// maxCallers bounds the number of callers in a window, because each plan visits all of them.
 	maxCallers = 4096
-	// others is the shared name of further callers. No client has this name.
+	// others is the name under which further callers are counted together. No client has this name.
 	others = "\x00others"
 )
 
@@ -198,7 +201,7 @@ func (w *window) callerOf(name string, now time.Time) *caller {
 	return c
 }
 
-// spend adds n calls of a caller; n may be negative. A nil caller is another process.
+// spend adds n to a caller's calls in the window; n may be negative. A nil caller means another process.
 func (w *window) spend(c *caller, n int) {
 	if c == nil {
 		return
@@ -209,7 +212,7 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes the limit in force and what depends on it.
+// relimit computes limit, foreign and reserved after a change of what they depend on.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {
@@ -244,7 +247,8 @@ func (w *window) fly(t *reservation, n int) {
 	t.flying = n > 0
 }
 
-// end records the end of a reservation's calls, including its further calls. They count for a minute from now.
+// end records that a reservation's call and its further calls have ended. They count for another minute. Further calls that
+// still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
@@ -268,8 +272,8 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt counts the calls that were made before the venue had accepted the window's credentials. They also stay in the public
-// window.
+// adopt counts the calls that a reservation made before the window was opened for its credentials. The public window counts
+// them, too.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
@@ -283,7 +287,7 @@ func (w *window) adopt(t *reservation, now time.Time) {
 	w.stale = true
 }
 
-// giveBack removes a reservation's call if the call was not made.
+// giveBack removes a counted call that was not made.
 func (w *window) giveBack(t *reservation) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--
@@ -291,7 +295,7 @@ func (w *window) giveBack(t *reservation) {
 	w.refund(t)
 }
 
-// observe applies the rate-limit headers of an answer.
+// observe applies the rate-limit headers of a response.
 func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.expire(now)
 	if limit > 0 {
@@ -303,7 +307,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue counts the calls of all processes, which together leave the margin. So others use the address too.
+		// The venue counts the calls of all processes, which together never use the margin. So someone else uses the address, too.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -311,7 +315,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// The calls that only the venue has counted are of others. Our calls in flight may hide some of them.
+		// Calls that the venue has counted and this window has not are foreign. While calls are in flight, foreign may be too small.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
@@ -322,8 +326,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle lets no call leave before until, because the venue has refused one. The venue allows less than the limit, so the
-// limit is cut by a tenth. After two minutes, the cut is halved every minute.
+// throttle blocks the window until a time, because the venue has answered 429. The venue allows fewer calls than expected, so
+// throttle cuts the limit by a tenth. After two minutes, the cut is halved every minute.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
@@ -339,12 +343,13 @@ func (w *window) throttle(until, now time.Time) {
 	w.settle(now)
 }
 
-// throttledFor returns for how long in total the venue has refused calls.
+// throttledFor returns the total time for which the venue has refused calls.
 func (w *window) throttledFor(now time.Time) time.Duration {
 	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
 }
 
-// opens returns when the next call of any caller can leave. That is now unless the venue refuses calls or the limit is used up.
+// opens returns the time at which the next call of any caller can be sent: now, unless the venue refuses calls or the limit is
+// used up.
 func (w *window) opens(now time.Time) time.Time {
 	lacking := 1 - w.free()
 	at := w.gone(lacking, now)
@@ -360,7 +365,7 @@ func (w *window) opens(now time.Time) time.Time {
 	return later(at, w.throttled)
 }
 
-// gone returns when n calls will have left the window. A call in flight leaves in a minute at the earliest.
+// gone returns the time at which n calls will have left the window. A call in flight leaves it in a minute at the earliest.
 func (w *window) gone(n int, now time.Time) time.Time {
 	switch {
 	case n <= 0:

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// counts is how long the venue counts a call.
+	// counts is the time for which the venue counts a call.
 	counts = time.Minute
-	// skew is the greatest accepted difference to the clock of the process before.
+	// skew is the greatest accepted difference between the clocks of two successive processes.
 	skew = 2 * time.Second
-	// slots is the number of seconds in a file: a minute, and skew in both directions.
+	// slots is the number of seconds in a file: a minute plus skew in both directions.
 	slots = 64
 )
 
@@ -25,9 +25,9 @@ type content struct {
 	Magic [8]byte
 	// Written is when the file was written, in milliseconds since 1970.
 	Written int64
-	// Whole is the time from which the file shows all calls that count, in milliseconds since 1970.
+	// Whole is the time from which the file shows all calls of the last minute, in milliseconds since 1970.
 	Whole int64
-	// Open is the greatest number of calls that may be running.
+	// Open is the number of calls that are running or recorded in advance.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second
@@ -38,7 +38,7 @@ type second struct{ At, Calls int64 }
 
 var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
 
-// The errors of files that do not show all calls.
+// These errors say why a file does not show all calls.
 var (
 	errNew     = errors.New("it is new")
 	errDamaged = errors.New("it is damaged or no record of calls")
@@ -86,7 +86,7 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add counts calls that ended in the second of t. It replaces a second that no longer counts.
+// add counts calls that ended in the second of t. It reuses the slot of a second that no longer counts.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {

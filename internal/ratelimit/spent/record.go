@@ -20,7 +20,7 @@ import (
 const (
 	// lookEvery is the time between two attempts to lock the first file.
 	lookEvery = time.Second
-	// writeEvery is the time between writes without calls, so that the file does not become too old.
+	// writeEvery is the time between writes while no calls are made. The writes keep the file younger than a minute.
 	writeEvery = 5 * time.Second
 )
 
@@ -32,42 +32,42 @@ type Config struct {
 	Venue string
 	// Limit is the venue's limit of public calls per minute.
 	Limit int
-	// Cold is how long calls of an earlier process may count.
+	// Cold is the time after the start during which unknown calls of an earlier process may count.
 	Cold  time.Duration
 	Clock market.Clock
 	Log   *slog.Logger
 }
 
-// Record is a record of public calls. It is a ratelimit.Record, safe for concurrent use. Close releases its files.
+// Record implements ratelimit.Record with a file. It is safe for concurrent use. Close releases the file.
 type Record struct {
 	cfg     Config
 	started time.Time
-	// ahead is the number of future calls that one write records.
+	// ahead is the number of calls that one write records in advance.
 	ahead   int64
 	inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)
 	stop    chan struct{}
 	running sync.WaitGroup
 
-	// writing is held during a write, so no call starts meanwhile.
+	// writing is locked during a write, so no call starts meanwhile.
 	writing sync.Mutex
 	file    *os.File // nil: nothing is recorded
 	first   bool     // the process has or had the first file
 	failed  string   // the failure that was logged last
 
 	mu sync.Mutex
-	// calls is the content of the next write; Open counts running calls.
+	// calls is the content of the next write. Its Open counts running calls only; write adds the calls in advance.
 	calls content
-	// noted is the number of further calls that the file covers.
+	// noted is the number of calls that may start before the next write.
 	noted int64
 }
 
-// New returns a record that is not open yet.
+// New returns a record. Open must be called before its use.
 func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open opens the files and passes their content to inherit, now and after changes. If they cannot be used, it logs the error and does not
-// call inherit. It must be called once.
+// Open locks a file and passes its calls to inherit. inherit is called again when the process gets the other file. If the files
+// cannot be used, Open logs the error and does not call inherit. Open must be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
@@ -95,7 +95,7 @@ func (r *Record) Close() {
 	}
 }
 
-// run writes the file regularly, and tries to lock the first file if the process does not have it.
+// run writes the file every writeEvery. It tries to lock the first file every lookEvery until it succeeds.
 func (r *Record) run() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -120,7 +120,8 @@ func (r *Record) run() {
 	}
 }
 
-// now returns the start time plus the elapsed time. If the clock is set, the file looks old or from the future, never complete.
+// now returns the start time plus the elapsed time. If somebody sets the clock, the file looks too old or from the future to
+// the next process, so that process does not rely on the file.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
 // path returns the path of the first or the second file.
@@ -137,8 +138,7 @@ func (r *Record) path(first bool) string {
 	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
 }
 
-// join locks the first file, or the second if the process has none. It passes the file's calls to inherit; without the first file the process
-// has the reserve or nothing.
+// join locks the first file, or the second file if the process has none, and calls inherit.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -172,9 +172,9 @@ func (r *Record) take(f *os.File, first bool) {
 	r.mu.Lock()
 	if err == nil {
 		whole = earlier(whole, time.UnixMilli(old.Whole))
-		old.add(now, old.Open) // they may have run until now
+		old.add(now, old.Open) // running calls may have lasted until now
 		for _, s := range old.Ended {
-			// The end of the second on the monotonic clock.
+			// end is the end of the second, with a monotonic clock reading.
 			end := now.Add(time.Unix(s.At+1, 0).Sub(now))
 			if s.Calls > 0 && end.Add(counts+skew).After(now) {
 				r.calls.add(time.Unix(s.At, 0), s.Calls)
@@ -208,7 +208,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// warn logs a failure once.
+// warn logs a failure, unless the same failure was logged last.
 func (r *Record) warn(err error) {
 	if text := err.Error(); text != r.failed {
 		r.failed = text
@@ -238,8 +238,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. If the write fails, it removes the file, which would show too few calls.
-// Recording stops until the process locks a file again.
+// write writes the file. The caller holds writing. If the write fails, write removes the file, because the file would show too
+// few calls. Recording stops then. A process with the second file resumes it when it locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
 		return
