@@ -10,41 +10,41 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// batch is the keys of one call, before or after its start.
+// batch is a set of keys that one call fetches. It exists before the call starts and until the call ends.
 type batch[K comparable, T any] struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	reservation reqctx.Reservation
 	flights     []*flight[K, T]
-	// bytes is the length of its ids in a URL.
+	// bytes is the length of the batch's ids in a URL.
 	bytes int
 	// request has the greatest priority and the latest deadline of all callers that joined.
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
-	// change is the number of the last streamed change at startedClock, when the batch started.
+	// startedClock is the time at which the batch started. change is the number of the last streamed change at that time.
 	change       uint64
 	startedClock time.Time
-	// fresh reports that a caller needs a response of the venue, not of the second cache.
+	// fresh reports that a caller needs a new response of the venue, so the second cache is not read.
 	fresh bool
-	// wanted counts the keys with waiters of a started batch.
+	// wanted is the number of keys that have waiters, once the batch has started.
 	wanted int
 	round  uint64
-	// listed is the round in which the batch was formed.
+	// round is the round of the last caller that joined, and listed the round in which the batch was formed; see coalescer.round.
 	listed uint64
 
-	// For observers: serial identifies the batch; a time is zero before its event.
+	// The rest is for observers. serial identifies the batch. The times are zero until the event has happened.
 	serial                               uint64
 	formed, admitted, startedAt, endedAt time.Time
 	calls                                []reqctx.UpstreamCall
 	err                                  error
 }
 
-// serials counts the batches of all coalescers.
+// serials is the number of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a new key to a batch that has not started, or to a new batch. It fails if the reservation of a new batch fails. The
-// caller holds the lock.
+// addKey adds a key to a batch that has not started, or else to a new batch. It fails if the reservation of a new batch is
+// refused. The caller holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -75,13 +75,13 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 	return f, nil
 }
 
-// accepts reports whether a batch that has not started accepts a key of a request. Keys with waiters do not join refreshes: they would
-// raise the priority of all refreshes, so requests for unknown ids could spend the rate limit on refreshes.
+// accepts reports whether a key of a request may join a batch that has not started. Keys with waiters do not join a batch of
+// refreshes, because they would raise its priority. Then requests for unknown ids could spend the rate limit on refreshes.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// fits reports whether a key fits into the one call of a batch.
+// fits reports whether a batch with one more key still needs only one HTTP request.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
@@ -99,7 +99,7 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	}
 }
 
-// raise adds the priority and the deadline of a waiter.
+// raise applies the priority and the deadline of a new waiter: the greatest priority and the latest deadline count.
 func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.request.Priority = max(b.request.Priority, req.Priority)
 	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
@@ -108,8 +108,8 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
-// leave removes a waiter from a flight. Without waiters, a key that has not started is dropped. A call without waiters is cancelled. The
-// caller holds the lock.
+// leave removes a waiter from a flight. If nobody waits for the key any more, leave removes the key from a batch that has not
+// started. If nobody waits for any key of a started batch, leave cancels its call. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	if f.waiters--; f.waiters > 0 || f.ended {
 		return
@@ -120,7 +120,7 @@ func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	c.dropWaiter(f)
 }
 
-// dropWaiter removes a flight without waiters from its batch. The caller holds the lock.
+// dropWaiter removes a flight that has lost its last waiter from its batch; see leave. The caller holds the lock.
 func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	b := f.batch
 	if !b.started {
@@ -141,7 +141,7 @@ func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	}
 }
 
-// drop removes a batch without keys from the queue. The caller holds the lock.
+// drop removes a batch without keys from the queue and releases its reservation. The caller holds the lock.
 func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 	b.cancel()
 	b.reservation.Release(false)
@@ -163,8 +163,8 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a change of key: the flight of the key and of keys that may
-// mean the same market. mayMean is nil if no key has an alias.
+// detach prevents later callers from joining flights that started before a change of key. It detaches the flight of the key and
+// the flights of keys that may mean the same market. mayMean reports these keys; nil means none.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,8 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	}
 }
 
-// forget prevents this and later callers from joining started flights of keys. The caller holds the lock.
+// forget detaches the started flights of keys, so that this caller and later callers start new calls. The caller holds the
+// lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
 		if f := c.flights[key]; f != nil && f.batch.started {

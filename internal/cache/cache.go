@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Venue is the source behind the cache. Results of lists are in the order of the keys. A nil value means that the venue does not know
-// the key.
+// Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
+// that the venue does not know the key.
 type Venue interface {
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
@@ -27,39 +27,40 @@ type Venue interface {
 	History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error)
 }
 
-// Kind configures one kind of data.
+// Kind configures the cache of one kind of data.
 type Kind struct {
 	TTL
 	// Size bounds the number of entries.
 	Size int
 }
 
-// Config configures a Cache. Zero means the default of DefaultConfig, except in Kinds, NotFound and Stretch, where a time of 0 means
-// that nothing is cached.
+// Config configures a Cache. A field that is zero means the value of DefaultConfig. Times have no default: 0 in a Kind or in
+// NotFound means that nothing is cached, and 0 in Stretch that nothing is stretched.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
-	// NotFound is the lifetime of an absence.
+	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration
-	// NotFoundSize bounds the absences of each kind.
+	// NotFoundSize bounds the number of unknown keys that are remembered for each kind.
 	NotFoundSize int
-	// Memory bounds the bytes of the entries of all kinds together. Each kind has a fixed share.
+	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
-	// Batch bounds the ids of one call to the venue.
+	// Batch bounds the number of ids in one call to the venue.
 	Batch int
-	// InFlight bounds the concurrent calls for lists of ids, for each kind. Calls with one key cannot be batched, so 4 times as many are
-	// allowed, and 16 times as many for user data.
+	// InFlight bounds the concurrent calls of each kind that fetch a list of ids. Of calls for a single key, which cannot be
+	// batched, 4 times as many may run, and 16 times as many for user data.
 	InFlight int
-	// Stretch is how long after its fresh time public data is served while less than a quarter of the rate limit is free, or the venue
-	// accepts no calls. It never shortens the stale time of a kind. A kind without a stale time is not stretched.
+	// Stretch is the time after the fresh time for which public data is served while less than a quarter of the rate limit is free
+	// or the venue refuses calls. It never shortens the stale time of a kind. It does not apply to a kind without a stale time.
 	Stretch time.Duration
 	// Admission is the rate limit of calls; nil admits all calls at once.
 	Admission Admission
-	// Cost returns the number of HTTP requests for keys of an endpoint whose ids have the given length in a URL; nil means 1.
+	// Cost returns the number of HTTP requests that an endpoint needs for a number of keys. bytes is the length of the keys' ids
+	// in a URL. nil means one request.
 	Cost func(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
-	// CredentialsKey is a secret that replicas share, so that they use the same names of credentials in Admission. Without it each process
-	// uses a random one. The keys of entries never depend on it.
+	// CredentialsKey is a secret that replicas share, so that all of them use the same names for credentials in Admission. If it
+	// is empty, each process uses a random key. The keys of entries never depend on it.
 	CredentialsKey []byte
 	// Second is a second-level cache for public data; nil for none.
 	Second Second
@@ -92,7 +93,7 @@ type Cache struct {
 	venue Venue
 	tasks *tasks
 	scope scope
-	// second is nil where there is none.
+	// second is nil without a second cache.
 	second Second
 
 	prices    *store[string, market.Price]
@@ -164,37 +165,40 @@ func (c *Cache) Books() Source[market.BookQuery, market.Book] { return c.books }
 // Histories returns the source of price histories.
 func (c *Cache) Histories() Source[market.PriceHistoryQuery, market.PriceHistory] { return c.histories }
 
-// Markets returns the source of markets with all their details.
+// Markets returns the source of markets.
 func (c *Cache) Markets() Source[market.MarketRef, market.Market] { return c.markets }
 
 // Events returns the source of events with their markets.
 func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events }
 
-// Source is a keyed read.
+// Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
-	// Lookup writes the values of cached keys to out and appends the indexes of the others to missing. It never calls the venue.
+	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It never calls the
+	// venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of calls that fetching keys takes at present.
+	// Calls returns the number of calls that Fetch would need for keys now.
 	Calls(keys []K) int
-	// Fetch fetches keys from the venue and waits under ctx. The results are in the order of keys.
+	// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Stats are the counters of one kind of data since the start, and the size of its entries now.
+// Stats are the counters of one kind of data since the start, and the present size of its entries.
 type Stats struct {
 	Kind string
-	// Hits, Stale, Misses and NotFound count keys by the result of the look-up; NotFound counts cached absences.
+	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
+	// unknown to the venue.
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared counts keys that the second cache answered.
+	// Shared counts keys whose value came from the second cache.
 	Shared uint64
-	// Calls and Keys count calls to the venue and their keys. Late counts responses that are, or may be, older than the stream.
+	// Calls and Keys count calls to the venue and their keys. Late counts responses that were, or may have been, older than the
+	// streamed state.
 	Calls, Keys, Late uint64
 	Evictions         uint64
-	// Entries includes absences. Bytes is the estimated size of the entries.
+	// Entries includes the keys remembered as unknown. Bytes is the estimated size of all entries.
 	Entries, Bytes int
 }
 
@@ -217,7 +221,7 @@ func (s *store[K, T]) stats() Stats {
 	}
 }
 
-// admitAll is an Admission without limits, and its reservation.
+// admitAll is an Admission that admits every call at once. It is also the reservation of such a call.
 type admitAll struct{}
 
 var decided = func() chan struct{} {
@@ -237,7 +241,7 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. It names credentials with the shared key if there is one.
+// newScope returns a scope with a random key. Names of credentials use the shared key, or the random key if shared is empty.
 func newScope(shared []byte) (s scope) {
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand
 	if s.shared = shared; len(shared) == 0 {

@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// maxChanges bounds the stored changes. They matter only to calls that started before them and to older responses.
+	// maxChanges bounds the number of stored changes. A change matters only to calls that started before it and to older
+	// responses.
 	maxChanges = 2000
-	// lateRetry is the time before a response that may be older than a change is fetched again. It doubles with each such response up to
-	// maxLateRetry.
+	// If a response may be older than a streamed change, the key is fetched again after lateRetry. The time doubles with each such
+	// response, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
-	// headerSlack is how long after a change a response counts as older, even if its header shows that it is newer: the venue's servers
-	// may lag behind one another.
+	// headerSlack is the time after a change during which a response counts as older than the change even if its header says that
+	// it is newer. The venue's servers may lag behind one another.
 	headerSlack = 5 * time.Second
-	// maxAnnounced bounds the streamed changes stored for one market.
+	// maxAnnounced bounds the number of streamed changes that are stored for one market.
 	maxAnnounced = 4
 )
 
@@ -26,22 +27,22 @@ const (
 type change struct {
 	number uint64
 	at     time.Time
-	// announced has the streamed values; nil if the stream sent none.
+	// announced contains the streamed values; nil if the stream sent none.
 	announced *announced
-	// late counts the responses since then that may be older than the change.
+	// late is the number of responses since the change that may be older than the change.
 	late int
 }
 
-// announced has the streamed changes of a market. They win over older REST values.
+// announced contains the streamed changes of a market. They override older REST values.
 type announced struct {
 	changes []market.MarketChange // oldest first
 	at      time.Time
 	session *market.Session
-	// cut is when changes may have been missed; zero if none.
+	// cut is the first time at which a change may have been missed; zero if none was missed.
 	cut time.Time
 }
 
-// newChanges returns a store for the changes of size slots.
+// newChanges returns an LRU for the changes of at most size slots.
 func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	c, err := lru.New[K, *change](max(size, 1))
 	if err != nil {
@@ -50,8 +51,9 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes win over a response that may be older. They win while the stream lives, since it would have
-// sent a later change. A stream may skip steps of a market, so a later step in the response wins after restLag.
+// hold reports whether the streamed changes override a response that may be older. They do while the stream is open, because
+// the stream would have sent a later change, and for restLag after it has ended. later reports that the response shows a later
+// step in the market's life, which the stream may have skipped. Such a response overrides the changes after restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -63,7 +65,7 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// with returns the changes with one more. A known status replaces the changes before it. An unknown status is ignored.
+// with returns the changes with c added. A known status replaces all earlier changes. An unknown status is ignored.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -75,8 +77,8 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 	return &announced{changes: append(said, *c), at: at, session: s}
 }
 
-// apply returns a market with the changes, or the same market if it has them. later reports that the market is further on than the
-// changes.
+// apply returns a copy of a market with the changes applied, or the same market if the changes make no difference. later
+// reports that the market is at a later step of its life than the changes.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {
@@ -95,7 +97,7 @@ func resolvedTo(m *market.Market) string {
 	return m.Resolution.Outcome
 }
 
-// step returns the position of a status in the life of a market.
+// step returns the number of a status in the order of a market's life.
 func step(s market.Status) int {
 	switch s {
 	case market.StatusOpen:
@@ -110,8 +112,8 @@ func step(s market.Status) int {
 	return 0
 }
 
-// markChanged records a streamed change of a key; c is nil if the stream did not send values. The next reader fetches the key again. Values
-// of earlier calls are served only if that fails.
+// markChanged records a streamed change of a key. c is nil if the stream sent no values. The next reader fetches the key again.
+// Until that succeeds, values of earlier calls are served only if the venue fails.
 func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.MarketChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +145,7 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	}
 }
 
-// markMissed records that changes of a key may have been missed.
+// markMissed records that the stream may have missed a change of a key.
 func (s *store[K, T]) markMissed(slot K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,9 +154,10 @@ func (s *store[K, T]) markMissed(slot K) {
 	}
 }
 
-// storeUnsettled stores a response that may be older than the last change of its key: its call started before the change, an HTTP cache
-// may have served it, or it contradicts the stream. It applies the streamed changes. The entry is served until the venue may have a newer
-// value. ok is false for other responses. The caller holds the lock.
+// storeUnsettled stores a response that may be older than the last streamed change of its key, with the streamed changes
+// applied. That is so if the call started before the change, if an HTTP cache may have served the response, or if the response
+// contradicts the stream. The entry is fetched again when the venue may have a newer value. ok is false for all other
+// responses, which are not stored. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false
@@ -165,7 +168,7 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	}
 	now := s.clock.Now()
 	before := c.number > from.changes
-	made := from.left.Add(-from.age.Most) // or later
+	made := from.left.Add(-from.age.Most) // or later than that
 	older := from.age.Most > 0 && made.Before(c.at)
 	if c.announced != nil && e.read.Value != nil {
 		value, later := s.amend(c.announced, e.read.Value)

@@ -6,20 +6,21 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// clockLRU is an LRU with second chances, so that readers take a read lock only: a reader marks an entry as used, and eviction moves a used
-// entry to the front once instead of removing it. It invalidates the handle of every removed entry. It is safe for concurrent use.
+// clockLRU is an LRU with second chances. A reader takes only a read lock: it marks the entry as used instead of moving it.
+// Eviction unmarks a used entry and moves it to the front once instead of removing it. The handle of a removed entry is
+// invalidated. clockLRU is safe for concurrent use.
 type clockLRU[K comparable, T any] struct {
 	size, maxBytes int
 	mu             sync.RWMutex
 	lru            *simplelru.LRU[K, *entry[T]]
-	// bytes is the size of all entries, at most maxBytes.
+	// bytes is the size of all entries; it is at most maxBytes.
 	bytes int
 }
 
-// maxSecondChances bounds the second chances in one eviction, and so its time.
+// maxSecondChances bounds the second chances in one eviction, and so the time of the eviction.
 const maxSecondChances = 100
 
-// newClockLRU returns a clockLRU for at most size entries of at most maxBytes together.
+// newClockLRU returns a clockLRU for at most size entries with at most room bytes together.
 func newClockLRU[K comparable, T any](size, room int) *clockLRU[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
@@ -46,8 +47,8 @@ func (s *clockLRU[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// put stores an entry, which replaces an entry with the same key, and returns the number of evicted entries. An entry larger than maxBytes
-// is not stored and counts as evicted.
+// put stores an entry and replaces any entry with the same key. It returns the number of evicted entries. An entry larger than
+// maxBytes is not stored and counts as evicted.
 func (s *clockLRU[K, T]) put(key K, e *entry[T]) (evicted int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +71,8 @@ func (s *clockLRU[K, T]) put(key K, e *entry[T]) (evicted int) {
 	return evicted
 }
 
-// evict removes the least recently used entries until an entry of the given size fits, and returns their number. The caller holds the
-// lock.
+// evict removes the least recently used entries until an entry of the given size fits. It returns the number of removed
+// entries. The caller holds the lock.
 func (s *clockLRU[K, T]) evict(bytes int) (n int) {
 	for left := min(maxSecondChances, s.lru.Len()); s.lru.Len() == s.size || s.bytes+bytes > s.maxBytes; n++ {
 		key, e, _ := s.lru.GetOldest()
@@ -103,7 +104,7 @@ func (s *clockLRU[K, T]) remove(key K) bool {
 	return ok
 }
 
-// removeAll removes the entries whose keys fit, and returns their number.
+// removeAll removes the entries for whose keys fits returns true. It returns the number of removed entries.
 func (s *clockLRU[K, T]) removeAll(fits func(K) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

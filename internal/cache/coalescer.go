@@ -13,30 +13,29 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Admission decides when upstream calls may leave.
+// Admission decides when calls to the venue may be sent.
 type Admission interface {
-	// Reserve asks for one read of the venue, before it is known which keys it will carry: they gather while the ticket
-	// waits. It never waits itself.
+	// Reserve requests one read of the venue. Keys join the read while its reservation waits. Reserve itself does not wait.
 	Reserve(req reqctx.CallRequest) reqctx.Reservation
-	// Left returns how much of the budget of public calls is left, from 0 to 1; 0 while the venue wants no calls.
+	// Left returns the free fraction of the limit of public calls, from 0 to 1. It returns 0 while the venue refuses calls.
 	Left() float64
 }
 
-// coalescer joins equal keys in one flight and batches different keys in one call. The first key of a batch reserves a call. The batch
-// starts when it is admitted and fewer than width calls are in flight; until then keys join it. There is no timer, so it adds no
-// latency.
+// coalescer fetches equal keys of all callers once and puts different keys into one call. The first key of a batch reserves a
+// call. The batch starts when the reservation is admitted and a slot is free; until then further keys join it. A batch never
+// waits for more keys, so batching adds no latency.
 //
-// A call is detached from the requests that wait for it. It counts the waiters of each key and is cancelled when no key has a waiter.
-// A batch that loses all waiters before it starts releases its reservation.
+// A call does not depend on the context of any one caller. It counts the waiters of each key and is cancelled when no key has a
+// waiter. A batch that loses all waiters before it starts releases its reservation.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept stores each result.
+	// accept stores a result and returns it as callers read it. cached returns the value of a key that needs no call.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
-	// changes counts the streamed changes of keys; nil for kinds without streamed changes.
+	// changes is the number of the last streamed change of any key; nil for kinds without streamed changes.
 	changes *atomic.Uint64
-	// scope returns the name of credentials for the rate limit. It is nil for public data, whose calls carry no credentials.
+	// scope returns the name of credentials for the rate limit. scope is nil for public data, whose calls have no credentials.
 	scope     func(*market.Credentials) string
 	admission Admission
 	clock     market.Clock
@@ -49,17 +48,19 @@ type coalescer[K comparable, T any] struct {
 	tasks    *tasks
 	// second is the second-level cache, read before a call; it may be nil.
 	second *second[K, T]
-	// waiting counts the callers inside do.
+	// waiting is the number of callers inside do.
 	waiting atomic.Int64
-	// slots holds a token for each call in flight.
+	// slots contains a token for each call in flight. Its capacity bounds these calls.
 	slots chan struct{}
 
-	// mu guards everything below and the fields of flights and batches. Lock order: the store's lock, mu, the locks of its LRUs.
+	// mu guards the fields below and the fields of flights and batches. Locks are taken in this order: the store's lock, mu, the
+	// locks of the store's LRUs.
 	mu      sync.Mutex
 	flights map[K]*flight[K, T]
-	// queue holds the batches that have not started, oldest first.
+	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the present call of do. A call adds its priority and deadline to a batch only once.
+	// round is the number of the latest call of do. Batches store it, so that a call adds its priority and deadline to each batch
+	// only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -70,18 +71,18 @@ type flight[K comparable, T any] struct {
 	key    K
 	done   chan struct{}
 	result market.Result[market.Read[*T]]
-	// ended reports that result is set.
+	// ended reports whether result is set.
 	ended bool
-	// shared reports that the second cache answered.
+	// shared reports whether the value came from the second cache.
 	shared  bool
 	waiters int
 	batch   *batch[K, T]
-	// logs are the logs of the waiting operations, if there is an observer.
+	// logs are the logs of the operations that wait. They are recorded only for an observer.
 	logs []*reqctx.Log
 }
 
-// do returns the values of keys in their order. It waits under ctx for keys that are not cached. A key whose call cannot be admitted
-// before the deadline of ctx fails at once. A refresh has the lowest priority, any other call the coalescer's.
+// do returns the values of keys in the order of keys. It waits for keys that are not cached until ctx ends. A key whose call
+// cannot be admitted before the deadline of ctx fails at once. refresh lowers the priority of the call below all others.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	if ctx.Err() != nil {
@@ -113,7 +114,8 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	return out
 }
 
-// join joins or starts the flights of keys that are not cached. It writes the results of the other keys to out.
+// join joins the flights of keys that are not cached, and starts missing flights. It writes the results of the other keys to
+// out, and returns nil for them.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
 	req := reqctx.CallRequest{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
@@ -164,7 +166,7 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	return joined
 }
 
-// logBatches adds the batches of flights to the log of the operation that waited for them.
+// logBatches adds the batches of the joined flights to the operation's log.
 func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,8 +199,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	return d
 }
 
-// known writes the values of cached keys to out and reports which they are. share is the number of missing keys for each call: the keys
-// are divided evenly among the fewest calls, since the calls run concurrently. The caller holds the lock.
+// known writes the values of cached keys to out and reports which keys are cached. share is the number of missing keys for each
+// call: the fewest calls run concurrently, and each gets an equal part of the keys. The caller holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -218,7 +220,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for so many keys. bytes is the total length of their ids in a URL.
+// calls returns the number of calls for a number of keys. bytes is the total length of the keys' ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 {
 		return 0
@@ -226,8 +228,8 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
-// refuseLate fails the keys whose call will be admitted too late for the caller's deadline. Other callers may keep waiting for them. The
-// caller holds the lock.
+// refuseLate fails the keys whose call will be admitted too late for this caller's deadline. Other callers may go on waiting
+// for these keys. The caller holds the lock.
 func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return
@@ -261,8 +263,9 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon removes a caller that gives up from its flights and returns the results so far. came is the time of the call of do. A missing key fails with err. If the caller
-// waited mostly for the rate limit, the key fails with RATE_LIMITED and the remaining wait.
+// abandon removes a caller that gives up from its flights and returns the results so far. A key without a result fails with
+// err, or with RATE_LIMITED and the remaining wait if the caller waited mostly for the rate limit. came is the time at which
+// the caller began to wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +283,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		case late && f.batch.started && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
 			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
-			// If the call was cancelled, its waiters had given up. Return the caller's own error.
+			// A call is cancelled only when its waiters have given up. Return this caller's own reason.
 			out[i].Err = err
 		}
 	}

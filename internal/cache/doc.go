@@ -1,11 +1,12 @@
-// Package cache caches data of the venue and decides when to fetch it again.
+// Package cache caches data of the venue and decides when the data is fetched again.
 //
-// Every kind of data has a store: an LRU of entries with a fresh and a stale time. Fresh entries are served, stale entries are served and
-// refreshed once, and missing keys are fetched through a coalescer. The coalescer joins equal keys of all requests and packs different
-// keys into the fewest calls. The cache offers the reads of the venue as Sources for the loaders.
+// Every kind of data has a store: an LRU of entries with a fresh and a stale time. A fresh entry is served. A stale entry is
+// served, too, and refreshed in the background. A missing key is fetched through a coalescer, which fetches equal keys of all
+// requests once and puts different keys into the fewest calls. The loaders read the stores as Sources.
 //
-// The entries of each kind are bounded in number and in bytes. Each kind has a fixed share of Config.Memory. The size of an entry is
-// estimated when it is stored. An entry larger than its share is not cached.
+// The entries of each kind are bounded in number and in bytes. Each kind has a fixed share of Config.Memory. The size of an
+// entry is estimated when the entry is stored. An entry larger than the share of its kind is not cached.
 //
-// An entry never changes. Its market.Handle reports when it was replaced or evicted. An absence has an entry, too.
+// The value of an entry never changes. Its market.Handle reports that the entry was replaced or evicted. An absence is an
+// entry, too: it records that the venue does not know a key.
 package cache

@@ -9,38 +9,41 @@ import (
 
 // TTL is the lifetime of an entry.
 type TTL struct {
-	// Fresh is how long an entry is served without a refresh; 0 means never.
+	// Fresh is the time for which an entry is served without a refresh. 0 means that it is never served without one.
 	Fresh time.Duration
-	// Stale is how long after Fresh an entry is served while it is refreshed.
+	// Stale is the time after Fresh for which an entry is served while it is refreshed.
 	Stale time.Duration
 }
 
-// entry is a value or an absence. It does not change once it is stored, except for the atomic fields. The fields that every reader needs
-// come first, for locality.
+// entry is a value or an absence. Only the atomic fields change once the entry is stored. The fields that every reader needs
+// come first, so that they share a CPU cache line.
 type entry[T any] struct {
-	// used reports that the entry was read, see clockLRU.
+	// used reports whether the entry was read since its last second chance; see clockLRU.
 	used atomic.Bool
 	read market.Read[*T]
-	// session is the session of a streamed value. Its stale time begins when the session ends, or at cut.
+	// session is the session of a streamed value. The stale time begins when the session ends, or at cut, in nanoseconds since
+	// 1970, if a gap comes first.
 	session    *market.Session
 	cut        atomic.Int64
 	freshUntil time.Time
-	// polledAt is the time of the last report to the watcher, in nanoseconds since 1970.
+	// polledAt is the time at which a read of the entry was last reported to the watcher, in nanoseconds since 1970.
 	polledAt   atomic.Int64
 	staleUntil time.Time
 	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
 	refreshAt atomic.Int64
-	// outdated reports that the value has changed since. The entry is served only if the venue fails.
+	// outdated reports that the value has changed at the venue. Such an entry is served only if the venue fails, or until
+	// answersUntil.
 	outdated bool
-	// answersUntil is the time until which an outdated entry is served, because the venue still returns the same value; zero means never.
+	// answersUntil is the time until which an outdated entry is served because the venue would return the same value again; zero
+	// means never.
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is the time until which a streamed value wins over older REST values.
+	// holdsUntil is the time until which a streamed value stays although older REST values arrive.
 	holdsUntil time.Time
 }
 
-// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session lives.
+// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
@@ -63,7 +66,7 @@ func (e *entry[T]) fresh(now time.Time) bool {
 	return now.Before(e.freshUntil)
 }
 
-// pollDue reports whether a read at a time must be reported to the watcher, and sets polledAt if so.
+// pollDue reports whether a read at the time at must be reported to the watcher. If so, it sets polledAt.
 func (e *entry[T]) pollDue(at int64) bool {
 	before := e.polledAt.Load()
 	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)
@@ -76,7 +79,7 @@ func (e *entry[T]) markUsed() {
 	}
 }
 
-// live reports whether the entry is streamed and its session lives.
+// live reports whether the entry is streamed, its session is open, and no gap has occurred.
 func (e *entry[T]) live() bool {
 	if e.session == nil || e.cut.Load() != 0 {
 		return false

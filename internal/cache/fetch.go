@@ -44,14 +44,14 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	}
 }
 
-// finish sets the results of a batch's flights and returns the batch for observers.
+// finish sets the results of a batch's flights and returns a description of the batch for observers.
 func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.endedAt, b.err = time.Now(), err
 	c.recordPace(b)
 	for i, f := range b.flights {
-		// The entry exists by now, so a caller that misses the flight finds the entry.
+		// The entry is already stored, so a caller that no longer finds the flight finds the entry.
 		if c.flights[f.key] == f {
 			delete(c.flights, f.key)
 		}
@@ -66,7 +66,8 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 	return c.describe(b, 0)
 }
 
-// recordPace adds the duration of a batch's calls to the estimate. A cancelled batch does not count. The caller holds the lock.
+// recordPace adds the total duration of a batch's calls to the estimate, unless the batch was cancelled. The caller holds the
+// lock.
 func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
 	if b.ctx.Err() != nil || len(b.calls) == 0 {
 		return
@@ -90,7 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. An admitted batch takes keys from the other batches in the queue as far as they fit.
+// start removes a batch from the queue. If leaves is true, the batch starts its call and takes as many keys from the other
+// batches in the queue as fit.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +103,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // batches of one list keep their equal parts
 			i++
 			continue
 		}
@@ -136,7 +138,8 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	}
 }
 
-// fetchBatch fetches the keys of a batch. A panic, a result of the wrong length, and a result after the last waiter has left are errors.
+// fetchBatch fetches the keys of a batch. It returns an error if the fetch panics, returns the wrong number of results, or ends
+// after the last waiter has given up.
 func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
 	keys := make([]K, len(b.flights))
 	for i, f := range b.flights {
@@ -163,7 +166,7 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	return reads, c.call(ctx, b, keys, all, reads)
 }
 
-// call asks the venue for the keys at some indexes, and puts the answers into reads.
+// call fetches the keys at the given indexes from the venue, stores the results, and writes them to reads.
 func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
 	if len(indexes) == 0 {
 		return nil
@@ -198,22 +201,22 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	return nil
 }
 
-// origin bounds the time at which the venue made a response.
+// origin says when a response was requested and received, and how old its data was.
 type origin struct {
-	// changes is the number of streamed changes at left, when the call started.
+	// left is the time at which the call started. changes is the number of the last streamed change at that time.
 	changes uint64
 	left    time.Time
 	age     market.Age
-	// came is when another process received the answer; zero for one of this process, which comes now.
+	// came is the time at which another process received the response. The zero time means that this process has just received it.
 	came time.Time
 }
 
-// before reports whether a response that arrived now was made before at.
+// before reports whether a response that arrived now was certainly made before the time at.
 func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }
 
-// origin returns the origin of a batch whose calls have ended.
+// origin returns the origin of a batch's responses. The calls of the batch must have ended.
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +233,7 @@ func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	return from
 }
 
-// batchCall is the reqctx.Call of a batch.
+// batchCall implements reqctx.Call for a batch.
 type batchCall[K comparable, T any] struct {
 	c *coalescer[K, T]
 	b *batch[K, T]
@@ -250,7 +253,8 @@ func (d *batchCall[K, T]) Deadline() (time.Time, bool) {
 	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
 }
 
-// Trace returns a child span for an HTTP call of the batch in the trace of a waiter, or zero if no waiter is traced.
+// Trace returns a new child span for an HTTP call, in the trace of one waiting operation. It returns the zero value if no
+// waiting operation is traced.
 func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 	if d.c.observer == nil {
 		return reqctx.TraceContext{}

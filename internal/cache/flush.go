@@ -8,16 +8,18 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// flusher removes the entries of one kind: those of a key, or all if key is empty.
+// flusher flushes one kind of data. Its function flush removes the entries of a key, or all entries if key is empty, and
+// returns their number.
 type flusher struct {
 	kind string
-	// keyed reports that single keys can be flushed.
+	// keyed reports whether the kind can be flushed by key.
 	keyed bool
 	flush func(key string) int
 }
 
-// Flush removes the entries of a kind, absences included, and returns their number. Stats has the names of kinds. A key restricts it to a
-// token's id, a market's or event's id or slug, or an account's address. Reads that are under way still store their results.
+// Flush removes the entries and absences of a kind and returns their number. Kinds have the names in Stats. A key that is not
+// empty limits Flush to the entries of one token id, market or event id or slug, or account address. Reads in flight still
+// store their results.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -37,7 +39,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal does as Flush for this process alone.
+// FlushLocal is Flush without an effect on the second cache and other processes.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {
@@ -46,10 +48,10 @@ func (c *Cache) FlushLocal(kind, key string) {
 	}
 }
 
-// publicKinds is the number of kinds of public data, which are the first of flushers.
+// publicKinds is the number of kinds of public data. They come first in the result of flushers.
 const publicKinds = 7
 
-// flushers are in the order of Stats.
+// flushers returns a flusher for each kind, in the order of Stats.
 func (c *Cache) flushers() []flusher {
 	return []flusher{
 		{"price", true, func(key string) int { return c.prices.flush(key, func(k string) bool { return k == key }) }},
@@ -77,7 +79,8 @@ func (c *Cache) flushers() []flusher {
 	}
 }
 
-// flushMarkets removes markets and their slugs and tokens.
+// flushMarkets removes the market with an id, slug or token, or all markets. It also removes their slugs and tokens from the
+// index.
 func (c *Cache) flushMarkets(key string) int {
 	if key == "" {
 		n := c.markets.flush("", nil)
@@ -93,10 +96,11 @@ func (c *Cache) flushMarkets(key string) int {
 	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
 }
 
-// owned reports whether a key belongs to an account.
+// owned reports whether a key belongs to the account with an address.
 func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
 
-// flush removes the entries whose keys fit, or all if key is empty, and returns their number.
+// flush removes the entries for whose keys fits returns true, or all entries if key is empty. It returns the number of removed
+// entries.
 func (s *store[K, T]) flush(key string, fits func(K) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

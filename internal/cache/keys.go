@@ -6,10 +6,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The ids in a request share the memory of the whole request, which an entry must not retain. So the strings in a stored key are copies,
-// or share the memory of the value.
+// The ids in a request are parts of one large string, which an entry must not keep in memory. So the strings in a stored key
+// are copies, or are strings of the stored value.
 
-// own returns the value's equal string, or else a copy. value may be nil.
+// own returns the string of the value if it equals asked, or else a copy of asked. value may be nil.
 func own[T any](asked string, value *T, text func(*T) string) string {
 	if value != nil {
 		if of := text(value); of == asked {

@@ -12,13 +12,13 @@ import (
 // builder builds stores with a common configuration.
 type builder struct {
 	cfg Config
-	// notFound is how long an absence is cached. For user data it is at most User.Fresh.
+	// notFound is the time for which an absence is cached. For user data it is at most User.Fresh.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
 }
 
-// route is one way to fetch keys of a store.
+// route is one way to fetch keys of a store: an endpoint with its priority and its bounds on keys and calls.
 type route[K comparable, T any] struct {
 	endpoint reqctx.Endpoint
 	priority reqctx.Priority
@@ -52,7 +52,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	return s
 }
 
-// bytesOf returns the length of a key's id in a URL, or 0 for keys that are not fetched in lists.
+// bytesOf returns the length of a key's id in a URL. It returns 0 for keys that are never fetched as a list.
 func bytesOf(key any) int {
 	switch k := key.(type) {
 	case string:
@@ -71,7 +71,7 @@ func bytesOfAll[K any](keys []K) (sum int) {
 	return sum
 }
 
-// one turns a function that fetches one key into a batch function for exactly one key.
+// one turns a function that fetches a key into a batch function. The batch must contain exactly one key.
 func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
 		value, err := read(ctx, keys[0])
@@ -174,7 +174,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
-// learn maps each market's slug and tokens to its id, and removes their absences.
+// learn maps the slug and the tokens of each market to the market's id, and removes absences of the slug and the tokens.
 func (c *Cache) learn(markets ...*market.Market) {
 	for _, m := range markets {
 		id := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
@@ -192,7 +192,8 @@ func (c *Cache) learn(markets ...*market.Market) {
 	}
 }
 
-// buildUsers builds the stores of user data. Their keys contain an HMAC of the caller's credentials.
+// buildUsers builds the stores of user data. The keys contain an HMAC of the caller's credentials, so callers never share an
+// entry.
 func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)

@@ -9,10 +9,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Watcher receives the tokens that queries read, so that it can stream tokens that are read repeatedly.
+// Watcher learns which tokens queries read, so that it can stream tokens that are read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's query for the prices or books of tokens that exist. Calls with equal demand count once for each
-	// token, unless demand is 0. RecordPoll must not wait.
+	// RecordPoll counts a caller's query for the prices or books of existing tokens. Several calls with the same demand count once
+	// for each token; a demand of 0 always counts. RecordPoll must not wait.
 	RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string)
 }
 
@@ -35,23 +35,23 @@ func tokensOf(queries []market.BookQuery) []string {
 	return tokens
 }
 
-// StreamPrice stores a streamed price, which is fresh while its session lives.
+// StreamPrice stores a streamed price. The price is fresh while its session is open.
 func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
 	c.prices.stream(p.TokenID, p, s, m)
 }
 
-// StreamSpread stores a streamed spread, which is fresh while its session lives.
+// StreamSpread stores a streamed spread. The spread is fresh while its session is open.
 func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }
 
-// StreamBook stores a streamed book, which is fresh while its session lives. It also answers smaller depths, so that levels and spread of a
-// response agree.
+// StreamBook stores a streamed book. The book is fresh while its session is open. Reads of smaller depths get the same book, so
+// that the levels and the spread of a response agree.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(market.BookQuery{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed entries of a topic stale after a gap.
+// StreamStale makes the streamed entries of a topic stale, after the stream may have missed a message.
 func (c *Cache) StreamStale(t market.Topic) {
 	switch t.Channel {
 	case market.ChannelMarket:
@@ -70,14 +70,15 @@ func (c *Cache) StreamStale(t market.Topic) {
 	}
 }
 
-// StreamMarket records a change of a market. The market is fetched again, and values of earlier calls are served only if that fails. A status
-// or winner in the change wins over older REST values, which are marked stale. change is nil if the stream sent no values.
+// StreamMarket records a streamed change of a market. The next reader fetches the market again; values of earlier calls are
+// served only if that fails. A status or winner in the change overrides older REST values, which are marked stale. change is
+// nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
 
-// YesAndNo returns the tokens of a cached market with the outcomes YES and NO. ok is false if the market is not cached or has other
-// outcomes. It makes no call.
+// YesAndNo returns the tokens of the outcomes YES and NO of a cached market. ok is false if the market is not cached or has
+// other outcomes. YesAndNo makes no call.
 func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
 	if e == nil {
@@ -90,14 +91,14 @@ func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	return y.TokenID, n.TokenID, true
 }
 
-// Scope returns the scope of an account's stream topic for the caller in ctx.
+// Scope returns the scope of the stream topic of account a for the caller in ctx; see market.Topic.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	caller := c.scope.of(ctx, a).caller
 	return hex.EncodeToString(caller[:])
 }
 
-// StreamAccount stores a streamed account for the caller of its topic. It is fresh while its session lives. Nil orders, positions or balance
-// are unknown and change nothing.
+// StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open.
+// Orders, positions or a balance that are nil are unknown and change nothing.
 func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
@@ -114,7 +115,7 @@ func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market
 	}
 }
 
-// keyOfTopic returns the key of a topic's account for the caller of the topic.
+// keyOfTopic returns the key that a topic's account has for the caller of the topic.
 func keyOfTopic(t market.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
@@ -124,31 +125,32 @@ func keyOfTopic(t market.Topic) (userKey, bool) {
 	return key, err == nil
 }
 
-// Origin reads tokens from the venue without the cache. Its calls are batched, limited and counted like all others. It is safe for concurrent
-// use.
+// Origin reads prices and books from the venue without the cache. Its calls are batched, limited and counted like all other
+// calls. It is safe for concurrent use.
 type Origin struct {
 	prices *coalescer[string, market.Price]
 	books  *coalescer[market.BookQuery, market.Book]
 }
 
-// Origin returns a reader without the cache, for the stream: the cache would return streamed values.
+// Origin returns a reader that does not use the cache. The feed uses it to get the venue's REST values, because the cache would
+// return streamed values.
 func (c *Cache) Origin() *Origin {
 	return &Origin{prices: uncached(c.prices.routes[0]), books: uncached(c.books.routes[0])}
 }
 
-// Price reads a token's price; nil means that the venue has none.
+// Price reads a token's price. A nil value means that the venue has no price.
 func (o *Origin) Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error) {
 	r := o.prices.do(ctx, []string{tokenID}, false)[0]
 	return r.Value, r.Err
 }
 
-// Book reads a token's book; nil means that the venue has none.
+// Book reads a token's book. A nil value means that the venue has no book.
 func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error) {
 	r := o.books.do(ctx, []market.BookQuery{{TokenID: tokenID, Depth: depth}}, false)[0]
 	return r.Value, r.Err
 }
 
-// uncached returns a coalescer with the calls of another one and without a cache.
+// uncached returns a coalescer that makes the same calls as c, counts them together, and uses no cache.
 func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
@@ -160,11 +162,11 @@ func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	}
 }
 
-// restLag bounds the assumed lag of the venue's REST values behind its stream. For so long after its session a streamed value wins over older
-// REST values. The bound prevents one wrong timestamp from keeping a value forever.
+// restLag is the assumed greatest lag of the venue's REST values behind its stream. After the end of its session, a streamed
+// value overrides older REST values for this time. Without the bound, one wrong timestamp would keep a value forever.
 const restLag = time.Minute
 
-// holds returns the time until which a streamed value whose session has ended wins over older values.
+// holds returns the time until which a streamed value overrides older REST values.
 func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
 		return e.holdsUntil
@@ -173,7 +175,7 @@ func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	return end.Add(restLag)
 }
 
-// stream stores a streamed value unless a REST value is newer. At the same age the stream wins. Streamed values arrive in order.
+// stream stores a streamed value, unless the cached REST value is newer. It must be called in the order of the streamed values.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
 	e := &entry[T]{session: session}
 	e.read.Value = value
@@ -195,7 +197,8 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// The order of streamed kinds. Sequence numbers of one epoch decide, otherwise the venue's time. An equal value is never older.
+// olderPrice, olderSpread and olderBook report whether a is an older state than b. Sequence numbers of the same epoch decide,
+// or else the venue's timestamps. A state is never older than an equal state.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -212,13 +215,13 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide reports whether a side of two books is equal to the smaller depth.
+// sameSide reports whether one side of two books is equal down to the depth of the smaller side.
 func sameSide(a, b *market.Book, as, bs []market.Level) bool {
 	if len(as) > len(bs) {
 		a, b, as, bs = b, a, bs, as
 	}
 	if len(as) < len(bs) && len(as) < a.Depth {
-		return false // a has all levels, and fewer
+		return false // a contains all levels of its book, and there are fewer than in b
 	}
 	return slices.EqualFunc(as, bs[:len(as)], func(x, y market.Level) bool {
 		return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Lookup writes the values of cached keys to out and appends the indexes of the others to missing. Stale entries are served, too; the reader
-// passes their keys to Refresh. Lookup never calls the venue.
+// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
+// entries; the reader passes their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
 	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
-	// Entries are scattered in memory. Finding several before reading them overlaps their cache misses.
+	// Entries are scattered in memory. Finding several entries before reading them lets the CPU load them in parallel.
 	var found [near]*entry[T]
 	for from := 0; from < len(keys); from += near {
 		part := keys[from:min(from+near, len(keys))]
@@ -33,7 +33,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	return l.missing
 }
 
-// near is the number of entries that are found before they are read.
+// near is the number of entries that Lookup finds before it reads them.
 const near = 32
 
 // lookup is the state of one Lookup.
@@ -44,14 +44,15 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	counts  reqctx.CacheCounts
-	// polled are the keys to report to the watcher, unless all reports that these are all keys so far.
+	// watched reports whether reads are reported to the watcher. While all is true, every key so far is reported; after that,
+	// polled contains the keys to report.
 	watched, all bool
 	polled       []K
-	// left is the free part of the rate limit; negative before it is needed.
+	// left is the free fraction of the rate limit. It is negative until serves needs it.
 	left float64
 }
 
-// look answers a key with its entry, which may be nil.
+// look writes the result of the key at index i. e is the entry of the key, or nil.
 func (l *lookup[K, T]) look(i int, e *entry[T]) {
 	at := l.now.UnixNano()
 	switch {
@@ -76,11 +77,11 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		return
 	}
 	e.markUsed()
-	// Streamed entries are watched already, so an occasional report is enough.
+	// Streamed entries have a watch already, so it is enough to report a read now and then.
 	l.report(i, l.watched && e.read.Value != nil && (e.session == nil || e.pollDue(at)))
 }
 
-// serves reports whether a stale entry may be served while it is refreshed.
+// serves reports whether a stale entry may be served.
 func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	freshUntil, staleUntil := e.times(l.now, l.ttl)
 	if l.now.Before(staleUntil) {
@@ -95,7 +96,7 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	return l.left < short && !e.outdated
 }
 
-// report adds the next key to the report to the watcher if reported is true.
+// report records whether the key at index i is reported to the watcher. It must be called for each key in order.
 func (l *lookup[K, T]) report(i int, reported bool) {
 	var more []K
 	switch {
@@ -117,7 +118,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find is get for at most near keys.
+// find writes the entries of at most near keys to found; see get.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
@@ -131,7 +132,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots is find for kinds whose keys differ from their slots.
+// findSlots is find for kinds whose entries may be stored under another key.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {
@@ -145,21 +146,21 @@ func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	}
 }
 
-// get returns the entry that answers a key, of any age, or nil.
+// get returns the entry whose value answers a key, however old it is, or nil.
 func (s *store[K, T]) get(key K) *entry[T] {
 	key, slot := s.places(key)
 	if e := s.entries.get(slot); e != nil && s.answers(e, key) {
 		return e
 	}
 	if slot != key {
-		if e := s.entries.get(key); e != nil { // stored beside a streamed entry that covers less
+		if e := s.entries.get(key); e != nil { // the slot has a streamed entry that does not cover the key
 			return e
 		}
 	}
 	return s.absent.get(slot)
 }
 
-// places returns the canonical form of a key and its usual slot.
+// places returns the canonical form of a key and the slot of that form.
 func (s *store[K, T]) places(key K) (canonical, slot K) {
 	if s.canonical != nil {
 		key = s.canonical(key)

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// nameIndex maps recent slugs and tokens to their markets, in bounded memory. It is safe for concurrent use.
+// nameIndex maps recently used slugs and tokens to the ids of their markets, in bounded memory. It is safe for concurrent use.
 type nameIndex struct {
 	room  int
 	mu    sync.Mutex
@@ -27,12 +27,13 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the size of a name in bytes. The names of a market share its id, but one may outlive the others.
+// weighName returns the size of a name and its id in bytes. The names of a market share the id's memory, but each name counts
+// it, because any name may be evicted last.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }
 
-// Get returns the market with a name.
+// Get returns the id of the market with a name.
 func (n *nameIndex) Get(name market.MarketRef) (id market.MarketRef, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -46,7 +47,7 @@ func (n *nameIndex) Contains(name market.MarketRef) bool {
 	return n.lru.Contains(name)
 }
 
-// Add stores the market of a name. It evicts the least recently used names.
+// Add stores the id of a name's market. It evicts the least recently used names if memory is short.
 func (n *nameIndex) Add(name, id market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

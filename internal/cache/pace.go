@@ -2,7 +2,8 @@ package cache
 
 import "time"
 
-// pace estimates the duration of a call, as TCP estimates a round trip (RFC 6298). The zero value has no estimate.
+// pace estimates the duration of a call in the way in which TCP estimates a round trip (RFC 6298). The zero value has no
+// estimate.
 type pace struct {
 	known           bool
 	mean, deviation time.Duration

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that are fresh, being refreshed,
-// or whose refresh has just failed.
+// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips an entry that is fresh, that is
+// being refreshed, or whose refresh failed less than refreshPause ago.
 func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	now := s.clock.Now()
 	var due []K
@@ -32,14 +32,15 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	}
 }
 
-// claimRefresh reports whether the caller must refresh the entry. No other caller claims it until the refresh has failed.
+// claimRefresh reports whether the caller must refresh the entry. Until that refresh has ended, it returns false to all other
+// callers.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background. It waits for refreshTimeout, or for refreshPatience while the rate limit is
-// scarce, because a refresh that gives up loses its place in the queue.
+// refresh fetches the keys of stale entries in the background, for at most refreshTimeout. While the rate limit is scarce it
+// waits up to refreshPatience, because a refresh that gives up loses its place in the queue.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
@@ -60,7 +61,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()
 		for _, e := range stale {
-			e.refreshAt.Store(again) // only matters if the refresh has failed
+			e.refreshAt.Store(again) // matters only after a failed refresh: a successful one replaces the entry
 		}
 	})
 }

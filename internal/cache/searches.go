@@ -12,12 +12,12 @@ func (c *Cache) Searches() Source[market.SearchKey, market.SearchPage] { return 
 const (
 	// eventPageSize is the page size of the search for an event's markets.
 	eventPageSize = 100
-	// maxEventPages bounds the pages read for one event.
+	// maxEventPages bounds the number of pages that are read for one event.
 	maxEventPages = 5
 )
 
-// fetchEvent builds an event from a search for its markets. It returns nil if there are none, and an error if they take more than
-// maxEventPages pages, since sums over a part would be wrong.
+// fetchEvent builds an event from a search for the event's markets. It returns nil if the search finds none. If the markets
+// need more than maxEventPages pages, it returns an error, because sums over a part of the markets would be wrong.
 func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	q := market.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: market.SortRelevance, Direction: market.Descending, Limit: eventPageSize}
 	if q.EventID != "" {
@@ -25,7 +25,7 @@ func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Ev
 	}
 	var e *market.Event
 	var leftOut market.LeftOut
-	seen := make(map[string]bool) // a market may move to the next page while pages are read
+	seen := make(map[string]bool) // a market may move to another page while the pages are read
 	for n := range maxEventPages {
 		if n > 0 {
 			c.events.counters.calls.Add(1)

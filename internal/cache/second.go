@@ -12,57 +12,60 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Second is a second-level cache of public data that several processes share. It may lose everything at any time. Times are those of this
-// process. It must be safe for concurrent use.
+// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times
+// are on the clock of this process. A Second must be safe for concurrent use.
 type Second interface {
-	// Get calls found for each key with a record: its value, empty for an absence, and the times of the call to the venue and of its response.
+	// Get calls found for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim is Get, and claims the keys without a record. It returns the claimed keys, which this process must fetch. Another process fetches the
-	// rest, for at most hold. If the second cache does not answer, all keys are claimed.
+	// Claim calls found like Get, and claims the keys without a record for this process. ours reports for each key whether this
+	// process has claimed it and must fetch it. The other keys are claimed by another process. A claim ends after hold at the
+	// latest. If the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends the claims of keys and stores the records with a Keep. It does not wait.
+	// Put ends the claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of the
+	// call to the venue and of its response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
-	// Drop removes a key, and rejects records of calls that started before now. It does not wait.
+	// Drop removes the record of a key. After that, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes all keys of a kind, and makes the other processes flush the key, or the kind if key is empty, from their caches. It does not
-	// wait.
+	// Flush removes all records of a kind. The other processes flush key from their own caches, or the whole kind if key is empty.
+	// Flush does not wait.
 	Flush(kind, key string)
 }
 
-// Found receives the record of the key at an index.
+// Found receives the record of the key at index i. value is empty if the venue does not know the key. asked and came are the
+// times of the call to the venue and of its response.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// Record is the record of a key in Second.
+// Record is the value of a key in a Second.
 type Record = struct {
 	Key   string
 	Value []byte
-	// Keep is the lifetime of the record.
+	// Keep is the lifetime of the record; 0 means that it is not stored.
 	Keep time.Duration
 }
 
 const (
-	// minHold and maxHold bound the time of a claim.
+	// minHold and maxHold bound the duration of a claim.
 	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
-	// pollEvery is the time between look-ups of a key that another process has claimed.
+	// pollEvery is the time between two look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
-	// clockError bounds the error of converted times.
+	// clockError is the greatest expected error of times that were converted from another process's clock.
 	clockError = 50 * time.Millisecond
 )
 
-// second connects a store to the second cache.
+// second gives a store access to the second cache.
 type second[K comparable, T any] struct {
 	Second
 	store *store[K, T]
 	kind  string
 }
 
-// sharedValue is the JSON of a value in the second cache.
+// sharedValue is the JSON form of a value in the second cache.
 type sharedValue[T any] struct {
 	Age   market.Age
 	Value *T
 }
 
-// share connects a store of public data to the second cache, if there is one.
+// share connects a store of public data to a second cache. with may be nil.
 func (s *store[K, T]) share(with Second) {
 	if with == nil {
 		return
@@ -73,7 +76,8 @@ func (s *store[K, T]) share(with Second) {
 	}
 }
 
-// name returns the name of a key in the second cache. An alias of another key has none, since changes are announced by the other key.
+// name returns the name of a key in the second cache. ok is false for an alias of another key: changes are announced under the
+// other key only, so they could not remove the alias.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -89,7 +93,7 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the names of keys and the indexes of these keys.
+// names returns the names of the keys whose indexes are in of, and the index for each name. It skips keys without a name.
 func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
 	for _, i := range of {
 		if name, ok := s.name(keys[i]); ok {
@@ -99,7 +103,8 @@ func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int)
 	return names, indexes
 }
 
-// found returns a Found that stores records and writes their values to out. It records the answered indexes.
+// found returns a Found that stores each usable record in the cache and writes its value to out. It marks the key's index in
+// answered.
 func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
 	return func(n int, value []byte, asked, came time.Time) {
 		i := indexes[n]
@@ -109,7 +114,7 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup writes the values of keys in the second cache to out, and returns which keys it has answered.
+// lookup writes the values of keys that are in the second cache to out. It returns the indexes of these keys.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -129,8 +134,8 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim writes the values of keys in the second cache to out. It returns which of the others this process has claimed, and which another
-// process fetches.
+// claim writes the values of keys that are in the second cache to out. It returns the indexes of the keys that this process has
+// claimed, and of the keys that another process has claimed.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -155,7 +160,8 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits for values that another process fetches, and returns the keys whose values do not arrive in time.
+// await waits until another process has stored the values of the keys at the indexes theirs. It returns the indexes of the keys
+// without a value at the time until.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) []int {
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
@@ -183,8 +189,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put shares the results of the keys at some indexes and ends their claims. It does not share failures, partial values, and values that may
-// be older than a change.
+// put stores the results of the keys whose indexes are in of in the second cache, and ends their claims. It stores no failures,
+// no partial values, and no values that may be older than a change.
 func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range of {
@@ -203,7 +209,7 @@ func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], read
 	}
 }
 
-// encode returns the record of a value.
+// encode returns the encoded value and its lifetime in the second cache.
 func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
@@ -215,7 +221,7 @@ func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) 
 	return text, s.store.ttl.Fresh + s.store.ttl.Stale
 }
 
-// complete reports whether a value has all its parts.
+// complete reports whether all rows of a value could be read.
 func complete(value any) bool {
 	switch v := value.(type) {
 	case *market.SearchPage:
@@ -228,8 +234,8 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache. ok is false if the record is not fresh, cannot be decoded, or is from a call before a
-// known change.
+// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh, cannot be decoded, or
+// comes from a call before a known change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
@@ -259,7 +265,7 @@ func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (r
 	return read, now.Before(came.Add(fresh)) && !read.Stale
 }
 
-// fetchSecond fetches the keys that are not in the second cache.
+// fetchSecond reads keys from the second cache and fetches the missing keys from the venue.
 func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	answered := s.second.lookup(ctx, keys, out)
@@ -281,13 +287,13 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 	return out
 }
 
-// askShared makes the calls of a batch for the keys that are not in the second cache. It waits for keys that another process fetches, and
-// fetches them itself if they do not arrive in time.
+// askShared fetches the keys of a batch that are not in the second cache. It waits for keys that another process is fetching.
+// If their values do not arrive in time, it fetches them itself.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
-	if !b.request.Deadline.IsZero() { // leaves time to ask
+	if !b.request.Deadline.IsZero() { // keep two thirds of the time for a call of this process
 		until = earlier(until, c.clock.Now().Add(b.request.Deadline.Sub(c.clock.Now())/3))
 	}
 	ours, theirs := c.second.claim(ctx, keys, hold, reads)
@@ -313,7 +319,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// hold returns the time of a claim.
+// hold returns the duration of a claim: twice the expected duration of a call, within bounds.
 func (c *coalescer[K, T]) hold() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// refreshTimeout bounds a refresh.
+	// refreshTimeout bounds the duration of a refresh.
 	refreshTimeout = 10 * time.Second
-	// refreshPatience bounds a refresh that waits for the rate limit.
+	// refreshPatience bounds the duration of a refresh while the rate limit is scarce.
 	refreshPatience = 75 * time.Second
-	// refreshPause is the time between a failed refresh and the next, so that not every reader calls a failing venue.
+	// refreshPause is the time after a failed refresh before the next one, so that not every reader calls a failing venue.
 	refreshPause = time.Second
-	// Below short of the rate limit, stale data is served for longer. Below scarce, missing keys are requested from the stream and
-	// refreshes may wait.
+	// While the free fraction of the rate limit is below short, stale data is served for longer. Below scarce, missing keys are
+	// also requested from the stream, and refreshes may wait for longer.
 	short, scarce = 0.25, 0.5
-	// pollInterval is the time between two reports of a streamed entry to the watcher, so that most reads write nothing.
+	// pollInterval is the least time between two reports of a streamed entry to the watcher, in nanoseconds. So most reads write
+	// nothing to memory.
 	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -46,51 +47,53 @@ type store[K comparable, T any] struct {
 	routeIndex func(K) int
 	// canonical returns the canonical form of a key; nil means the key itself.
 	canonical func(K) K
-	// alias reports whether a key may mean the same as another key; nil means never.
+	// alias reports whether a key may be another name of the same value; nil means never.
 	alias func(K) bool
-	// slot returns the key under which a canonical key's entry is stored; nil means the key itself.
+	// slot returns the key under which the entry of a canonical key is stored; nil means the canonical key itself.
 	slot func(K) K
-	// learn is called with every fetched value before it is stored; it may be nil.
+	// learn is called with every fetched value before the value is stored; it may be nil.
 	learn func(*T)
-	// widen returns the key for the refresh of a stale value, which may cover more than the requested key; nil means the key.
+	// widen returns the key with which a stale value is refreshed. It may cover more than the requested key. nil means the
+	// requested key.
 	widen func(K, *T) K
 	// covers reports whether a value answers a key; nil means always.
 	covers func(K, *T) bool
-	// keep reports whether a fresh old value stays although a new one has arrived; nil means never.
+	// keep reports whether a fresh value stays although another value was fetched; nil means never.
 	keep func(old, fetched *T) bool
-	// ownKey returns a copy of a key that shares memory with nothing but the fetched value, which may be nil.
+	// ownKey returns a copy of a key. The copy shares memory only with the fetched value, which may be nil.
 	ownKey func(key K, value *T) K
 	// weigh estimates the size of a value in bytes.
 	weigh func(*T) int
-	// asOf returns the venue's time of a value.
+	// asOf returns the venue's timestamp of a value.
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; nil for kinds that are not streamed.
 	older func(a, b *T) bool
-	// recordPoll reports requested keys that exist to the watcher, which must not retain them; it may be nil.
+	// recordPoll reports existing keys that were read to the watcher. It must not retain keys. It may be nil.
 	recordPoll func(demand uint64, caller string, keys []K)
-	// requestStream requests missing keys from the stream while the rate limit is scarce; it may be nil.
+	// requestStream asks the feed to stream missing keys while the rate limit is scarce; it may be nil.
 	requestStream func(caller string, keys []K)
-	// queries returns the canonical keys that share a slot; nil means the slot itself.
+	// queries returns the canonical keys whose entries share a slot; nil means only the slot itself.
 	queries func(slot K) []K
-	// stretch is how long after its fresh time an entry is served while the rate limit is short. left returns the free part of the rate
-	// limit, from 0 to 1.
+	// stretch is the time after the fresh time for which an entry is served while the rate limit is short. left returns the free
+	// fraction of the rate limit, from 0 to 1.
 	stretch time.Duration
 	left    func() float64
 
-	// changed has the last streamed change of each slot, numbered by changes; nil for kinds without streamed changes.
+	// changed contains the last streamed change of each slot; nil for kinds without streamed changes. changes is the number of the
+	// latest change of any slot.
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
-	// amend applies streamed changes to a value and returns the same value if it has them. later reports that the value is further on.
+	// amend applies streamed changes to a value; see announced.apply.
 	amend func(w *announced, value *T) (amended *T, later bool)
 
-	// second is shared with other processes; nil for private data and where there is none.
+	// second is the second cache; nil for user data, or if none is configured.
 	second *second[K, T]
 
-	// mu serialises replacements, so that every replaced entry's handle is invalidated.
+	// mu serialises changes of entries, absent and changed.
 	mu sync.Mutex
 }
 
-// recordPolls reports the requested keys that exist to the watcher.
+// recordPolls reports the keys with a value to the watcher.
 func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
 		return
@@ -118,8 +121,9 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 	return exist
 }
 
-// Fetch fetches keys from the venue and waits under ctx. The results are in the order of keys. Equal keys of all callers are fetched once.
-// If the venue fails, a stale value answers within its stale time, or within the stretched one if the rate limit is the cause.
+// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. Equal keys
+// of all callers are fetched once. If the fetch of a key fails, Fetch returns a value within its stale time, or within its
+// stretched time if the rate limit is the cause.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -134,7 +138,7 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	return out
 }
 
-// serveStale replaces an error by a stale value if there is one.
+// serveStale replaces an error of the venue by a stale value, if the cache has one.
 func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	var limited bool
 	switch market.CodeOf(r.Err) {
@@ -161,7 +165,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	}
 }
 
-// fetch fetches keys from the venue. No caller waits for a refresh.
+// fetch fetches keys from the second cache or the venue. refresh lowers the priority of the calls.
 func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
@@ -175,7 +179,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 	return s.fetchFirst(ctx, keys, refresh)
 }
 
-// fetchFirst fetches keys without a look into the second cache.
+// fetchFirst fetches keys through the coalescers of their routes.
 func (s *store[K, T]) fetchFirst(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	split := make([][]int, len(s.routes))
 	for i, key := range keys {
@@ -207,7 +211,7 @@ func (s *store[K, T]) fetchFirst(ctx context.Context, keys []K, refresh bool) []
 	return out
 }
 
-// Calls returns the number of calls that fetching keys takes at present. Keys that another caller fetches already count, too.
+// Calls returns the number of calls that Fetch would need for keys now. It also counts keys that another caller is fetching.
 func (s *store[K, T]) Calls(keys []K) (calls int) {
 	if len(s.routes) == 1 {
 		return s.routes[0].calls(len(keys), bytesOfAll(keys))
@@ -254,7 +258,7 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// newEntry returns the entry of a value that came at a time, or of an absence if value is nil.
+// newEntry returns the entry of a value that arrived at the time came, or of an absence if value is nil.
 func (s *store[K, T]) newEntry(value *T, from origin, came time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
@@ -274,7 +278,8 @@ func (s *store[K, T]) newEntry(value *T, from origin, came time.Time) *entry[T] 
 	return e
 }
 
-// accept stores a fetched value, or an absence if value is nil, and returns it as read.
+// accept stores a fetched value, or an absence if value is nil. It returns what the cache serves for the key from now on, which
+// may be a newer streamed value.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
 	came := now
@@ -292,7 +297,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	if value != nil {
 		s.absent.remove(slot)
 		if s.canonical != nil {
-			slot = s.slotOf(s.canonical(key)) // learn may have added an alias
+			slot = s.slotOf(s.canonical(key)) // learn may have mapped the key to another one
 			s.absent.remove(slot)
 		}
 	}
@@ -309,7 +314,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		return e.read
 	}
 	if old != nil {
-		if old.live() { // and covers less
+		if old.live() { // the live value does not cover the key
 			if s.canonical != nil {
 				key = s.canonical(key)
 			}
@@ -333,7 +338,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	return e.read
 }
 
-// replace stores an entry and resolves flights that wait for a streamed one.
+// replace stores an entry. A streamed entry also ends the flights that wait for its value. The caller holds the lock.
 func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	e.bytes = overhead[K, T]() + keyTexts(key)
 	if e.read.Value != nil {
@@ -365,7 +370,7 @@ func (s *store[K, T]) resolve(slot K, e *entry[T]) {
 	}
 }
 
-// count adds the results of a look-up.
+// count adds the counts of a look-up.
 func (c *counters) count(r reqctx.CacheCounts) {
 	for _, n := range [...]struct {
 		counter *atomic.Uint64

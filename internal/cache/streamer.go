@@ -2,11 +2,11 @@ package cache
 
 import "oddsgraph/internal/market"
 
-// Streamer opens the stream of tokens that are missing while the venue's budget is scarce.
+// Streamer streams tokens that are missing from the cache while the rate limit is scarce.
 type Streamer interface {
-	// AutoWatch streams tokens whose price or book a caller waits for. The tokens exist, and may be named repeatedly. A streamed value
-	// is stored in the cache and answers the caller if it arrives before the venue's response. AutoWatch must not wait, and is called
-	// concurrently.
+	// AutoWatch streams tokens for whose price or book a caller waits. The venue knows the tokens; a token may occur repeatedly. A
+	// streamed value is stored in the cache, and ends the wait if it arrives before the venue's response. AutoWatch must not wait.
+	// It is called concurrently.
 	AutoWatch(caller string, c market.Channel, tokenIDs []string)
 }
 
@@ -31,7 +31,7 @@ func (c *Cache) SetStreamer(s Streamer) {
 	}
 }
 
-// isKnownToken reports whether the venue is known to have a token: from a market, a price, a spread or a book. So invented ids spend no
+// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. So invented ids use no
 // watches.
 func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||

@@ -22,7 +22,7 @@ func newTasks() *tasks {
 	return t
 }
 
-// start runs f in a goroutine; it does nothing and returns false when the tasks are closed.
+// start runs f in a goroutine. After close it does nothing and returns false.
 func (t *tasks) start(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

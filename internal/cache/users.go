@@ -9,11 +9,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scope computes the part of a key that separates callers. With the random key of the process, nobody can test guesses of credentials
-// against a dump of keys.
+// scope computes the part of a key that separates callers. The HMAC key is random, so nobody who sees the keys of entries can
+// test guesses of credentials.
 type scope struct {
 	key [32]byte
-	// shared is the HMAC key for the names of credentials in Admission.
+	// shared is the HMAC key for the names of credentials in Admission; see Config.CredentialsKey.
 	shared []byte
 }
 
@@ -23,7 +23,8 @@ type userKey struct {
 	caller  [sha256.Size]byte
 }
 
-// of returns the key of an account for the caller in ctx, with the HMAC-SHA-256 of address and credentials.
+// of returns the key of an account for the caller in ctx. It contains the HMAC-SHA-256 of the address and the caller's
+// credentials.
 func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
@@ -36,8 +37,8 @@ func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	return key
 }
 
-// credentials returns the name of credentials for the rate limit: their HMAC-SHA-256 without the address, since the venue counts calls by
-// credentials. It is empty without credentials.
+// credentials returns the name of credentials for the rate limit: their HMAC-SHA-256. The address is not part of it, because
+// the venue counts calls by credentials. The name is empty without credentials.
 func (s *scope) credentials(c *market.Credentials) string {
 	if c == nil {
 		return ""
@@ -48,7 +49,8 @@ func (s *scope) credentials(c *market.Credentials) string {
 	return string(mac.Sum(nil))
 }
 
-// tradesKey is the key of a page of trades for one caller, historyKey that of a page of an account's history.
+// tradesKey is the key of a page of an account's trades for one caller. historyKey is the key of a page of an account's history
+// for one caller.
 type (
 	tradesKey struct {
 		userKey
@@ -60,7 +62,7 @@ type (
 	}
 )
 
-// userSource is the Source of one kind of user data, with keys P, for the caller in each context.
+// userSource is a Source of one kind of user data. key turns a public key P into the key of the caller in ctx.
 type userSource[P, K comparable, T any] struct {
 	store *store[K, T]
 	key   func(ctx context.Context, key P) K
@@ -89,25 +91,25 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
 
-// Calls returns the number of keys, since each is a call.
+// Calls returns the number of keys, because each key needs a call.
 func (u userSource[P, K, T]) Calls(keys []P) int { return len(keys) }
 
-// Balances returns the source of balances, for the caller in each context.
+// Balances returns the source of balances. It reads them for the caller in ctx.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
 	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.of}
 }
 
-// Positions returns the source of all positions of an account, for the caller in each context.
+// Positions returns the source of all positions of an account. It reads them for the caller in ctx.
 func (c *Cache) Positions() Source[market.Address, []market.Position] {
 	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.of}
 }
 
-// Orders returns the source of all active orders of an account, for the caller in each context.
+// Orders returns the source of all active orders of an account. It reads them for the caller in ctx.
 func (c *Cache) Orders() Source[market.Address, []market.Order] {
 	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.of}
 }
 
-// Trades returns the source of pages of an account's trades, for the caller in each context.
+// Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
 func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
 	return freshSource[market.TradesKey, market.TradePage]{userSource[market.TradesKey, tradesKey, market.TradePage]{
 		c.trades, func(ctx context.Context, key market.TradesKey) tradesKey {
@@ -115,7 +117,7 @@ func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
 		}}}
 }
 
-// Records returns the source of pages of an account's history, for the caller in each context.
+// Records returns the source of pages of an account's history. It reads them for the caller in ctx.
 func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
 	return freshSource[market.HistoryKey, market.HistoryPage]{userSource[market.HistoryKey, historyKey, market.HistoryPage]{
 		c.records, func(ctx context.Context, key market.HistoryKey) historyKey {
@@ -123,7 +125,7 @@ func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
 		}}}
 }
 
-// freshSource answers nothing from memory for callers that need fresh data.
+// freshSource is a Source whose Lookup finds nothing for callers that need fresh data.
 type freshSource[K comparable, T any] struct{ Source[K, T] }
 
 // Lookup implements Source.

@@ -6,11 +6,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// DefaultMemory bounds the entries of all kinds together, in bytes.
+// DefaultMemory is the default of Config.Memory, in bytes.
 const DefaultMemory = 64 << 20
 
-// shares are the kinds' parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another, so a flood of one kind
-// displaces nothing else.
+// shares are the parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another kind, so many
+// entries of one kind evict nothing else.
 var shares = struct {
 	price, spread, book, market, names, search, event, history, balance, positions, orders, trades, records int
 }{
@@ -18,37 +18,38 @@ var shares = struct {
 	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
 }
 
-// weight is a kind's part of the memory in 64ths, and the function that estimates the size of its values.
+// weight is the part of the memory that a kind gets, in 64ths, and a function that estimates the size of a value in bytes.
 type weight[T any] struct {
 	share int
 	of    func(*T) int
 }
 
-// share returns a part in bytes.
+// share returns the size of a part in bytes. part is in 64ths.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
-// absences is the divisor of a kind's share for absences.
+// absences is the fraction of a kind's share that is for absences: one eighth.
 const absences = 8
 
 const (
-	// slot is the size of a hash table's slot without the key.
+	// slot is the size of a slot of a hash table without the key, in bytes.
 	slot = 16
 	// header is the average overhead of an allocation in bytes.
 	header = 8
-	// leftOutRow is the size of the error of an unreadable row.
+	// leftOutRow is the size of the error that stands for an unreadable row, in bytes.
 	leftOutRow = 384
 )
 
-// overhead returns the size of an entry without its value: the entry, its handle, and its place in the list and hash table of a clockLRU.
+// overhead returns the size of an entry without its value, in bytes: the entry, its handle, and its place in the list and the
+// hash table of a clockLRU.
 func overhead[K comparable, T any]() int {
 	var e entry[T]
 	var k K
 	var h market.Handle
-	const links = 72 // of simplelru's list: pointers, the value's pointer, a time and a bucket
+	const links = 72 // an element of simplelru's list: three pointers, the pointer to the value, a time and a bucket
 	return int(unsafe.Sizeof(e)+unsafe.Sizeof(h)+2*unsafe.Sizeof(k)) + int(unsafe.Sizeof(k))/2 + links + slot + 3*header
 }
 
-// texts returns the size of strings.
+// texts returns the size of strings in bytes.
 func texts(all ...string) (bytes int) {
 	for _, text := range all {
 		if text != "" {
@@ -58,7 +59,7 @@ func texts(all ...string) (bytes int) {
 	return bytes
 }
 
-// decimals returns the size of the numbers that are set.
+// decimals returns the size of the numbers that are not nil, in bytes.
 func decimals(all ...*market.Decimal) (bytes int) {
 	for _, d := range all {
 		if d != nil {
@@ -68,7 +69,7 @@ func decimals(all ...*market.Decimal) (bytes int) {
 	return bytes
 }
 
-// rows returns the size of a slice without the memory that its elements refer to.
+// rows returns the size of a slice in bytes, without the memory that its elements point to.
 func rows[T any](list []T) int {
 	var element T
 	return cap(list)*int(unsafe.Sizeof(element)) + header
@@ -80,7 +81,8 @@ func weighSpread(s *market.Spread) int {
 	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
 }
 
-// weighBook includes the rendered levels, which readers add later. It does not inspect the levels, since streamed books are replaced often.
+// weighBook includes the rendered levels, which readers add later. It does not visit the levels, because streamed books are
+// replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + rows(b.Bids) + rows(b.Asks)
 	if b.Rendered != nil {
@@ -169,7 +171,7 @@ func weighRecords(p *market.HistoryPage) int {
 
 func leftOut(rows market.LeftOut) int { return leftOutRow * len(rows) }
 
-// keyTexts returns the size of the strings of a key, which may share memory with the value.
+// keyTexts returns the size of the strings of a key in bytes. It also counts strings that the key shares with the value.
 func keyTexts(key any) int {
 	switch k := key.(type) {
 	case string:
