@@ -38,15 +38,21 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	w := Wiring{
 		Client: s.venueConfig(cfg, rest, s.clock),
 		Reads:  s.cacheConfig(cfg, s.clock),
-		Stream: stream.Config{
-			URL: streamed, Log: s.log, TopicsPerConnection: stream.DefaultTopicsPerConnection, Connections: stream.DefaultConnections,
-		},
-		Cold: s.coldStart(cfg),
+		Stream: stream.Config{URL: streamed, Log: s.log},
+		Cold:   s.coldStart(cfg),
 	}
+	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
 	for _, change := range options {
 		change(&w)
 	}
 	return w
+}
+
+// spread divides topics among as few connections as possible. Each carries as many as the others, so the product may exceed
+// topics by less than the number of connections.
+func spread(topics int) (connections, each int) {
+	connections = (topics + stream.DefaultTopicsPerConnection - 1) / stream.DefaultTopicsPerConnection
+	return connections, (topics + connections - 1) / connections
 }
 
 // cacheConfig returns the configuration of the cache.

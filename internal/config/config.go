@@ -79,6 +79,8 @@ type Config struct {
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
 
 	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty disables the stream."`
+	// StreamTopics is divided among connections of at most 200 topics.
+	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Prices, books, tapes and markets that the process follows on the venue's stream at once, at most 200 on each connection. Queries use at most half of them. Prices and books beyond it are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
 	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
 

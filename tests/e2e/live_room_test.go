@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service fills exactly that many topics on
+// the venue's stream, over as few connections of 200 as possible, and reads the other tokens over REST.
+func TestStreamTopics(t *testing.T) {
+	t.Parallel()
+	const subscribed = 2400
+	for _, test := range []struct{ topics, connections int }{{150, 1}, {450, 3}, {2200, 11}} {
+		t.Run(fmt.Sprint(test.topics), func(t *testing.T) {
+			t.Parallel()
+			s := startLive(t, "--demo-markets=1400", fmt.Sprintf("--stream-topics=%d", test.topics))
+			s.streaming(t)
+			var ids []string
+			for _, token := range s.venue.Tokens() {
+				if token.Status == "OPEN" && len(ids) < subscribed {
+					ids = append(ids, token.TokenID)
+				}
+			}
+			if len(ids) != subscribed {
+				t.Fatalf("the venue has %d open tokens", len(ids))
+			}
+			client := s.dial(t, anonymous)
+			for part := range slices.Chunk(ids, 500) {
+				events := client.subscribe(t, `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason price { tokenId } } }`, vars{"ids": part})
+				for range part {
+					events.reason(t, "INITIAL")
+				}
+			}
+			eventually(t, "the venue streams as many topics as the setting says", func() bool {
+				// A subscription to a price keeps the book of its token live while less than half of the topics are taken.
+				n := s.venue.Stats().Stream.Topics
+				sum := n["prices"] + n["orderbook"]
+				if sum > int64(test.topics) {
+					t.Fatalf("the venue streams %v", n)
+				}
+				return sum == int64(test.topics)
+			})
+			wantJSON(t, "connections", at(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.connections"), fmt.Sprint(test.connections))
+		})
+	}
+}
