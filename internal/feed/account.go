@@ -7,19 +7,19 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// accountInterval is the minimum time between two flushes of an account that nobody reads. Venues send every price in a
-// wallet as a message of its own.
+// accountInterval is the minimum time between two flushes of an account. Venues send each new price of a position as its own
+// message. A read of the account flushes it at once.
 const accountInterval = 50 * time.Millisecond
 
-// mutableAccount is an account that changes are applied to. It never changes an Account that readers have: it copies a
-// shared list before a write.
+// mutableAccount is an account to which changes are applied. Readers get an Account, whose lists it copies before it writes to
+// them.
 type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills has the latest fills, oldest first. They number the fills that look alike.
+	// fills contains the latest fills, oldest first. A new fill that looks like one of them gets the next ordinal.
 	fills []market.Trade
-	// positionsLost reports that the positions have become unknown since the last flush.
+	// positionsLost reports whether the positions have become unknown since the last flush.
 	positionsLost bool
 	current       *Account // nil after a change
 }
@@ -30,7 +30,7 @@ func orderKey(o *market.Order) string { return o.OrderID }
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shared reports that readers have rows, so that a write must copy them.
+	// shared reports whether readers use rows. Then a write must copy rows first.
 	shared bool
 }
 
@@ -50,7 +50,7 @@ func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccoun
 	return a
 }
 
-// addFills adds fills and returns the new ones.
+// addFills adds the fills of a message and returns the fills that were not known.
 func (a *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
 	a.fills, fresh = appendNew(a.fills, m.Trades, m.Seq != 0)
 	return fresh
@@ -61,10 +61,10 @@ func isActive(o *market.Order) bool {
 	return o.Status == market.OrderOpen || o.Status == market.OrderPartiallyFilled || o.Status == market.OrderUnknown
 }
 
-// isHeld reports whether a position has a size.
+// isHeld reports whether the size of a position is not 0.
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
-// apply applies a change. An unknown list stays unknown, because one element is not the whole list.
+// apply applies a change. An unknown list stays unknown, because the change contains only one element of the list.
 func (a *mutableAccount) apply(m *market.Message) {
 	switch m.Kind {
 	case market.MessageOrder:
@@ -83,9 +83,9 @@ func (a *mutableAccount) apply(m *market.Message) {
 	a.current = nil
 }
 
-// applyPosition applies a change of a position. Messages do not name the lot. If an outcome has several lots, the change is
-// a new price of the lot with the same size and average price. If no lot matches, the positions are unknown until the next
-// snapshot.
+// applyPosition applies a change of a position. An outcome may have several lots, and messages do not say which lot has
+// changed. Then the change is a new price of the lot with the same size and average price. If no lot matches, the positions are
+// unknown until the next snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
@@ -120,8 +120,8 @@ func (a *mutableAccount) snapshot() *Account {
 	return a.current
 }
 
-// newKeyedList returns a list of the rows that stay. A later row replaces an earlier one with the same key. The list is
-// unknown if rows is nil.
+// newKeyedList returns a list of the rows for which stays returns true. A later row replaces an earlier row with the same key.
+// If rows is nil, the list is unknown.
 func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
@@ -168,13 +168,13 @@ func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	}
 }
 
-// share returns the rows for readers, or nil if they are unknown.
+// share returns the rows for readers, or nil if the list is unknown.
 func (l *keyedList[K, T]) share() []T {
 	l.shared = true
 	return slices.Clip(l.rows)
 }
 
-// visibleState returns the state for readers. It also flushes an account, so that queries see what a reader sees. The
+// visibleState returns the state for readers. It also flushes an account, so that queries return what the reader sees. The
 // caller holds the lock.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {

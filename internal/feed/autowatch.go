@@ -17,40 +17,40 @@ const (
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
-	// retryEvery is how often the auto-watches without room are tried again.
+	// retryEvery is the time between attempts to open auto-watches for which there was no room.
 	retryEvery = time.Second
 )
 
-// autoWatcher watches topics that queries poll often, so that these polls cost no calls to the venue. Auto-watches take at
-// most half of the room. When that half is full, callers with few auto-watches replace those of callers with many.
+// autoWatcher watches topics that queries poll often, so that these polls need no calls to the venue. Auto-watches use at most
+// half of the room. When that half is full, a caller with few auto-watches may replace an auto-watch of a caller with many.
 type autoWatcher struct {
 	feed *Feed
 	size int
 
 	// mu protects all fields below. It may be taken under the feed's lock. Topics' locks may be taken under mu.
 	mu sync.Mutex
-	// polls counts the recent polls of topics without an auto-watch.
+	// polls contains the recent polls of topics that have no auto-watch.
 	polls   *lru.Cache[market.Topic, *pollTimes]
 	watches map[market.Topic]*autoWatch
-	// byToken has the same auto-watches as watches, for the lookup of each query.
+	// byToken contains the same auto-watches as watches, for fast look-ups by queries.
 	byToken map[market.Channel]map[string]*autoWatch
-	// callers has the callers with an auto-watch.
+	// callers contains the callers that have an auto-watch.
 	callers map[string]*autoCaller
-	// changes counts the auto-watches that were added or removed.
+	// changes is the number of additions and removals of auto-watches.
 	changes uint64
 	failed  searchFailure
-	// expiry removes auto-watches without recent polls. It is nil while there are none.
+	// expiry is the timer that calls expire. It is nil while there are no auto-watches.
 	expiry *time.Timer
 	closed bool
 }
 
-// autoWatch is the watch of a topic that is polled often.
+// autoWatch is the watch of a topic that queries poll often.
 type autoWatch struct {
 	key market.Topic
-	// caller opened the auto-watch. polled is the time of the last poll by any caller.
+	// caller is the caller whose poll opened the auto-watch. polled is the time of the last poll by any caller.
 	caller *autoCaller
 	polled time.Time
-	// watch is nil while the topic is being opened and while there is no room for it.
+	// watch is nil while the topic is being opened and while there is no room for the topic.
 	watch   *Watch
 	opening bool
 }
@@ -58,18 +58,18 @@ type autoWatch struct {
 // autoCaller is a caller with auto-watches.
 type autoCaller struct {
 	name  string
-	count int // its auto-watches; never 0
+	count int // the number of its auto-watches, which is never 0
 }
 
-// searchFailure remembers that a caller with count auto-watches found none to replace. Callers with as many skip the search
-// until the time is over or the auto-watches change.
+// searchFailure remembers that a caller with count auto-watches found no auto-watch to replace. Callers with at least count
+// auto-watches skip the search until the given time, or until an auto-watch is added or removed.
 type searchFailure struct {
 	count   int
 	changes uint64
 	until   time.Time
 }
 
-// pollTimes has the times of a topic's recent polls, and the number of the last one.
+// pollTimes contains the times of a topic's recent polls and the number of the last poll.
 type pollTimes struct {
 	times    []time.Time
 	lastPoll uint64
@@ -79,7 +79,7 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	size := max(f.cfg.Topics/2, 1)
 	recent, err := lru.New[market.Topic, *pollTimes](10 * size)
 	if err != nil {
-		panic("feed: " + err.Error()) // the size is below 1
+		panic("feed: " + err.Error()) // only for a size below 1
 	}
 	return &autoWatcher{
 		feed: f, size: size, polls: recent, watches: make(map[market.Topic]*autoWatch),
@@ -87,7 +87,7 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a caller's polls of tokens. It opens auto-watches for tokens that were polled often enough.
+// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token with at least enough recent polls.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -95,7 +95,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel,
 	now := aw.feed.cfg.Clock.Now()
 	var opening []*autoWatch
 	aw.mu.Lock()
-	// Without room polls are not counted, because most of them could not open an auto-watch.
+	// While there is no room, polls are not counted, because most of them could not open an auto-watch.
 	full := aw.isFull(aw.count(caller), now)
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
@@ -138,9 +138,9 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel,
 	aw.open(opening)
 }
 
-// makeRoom makes room for one more auto-watch of a caller. It removes one of a caller that has at least two more. Otherwise
-// it removes one that was not polled within pollWindow, of a caller that has at least as many. It reports whether there is
-// room. The caller holds the lock.
+// makeRoom makes room for another auto-watch of a caller and reports whether there is room. If necessary, it removes an
+// auto-watch of a caller that has at least two more. If no caller has, it removes an auto-watch without a poll within
+// pollWindow, of a caller that has at least as many. The caller holds the lock.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(aw.watches) < aw.size {
 		return true
@@ -170,7 +170,8 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether a search for a caller with count auto-watches is known to find nothing. The caller holds the lock.
+// isFull reports whether it is known that a caller with count auto-watches would find no auto-watch to replace. The caller
+// holds the lock.
 func (aw *autoWatcher) isFull(count int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
 }
@@ -183,8 +184,8 @@ func (aw *autoWatcher) count(caller string) int {
 	return 0
 }
 
-// victim returns the matching auto-watch to remove first: of the caller with the most, the one that was polled longest ago.
-// It returns nil if none matches. The caller holds the lock.
+// victim returns the matching auto-watch that is removed first: it belongs to the caller with the most auto-watches, and its
+// last poll is the oldest. victim returns nil if none matches. The caller holds the lock.
 func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range aw.watches {
 		if least != nil {
@@ -199,7 +200,7 @@ func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	return least
 }
 
-// add adds an auto-watch, which must be opened next. The caller holds the lock.
+// add adds an auto-watch. open must be called for it next. The caller holds the lock.
 func (aw *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoWatch {
 	c := aw.callers[caller]
 	if c == nil {
@@ -230,7 +231,7 @@ func (aw *autoWatcher) remove(w *autoWatch) {
 	}
 }
 
-// open opens auto-watches. Those without room are tried again by expire.
+// open opens auto-watches. If there is no room, expire tries again later.
 func (aw *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
@@ -259,8 +260,8 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 	}
 }
 
-// expire removes auto-watches without recent polls, and those that the upstream refused. It tries again to open those
-// without room.
+// expire removes auto-watches without recent polls and auto-watches that the upstream has refused. It tries again to open
+// auto-watches for which there was no room.
 func (aw *autoWatcher) expire() {
 	now := aw.feed.cfg.Clock.Now()
 	next := autoWatchFor
@@ -292,8 +293,8 @@ func (aw *autoWatcher) expire() {
 	aw.open(opening)
 }
 
-// giveWay removes an auto-watch whose topic nobody else watches, to make room for a subscriber. It reports whether it found
-// one. The caller holds the feed's lock.
+// giveWay makes room for a subscriber: it removes an auto-watch that is the only watch of its topic. It reports whether it
+// found one. The caller holds the feed's lock.
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// crossed reports whether a book's best bid is at or above its best ask. No real book is crossed, so a message was missed.
+// crossed reports whether a book's best bid is at or above its best ask. The venue would have matched these orders, so a
+// crossed book shows that a message was missed.
 func crossed(b *market.Book) bool {
 	return b != nil && len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) >= 0
 }
 
-// withPosition returns a copy of the book with the topic, number and time of a message. The message's book is shared and
-// not changed.
+// withPosition returns a copy of a book with the token, the sequence number and the time of a message. It does not change the
+// book of the message.
 func withPosition(b *market.Book, m *market.Message) *market.Book {
 	c := *b
 	c.TokenID = m.Topic.ID
@@ -23,8 +24,8 @@ func withPosition(b *market.Book, m *market.Message) *market.Book {
 	return &c
 }
 
-// limitDepth returns the book cut to the depth that its changes cover, because deeper levels would never change. Depth 0
-// means unknown.
+// limitDepth returns the book cut to the depth that the venue's changes cover. Deeper levels would get no changes and become
+// wrong. Depth 0 means that the depth is unknown.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
@@ -34,7 +35,7 @@ func limitDepth(b *market.Book, depth int) *market.Book {
 	return &c
 }
 
-// applyChanges returns a new book with changes applied. It shares unchanged sides with b.
+// applyChanges returns a new book with changes applied to b. The new book shares unchanged sides with b.
 func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	next := *b
 	var bidsOwn, asksOwn bool
@@ -49,8 +50,8 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	return &next
 }
 
-// setLevel sets a level in a side that is sorted best first, or removes it if its size is 0. order is 1 for rising prices
-// and -1 for falling prices. own reports whether side may be written to.
+// setLevel sets a level of a side, or removes the level if its size is 0. order is 1 for a side with rising prices and -1 for a
+// side with falling prices. own reports whether side may be written to; setLevel copies side if not.
 func setLevel(side []market.Level, own *bool, l market.Level, order int) []market.Level {
 	i, found := slices.BinarySearchFunc(side, l.Price, func(x market.Level, p market.Decimal) int { return order * x.Price.Cmp(p) })
 	if !found && l.Size.Sign() <= 0 {

@@ -11,8 +11,8 @@ import (
 
 // Upstream is the client of the venue's stream. Its methods do not wait for the network.
 type Upstream interface {
-	// Watch subscribes to a topic until Unwatch. A second Watch of a topic sends the subscription again. Watch returns an
-	// error if the connections have no room for the topic.
+	// Watch subscribes to a topic until Unwatch is called. A second Watch of a topic sends the subscription again. Watch fails if
+	// no connection has room for the topic.
 	Watch(t market.Topic, c *market.Credentials) error
 	Unwatch(t market.Topic)
 	// Resync requests a snapshot of a topic.
@@ -32,19 +32,20 @@ type Sink interface {
 	// StreamMarket reports that a market has changed, so that earlier reads of the market are invalid. change is nil if the
 	// stream does not say what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
-	// StreamAccount stores an account, which stays fresh until its session ends. A nil list or balance is not known.
+	// StreamAccount stores an account, which stays fresh until its session ends. A list or balance that is nil is unknown and not
+	// stored.
 	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
-// Config configures a feed. A zero field has its default.
+// Config configures a feed. A zero field means its default.
 type Config struct {
 	Sink Sink
-	// Origin reads states that the stream does not send. Nil turns these reads off.
+	// Origin reads states that the stream does not send. If it is nil, these states are not read.
 	Origin Origin
 	Clock  market.Clock
 	Log    *slog.Logger
-	// Lag observes the delay of each change of a live topic: from the venue's timestamp to the arrival. Different clocks
-	// can make the delay negative. Lag must not wait, and may be nil.
+	// Lag observes the delay of each change of a live topic, from the venue's timestamp to the arrival. The delay is negative if
+	// the venue's clock is ahead. Lag must not wait. It may be nil.
 	Lag func(time.Duration)
 	// Topics is the number of public topics that Upstream has room for. The default is 2,000.
 	Topics int
@@ -56,21 +57,21 @@ type Config struct {
 
 // The timeouts and bounds of the stream's protocol.
 const (
-	// snapshotTimeout is how long the feed waits for a snapshot before it requests another one.
+	// snapshotTimeout is the time after which the feed requests a missing snapshot again.
 	snapshotTimeout = 2 * time.Second
-	// ackTimeout is how long the feed waits for the confirmation of a market's subscription before it sends the
-	// subscription again. The timeout doubles up to maxAckTimeout while the venue does not confirm.
+	// ackTimeout is the time after which the feed sends an unconfirmed subscription of a market again. The timeout doubles with
+	// each attempt, up to maxAckTimeout.
 	ackTimeout    = 2 * time.Second
 	maxAckTimeout = 2 * time.Minute
-	// After maxFailedResyncs in a row the feed drops the connection. Each time that does not help the number doubles, at
-	// most maxDoublings times.
+	// After maxFailedResyncs failed resyncs in a row, the feed drops the connection. The number doubles each time a new connection
+	// does not help, at most maxDoublings times.
 	maxFailedResyncs = 3
 	maxDoublings     = 6
-	// maxBuffered bounds the messages that wait for a snapshot.
+	// maxBuffered bounds the messages of a topic that wait for a snapshot.
 	maxBuffered = 1000
 )
 
-// Feed keeps the live state of topics. It is safe for concurrent use. Close stops its timers and reads.
+// Feed maintains the live state of topics. It is safe for concurrent use. Close stops its timers and reads.
 type Feed struct {
 	cfg      Config
 	upstream Upstream
@@ -79,15 +80,15 @@ type Feed struct {
 	reads    *readQueue
 	shares   shares
 
-	// mu protects topics, public and closed. Locks are taken in this order: the feed's, the autoWatcher's, a topic's, a
-	// reader's. Upstream is called with mu or a topic's lock held, Sink with a topic's lock.
+	// mu protects topics, public and closed. Locks are taken in this order: the lock of the feed, of the autoWatcher, of a topic,
+	// of a reader. The feed calls Upstream while it holds mu or a topic's lock, and Sink while it holds a topic's lock.
 	mu     sync.Mutex
 	topics map[market.Topic]*topic
 	public int // number of topics that are not accounts
 	closed bool
 }
 
-// New returns a feed without an upstream. Every watch fails until Connect was called.
+// New returns a feed without an upstream. Every watch fails until Connect is called.
 func New(cfg Config) *Feed {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
@@ -140,7 +141,7 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.closeLingering(false) } // take only what is free
+		room = func() bool { return f.closeLingering(false) } // use only free room
 	}
 	t, err := f.open(key, c, room)
 	if err != nil {
@@ -149,8 +150,8 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	return t.join(r, r), nil
 }
 
-// open returns a topic and opens it if necessary. While the upstream is full, makeRoom closes another topic, or reports
-// false if none may be closed. The caller holds the lock.
+// open returns a topic and opens it if necessary. If the upstream has no room, open calls makeRoom, which closes another topic
+// or returns false. The caller holds the lock.
 func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
@@ -170,8 +171,8 @@ func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() boo
 	return t, nil
 }
 
-// watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room, and room that
-// callers hold beyond their shares.
+// watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room and room that
+// callers use beyond their shares.
 func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,8 +186,9 @@ func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// KeepLive keeps a public topic live for queries if less than half of the room is taken, or if the topic is open within the
-// caller's share. The reader is not signalled when the topic changes.
+// KeepLive watches a public topic for queries until the reader is closed. It does nothing unless less than half of the room is
+// used, or the topic is already open and the caller's share allows the watch. The reader is not signalled when the topic
+// changes.
 func (r *Reader) KeepLive(key market.Topic) {
 	f := r.feed
 	f.mu.Lock()
@@ -200,7 +202,7 @@ func (r *Reader) KeepLive(key market.Topic) {
 	}
 }
 
-// remove unsubscribes from a closed topic. The caller holds the lock.
+// remove removes a stopped topic and unsubscribes from it. The caller holds the lock.
 func (f *Feed) remove(key market.Topic) {
 	delete(f.topics, key)
 	if key.Channel != market.ChannelUser {
@@ -209,19 +211,19 @@ func (f *Feed) remove(key market.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
-// often. Calls with the same poll number count once for each token, unless the number is 0.
+// RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are polled often.
+// Several calls with the same poll number count once for each token; the number 0 always counts.
 func (f *Feed) RecordPoll(poll uint64, caller string, c market.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
 
-// AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.
-// The same bounds hold as for tokens that are polled often.
+// AutoWatch watches existing tokens for which a caller waits, because the stream may send them before the REST response
+// arrives. The bounds of auto-watches apply.
 func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after an account's
+// SkipLinger closes matching topics as soon as they have no watches, without the linger. It is used after an account's
 // credentials were revoked.
 func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	f.mu.Lock()
@@ -233,7 +235,7 @@ func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	}
 }
 
-// lingerOver closes a topic without watches at the end of its linger. The topic calls it without its own lock.
+// lingerOver closes a topic without watches at the end of its linger. The caller must not hold the topic's lock.
 func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Up starts a session of topics on a connection. The venue sends their snapshots next.
+// Up starts a session for the topics of a connection. The venue sends the topics' snapshots next.
 func (f *Feed) Up(_ string, topics []market.Topic) {
 	s := &session{}
 	for _, key := range topics {
@@ -23,8 +23,8 @@ func (f *Feed) Acknowledged(topics []market.Topic) {
 	}
 }
 
-// Down reports that topics have lost their connection. A session that loses all of its topics ends, which makes all of its
-// streamed values stale with one write.
+// Down reports that topics have lost their connection. If a session loses all its topics, Down ends the session. That makes all
+// values of the session stale with one write.
 func (f *Feed) Down(topics []market.Topic, _ error) {
 	lost := make([]*topic, 0, len(topics))
 	leaving := make(map[*session]int32)
@@ -54,7 +54,8 @@ func (f *Feed) Message(m *market.Message) {
 	}
 }
 
-// Heartbeat compares the venue's sequence numbers with the topics' numbers, and so detects a lost last message.
+// Heartbeat compares the venue's sequence numbers with the topics' numbers. So the feed detects that the last message of a
+// topic was lost.
 func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 	for key, seq := range seqs {
 		if t := f.find(key); t != nil {
@@ -63,8 +64,8 @@ func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 	}
 }
 
-// Refused ends the watches of a topic that the venue has refused. The topic may have been watched again since, so the
-// upstream drops it as well.
+// Refused ends the watches of a topic that the venue has refused, and unsubscribes from the topic, which may have been watched
+// again in the meantime.
 func (f *Feed) Refused(key market.Topic, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,8 @@ func (t *topic) message(m *market.Message) {
 	}
 }
 
-// observeLag reports the delay of a change. Snapshots and messages before the first snapshot may have any age.
+// observeLag reports the delay of a change. It ignores snapshots and messages before the first snapshot, because these may have
+// any age.
 func (t *topic) observeLag(m *market.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
@@ -36,7 +37,7 @@ func (t *topic) observeLag(m *market.Message) {
 	}
 }
 
-// applyPrice applies a price. A price is a whole state, so it also ends a gap, which then counts as a resync.
+// applyPrice applies a price. A price is a whole state, so it also replaces a state with a gap. That counts as a resync.
 func (t *topic) applyPrice(m *market.Message) {
 	if t.isOld(m) || t.inBase(m) {
 		return
@@ -87,7 +88,7 @@ func (t *topic) applySnapshot(m *market.Message) {
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot after one that does not fit the buffered changes. The caller holds the lock.
+// snapshotFailed requests another snapshot because the last one does not fit the buffered changes. The caller holds the lock.
 func (t *topic) snapshotFailed(buffered []*market.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -96,14 +97,14 @@ func (t *topic) snapshotFailed(buffered []*market.Message) {
 	t.buffered = buffered
 }
 
-// applyChange applies a change, or buffers the change while the topic waits for a snapshot.
+// applyChange applies a change. While the topic waits for a snapshot, it buffers the change.
 func (t *topic) applyChange(m *market.Message) {
 	if t.phase == opening && t.key.Channel == market.ChannelMarket {
 		t.confirm() // a change implies that the venue accepted the subscription
 	}
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
-			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot older than this change leaves a gap
+			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot from before this change is not usable any more
 			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
 		}
 		t.buffered = append(t.buffered, m)
@@ -155,9 +156,9 @@ func (t *topic) follows(s *State, m *market.Message) bool {
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price is no newer than the known state. While a snapshot is awaited, one with the
-// state's own number is accepted. The first snapshot of a session may restart the numbers if the venue names no epoch. If
-// the venue names one, only a snapshot after a resync may do so.
+// isOld reports whether a snapshot or price is no newer than the known state. While the topic waits for a snapshot, a snapshot
+// with the number of the state is not old. The first snapshot of a session may restart the numbers if the venue sends no epoch.
+// If the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
 func (t *topic) isOld(m *market.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -177,7 +178,8 @@ func (t *topic) crossed(s *State) bool {
 	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book)
 }
 
-// heartbeat compares the venue's number with the state's, so that the lost last message of a quiet topic is detected.
+// heartbeat compares the venue's sequence number with the number of the state. A greater number means that the last message of
+// the topic was lost.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,7 +198,7 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// replace replaces a state by a message's whole state. It returns the new trades for watches that queue them.
+// replace replaces a state by the whole state in a message. It returns the new trades, which watches queue.
 func (t *topic) replace(s *State, m *market.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
@@ -213,7 +215,7 @@ func (t *topic) replace(s *State, m *market.Message) (items Items) {
 	return items
 }
 
-// apply applies a change to a state. It returns the items for watches that queue them.
+// apply applies a change to a state. It returns the change's items, which watches queue.
 func apply(s *State, m *market.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
@@ -233,14 +235,14 @@ func apply(s *State, m *market.Message) (items Items) {
 	return items
 }
 
-// setPosition sets the number and time of a state from a message.
+// setPosition sets the sequence number and the times of a state from a message.
 func setPosition(s *State, m *market.Message) {
 	s.Known = true
 	s.Epoch, s.Seq = m.Epoch, m.Seq
 	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
 }
 
-// commit makes next the topic's state, and passes it to Sink and the watches. The caller holds the lock.
+// commit makes next the state of the topic, passes it to Sink, and signals the watches. The caller holds the lock.
 func (t *topic) commit(next State, items Items) {
 	if t.state.Known && next.Epoch != "" && next.Epoch != t.state.Epoch {
 		t.previousEpoch = t.state.Epoch

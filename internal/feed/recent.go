@@ -7,16 +7,17 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxRecent is the number of recent prices of a token, with at most one a second: at least the last two minutes.
+// maxRecent bounds the recent prices of a token. There is at most one price for each second, so they cover at least two
+// minutes.
 const maxRecent = 120
 
-// Point is a price of a token. At is when it arrived.
+// Point is a price of a token. At is the time at which the price arrived.
 type Point struct {
 	At    time.Time
 	Price market.Decimal
 }
 
-// addPoint adds a price to points, which are oldest first. It replaces the last point if both are of the same second.
+// addPoint adds a price to points, which are oldest first. It replaces the last point if both arrived in the same second.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]
@@ -26,8 +27,8 @@ func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	return append(points, Point{at, price})
 }
 
-// Recent returns the latest prices of a token whose price is watched, oldest first: at most one a second, and at most
-// maxRecent. It returns nil if the feed has none. The caller owns the slice.
+// Recent returns the latest prices of a token, oldest first: at most one for each second, and at most maxRecent. It returns nil
+// if the token's price is not watched. The caller owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
 	t := f.find(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
 	if t == nil {

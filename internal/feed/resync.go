@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// awaitConfirmation sends a market's subscription again if the venue does not confirm it. Until then the market is not
-// live, and its subscribers poll. The caller holds the lock.
+// awaitConfirmation starts a timer that sends a market's subscription again if the venue does not confirm the subscription.
+// Until the confirmation the market is not live, and its subscribers poll. The caller holds the lock.
 func (t *topic) awaitConfirmation() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -27,7 +27,7 @@ func (t *topic) awaitConfirmation() {
 	})
 }
 
-// acknowledged handles the venue's confirmation of a market's subscription. The other channels are confirmed by their
+// acknowledged handles the venue's confirmation of a market's subscription. Topics of other channels become live with their
 // snapshots.
 func (t *topic) acknowledged() {
 	t.mu.Lock()
@@ -37,9 +37,9 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. Earlier changes sent no message, so earlier reads may be out of date. A confirmation after
-// the first message repeats this, because that message may have belonged to the previous subscription. The caller holds the
-// lock.
+// confirm makes a market live. The stream did not send earlier changes, so earlier reads may be out of date, and Sink is
+// informed. The first message also confirms a market. A confirmation after it calls confirm again, because the message may have
+// belonged to the previous subscription. The caller holds the lock.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -61,7 +61,7 @@ func (t *topic) handleGap() {
 		t.feed.cfg.Log.Info("a topic has a gap: requesting a snapshot", about...)
 	}
 	if t.key.Channel == market.ChannelMarket {
-		t.countResync() // REST has the market's state, so reporting the change is enough
+		t.countResync() // queries read the market over REST, so it is enough to report a change
 		t.feed.cfg.Sink.StreamStale(t.key)
 		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 		t.publish()
@@ -75,7 +75,7 @@ func (t *topic) handleGap() {
 	t.awaitSnapshot()
 }
 
-// awaitSnapshot requests another snapshot if none arrives in time. The caller holds the lock.
+// awaitSnapshot starts a timer that requests another snapshot if none arrives in time. The caller holds the lock.
 func (t *topic) awaitSnapshot() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -112,9 +112,8 @@ func (t *topic) snapshotOverdue(wait int) {
 	t.awaitSnapshot()
 }
 
-// resyncFailed counts a failed resync. After too many it drops the connection and reports true. If that does not help, the
-// topic gets twice as many resyncs before the next drop, because a drop affects all topics of the connection. The caller
-// holds the lock.
+// resyncFailed counts a failed resync. After too many, it drops the connection and returns true. A drop affects all topics of
+// the connection, so the topic may fail twice as often before the next drop. The caller holds the lock.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false
@@ -127,7 +126,7 @@ func (t *topic) resyncFailed() bool {
 	return true
 }
 
-// countResync counts a state that replaced an incomplete one. The caller holds the lock.
+// countResync counts that a new state has replaced an incomplete state. The caller holds the lock.
 func (t *topic) countResync() {
 	t.incomplete = false
 	t.state.Resyncs++

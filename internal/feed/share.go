@@ -6,15 +6,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// shares counts the public topics that callers hold. A topic counts for one of the callers whose readers watch it or keep
-// it live. When that caller leaves, the topic counts for another one.
+// shares counts the public topics of each caller. A topic counts for one of the callers whose readers watch it. When that
+// reader closes its watch, the topic counts for another caller.
 type shares struct {
 	// mu is taken inside all other locks.
 	mu     sync.Mutex
 	counts map[string]int // by caller; never 0
 }
 
-// move takes a topic from the count of one reader's caller and adds it to another's. A nil reader has no count.
+// move subtracts a topic from the count of one reader's caller and adds it to the count of another reader's caller. A nil
+// reader has no count.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +29,7 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether a caller holds more topics than share.
+// exceeded reports whether more than share topics count for any caller.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,26 +47,26 @@ func (s *shares) count(caller string) int {
 	return s.counts[caller]
 }
 
-// withinShare reports whether a reader may watch a topic on its caller's share. t is nil for a topic that is not open. A
-// topic that already counts for a caller is free for other callers. The caller holds the feed's lock.
+// withinShare reports whether a reader may watch a topic within its caller's share. t is nil if the topic is not open. A topic
+// that already counts for a caller uses nothing of another caller's share. The caller holds the feed's lock.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
-// halfFree reports whether less than half of the room is taken. The caller holds the feed's lock.
+// halfFree reports whether less than half of the room is used. The caller holds the feed's lock.
 func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 
-// share is the number of topics that a caller holds without the feed reclaiming them.
+// share returns the number of topics that a caller may always watch. The feed never reclaims them.
 func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
-// reclaimable reports whether a caller may hold a topic beyond its share until others need the room. This applies to
-// states, because a client can poll them afterwards. Trades and market changes would be lost.
+// reclaimable reports whether a topic may be watched beyond a share until other callers need the room. Prices and books may,
+// because a client can poll them afterwards. Trades and market changes would be lost.
 func reclaimable(key market.Topic) bool {
 	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller holds beyond its share. It chooses the caller with the most topics, and leaves topics
-// that others watch too. It reports whether it ended a topic. The caller holds the feed's lock.
+// reclaim ends a topic that a caller watches beyond its share, and reports whether it found one. It chooses a topic of the
+// caller with the most topics. It does not end topics that other callers watch. The caller holds the feed's lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -89,10 +90,11 @@ func (f *Feed) reclaim() bool {
 	return true
 }
 
-// errReclaimed ends the watches of a topic whose room others need.
+// errReclaimed is the error of watches that end because other callers need their room.
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
 
-// soleCaller returns the caller that the topic counts for. sole is false if anybody else watches the topic.
+// soleCaller returns the caller for which the topic counts. sole is false if another caller, or the service itself, watches the
+// topic.
 func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,8 +133,9 @@ func (t *topic) recount() {
 	}
 }
 
-// makeRoom closes one topic: a lingering one, else one beyond a caller's share, else one that is live only for queries.
-// Accounts have room of their own. It reports whether it closed a topic. The caller holds the lock.
+// makeRoom closes one topic and reports whether it found one. It first looks for a topic that lingers, then for a topic beyond
+// a caller's share, then for a topic that is watched only for queries. user selects the room of accounts. The caller holds the
+// lock.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true

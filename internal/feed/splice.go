@@ -9,34 +9,34 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Origin reads the present state of a token over REST, for topics whose snapshot the stream does not send. It must read
-// from the venue: a cache would return values that came from the feed. A nil value means that the venue has none.
+// Origin reads the present state of a token over REST, for topics whose snapshot the stream does not send. It must not read
+// from a cache that contains values of the feed. A nil value means that the venue has no state.
 type Origin interface {
 	Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error)
 	Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 const (
-	// At most maxReads reads of the origin run at once, each for at most readTimeout.
+	// At most maxReads reads of Origin run at the same time. Each takes at most readTimeout.
 	maxReads    = 16
 	readTimeout = 15 * time.Second
-	// After a read without a usable state, a topic waits minReadDelay before the next one. The delay doubles up to
-	// maxReadDelay.
+	// After a read without a usable state, the topic waits minReadDelay before its next read. The delay doubles with each such
+	// read, up to maxReadDelay.
 	minReadDelay = 4 * time.Second
 	maxReadDelay = 2 * time.Minute
-	// minRenewal is the delay after a read whose response was too old.
+	// minRenewal is the least delay after a read whose response was too old.
 	minRenewal = time.Second
-	// maxSkew is the longest time that REST and the stream are taken to lag behind each other. It bounds the effect of a
-	// wrong time from the venue: longer, and such a time could block a topic's changes or state.
+	// maxSkew is the greatest assumed lag between REST and the stream. After this time, a wrong timestamp of the venue no longer
+	// blocks the changes or the state of a topic.
 	maxSkew = time.Minute
 )
 
-// readQueue runs reads of the origin. It is safe for concurrent use.
+// readQueue runs reads of Origin. It is safe for concurrent use.
 type readQueue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	slots  chan struct{} // one for each running read
+	slots  chan struct{} // one element for each running read
 
 	mu     sync.Mutex
 	closed bool
@@ -56,7 +56,7 @@ func newReadQueue() *readQueue {
 	return r
 }
 
-// add queues a read. It starts when fewer than maxReads run. A topic has at most one read, so few goroutines wait.
+// add starts a read as soon as fewer than maxReads run. Each waiting read has a goroutine; a topic has at most one read.
 func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (x *originRead) run() {
 	x.topic.readDone(x, m, age, err)
 }
 
-// readOrigin reads a topic's state and returns it as a message, with the age that the response may have. The message is nil
+// readOrigin reads the state of a topic and returns it as a message, with the possible age of the response. The message is nil
 // if the venue has no state.
 func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
 	m, age := &market.Message{Topic: key}, market.Age{}
@@ -118,8 +118,8 @@ func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Messag
 	return m, age, nil
 }
 
-// startRead starts a REST read of the topic's state and reports whether it did. Only prices and books can be read, and only
-// after the delay of the last read. The caller holds the lock.
+// startRead starts a REST read of the topic's state and reports whether it has done so. Only prices and books can be read, and
+// only after the delay that follows a failed read. The caller holds the lock.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != market.ChannelPrices && t.key.Channel != market.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
@@ -139,7 +139,7 @@ func (t *topic) cancelRead() {
 	}
 }
 
-// readStarted sets the time of a read and reports whether the read is still wanted.
+// readStarted sets the start time of a read. It reports whether the topic still needs the read.
 func (t *topic) readStarted(x *originRead) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,8 +147,8 @@ func (t *topic) readStarted(x *originRead) bool {
 	return t.reading == x
 }
 
-// readDone handles the result of a read. It drops a state that may be older than the buffered changes, because changes
-// between the two would be missing. The state is read again when the venue may have a newer one.
+// readDone handles the result of a read. It drops a state that may be older than the buffered changes, because changes between
+// the state and the first buffered change would be missing. The state is read again when the venue may have a newer one.
 func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,8 +170,8 @@ func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err e
 	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// startFromTrades makes the buffered trades the tape when no snapshot arrives, because REST has no tape. It reports whether
-// there were trades. The caller holds the lock.
+// startFromTrades is called when no snapshot of a tape arrives. REST has no tape, so it uses the buffered trades as the tape.
+// It returns false if there are none. The caller holds the lock.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != market.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -189,7 +189,7 @@ func (t *topic) startFromTrades() bool {
 	return true
 }
 
-// base describes a state that was read over REST, to decide which stream messages are already part of it.
+// base describes a state that was read over REST. It decides which stream messages the state already contains.
 type base struct {
 	epoch string
 	seq   uint64
@@ -198,9 +198,9 @@ type base struct {
 	began, ended time.Time
 }
 
-// includes reports whether the state already contains a message. It compares sequence numbers of the same epoch, else the
-// venue's times, where a tie means that the message is newer. Without times, messages that arrived before the read are part
-// of the state.
+// includes reports whether the state already contains a message. It compares sequence numbers of the same epoch, or else the
+// venue's times; at equal times the message counts as newer. Without numbers and times, the state contains the messages that
+// arrived before the read.
 func (b *base) includes(m *market.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
@@ -208,12 +208,12 @@ func (b *base) includes(m *market.Message) bool {
 	case !b.at.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.at)
 	default:
-		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0) // numbers of different epochs prove nothing
+		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0) // numbers of different epochs cannot be compared
 	}
 }
 
-// splice makes a state that was read over REST the topic's state, and applies the buffered changes. It reports whether they
-// fit together. The caller holds the lock.
+// splice makes a state that was read over REST the state of the topic and applies the buffered changes to it. It returns false
+// if the state and the changes do not fit together. The caller holds the lock.
 func (t *topic) splice(m *market.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
@@ -243,7 +243,7 @@ func (t *topic) splice(m *market.Message, began time.Time) bool {
 	return true
 }
 
-// isBehind reports whether a state that was read over REST is older than the known state. The caller holds the lock.
+// isBehind reports whether a state that was read over REST is older than the topic's known state. The caller holds the lock.
 func (t *topic) isBehind(m *market.Message) bool {
 	s := &t.state
 	switch {
@@ -256,7 +256,7 @@ func (t *topic) isBehind(m *market.Message) bool {
 	}
 }
 
-// inBase reports whether a message is already part of the state that was read over REST. The caller holds the lock.
+// inBase reports whether the state that was read over REST already contains a message. The caller holds the lock.
 func (t *topic) inBase(m *market.Message) bool {
 	if t.base == nil {
 		return false
@@ -268,7 +268,7 @@ func (t *topic) inBase(m *market.Message) bool {
 	return t.base.includes(m)
 }
 
-// renumber sets the number of a state without one, from a message that the state contains.
+// renumber gives a state without a sequence number the number of a message that the state contains.
 func (b *base) renumber(s *State, m *market.Message) {
 	if b.seq != 0 || m.Seq == 0 || seen(s, m) {
 		return

@@ -11,21 +11,22 @@ type counts struct {
 	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
 }
 
-// Stats has counters since the start, and the number of topics now.
+// Stats contains counters since the start and the present numbers of topics.
 type Stats struct {
 	// Gaps counts breaks in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an
 	// outage.
 	Gaps, Resyncs uint64
-	// Spliced counts states that were read over REST because the stream did not send them.
+	// Spliced counts states that were read over REST because the stream sent no snapshot.
 	Spliced uint64
-	// Conflated counts signals that a slow reader saw as one. Dropped counts the queued items of watches that were ended
-	// because their queue was full.
+	// Conflated counts changes that a slow reader had no separate signal for. Dropped counts the queued items of watches that
+	// ended because their queue was full.
 	Conflated, Dropped uint64
 	// Reconnects counts connections that were dropped because a topic got no snapshot.
 	Reconnects uint64
 	// Unacknowledged counts subscriptions of markets that were sent again because the venue did not confirm them in time.
 	Unacknowledged uint64
-	// Topics and Tokens are the numbers of open topics and of their tokens. Resyncing topics wait for a snapshot.
+	// Topics is the number of open topics, and Tokens the number of their tokens. Resyncing is the number of topics that wait for
+	// a snapshot after a gap.
 	Topics, Tokens, Resyncing int
 }
 

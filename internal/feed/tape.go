@@ -6,11 +6,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxTape is the number of trades that a topic keeps. By contract a venue's snapshot has no more.
+// maxTape is the number of latest trades in a tape. By contract, a venue's snapshot contains at most this number.
 const maxTape = 50
 
-// mergeTape adds a snapshot of the latest trades, oldest first, to the known tape. items has the new trades, unless no tape
-// was known before. A snapshot that does not reach back to a known trade leaves a gap.
+// mergeTape adds a snapshot of the latest trades, oldest first, to the known tape. items contains the new trades, or nothing if
+// no tape was known before. If the snapshot contains no known trade, trades may be missing, and items reports a gap.
 func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
@@ -37,8 +37,9 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 	return newest(slices.Concat(before, items.Trades)), items
 }
 
-// appendNew appends the new trades of a message and returns them. A trade without an id may look like an earlier one. In a
-// numbered message it is a different trade and gets the next ordinal; otherwise it may be a repetition and is dropped.
+// appendNew appends the new trades of a message and returns them as fresh. A trade without an id may equal an earlier trade. In
+// a message with a sequence number it is a different trade and gets the next ordinal. In other messages it may be a repetition
+// and is dropped.
 func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))

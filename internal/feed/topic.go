@@ -22,10 +22,10 @@ const (
 	following
 )
 
-// session is the session of the topics that came up together on a connection.
+// session is the market.Session of the topics that were opened together on a connection.
 type session struct {
 	market.Session
-	// topics counts the topics that are still up in the session.
+	// topics is the number of topics that are still connected in the session.
 	topics atomic.Int32
 }
 
@@ -36,49 +36,51 @@ type topic struct {
 
 	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
 	mu      sync.Mutex
-	watches []*Watch // watches[i].index is i
-	holder  *Reader  // the topic counts for its caller; nil if it counts for none
+	watches []*Watch // watches[i].index equals i
+	holder  *Reader  // the topic counts for the caller of this reader; nil if it counts for no caller
 	state   State
 	phase   phase
-	session *session // the latest one; nil before the first
-	// previousEpoch is the epoch before the state's. Its messages may still arrive.
+	session *session // the latest session; nil before the first one
+	// previousEpoch is the epoch before the epoch of the state. Late messages of it are ignored.
 	previousEpoch string
-	// buffered holds the changes that arrived while the topic waits for a snapshot. discarded is the last change that was
-	// removed because the buffer was full.
+	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. discarded is the last change
+	// that was removed because the buffer was full.
 	buffered  []*market.Message
 	discarded *market.Message
-	// confirmed reports that the venue once confirmed a market's subscription. unconfirmed counts the subscriptions in a
-	// row without a confirmation.
+	// confirmed reports whether the venue has ever confirmed a market's subscription. unconfirmed is the number of subscriptions
+	// in a row without a confirmation.
 	confirmed   bool
 	unconfirmed int
-	// incomplete reports that the state may have missed messages, so that the next snapshot counts as a resync.
+	// incomplete reports whether messages may be missing from the state. Then the next snapshot counts as a resync.
 	incomplete bool
-	// failedResyncs counts resyncs in a row that failed. reconnects counts the connections that were dropped for that since
-	// the last snapshot.
+	// failedResyncs is the number of failed resyncs in a row. reconnects is the number of connections that the topic has dropped
+	// since its last snapshot.
 	failedResyncs, reconnects int
-	// waitTimer ends the wait for a snapshot, and waitID identifies that wait. lateSnapshots counts waits in a row that
-	// timed out, also over several sessions.
+	// waitTimer ends the wait for a snapshot or confirmation, and waitID identifies the wait. lateSnapshots is the number of waits
+	// in a row that timed out, over all sessions.
 	waitTimer     *time.Timer
 	waitID        int
 	lateSnapshots int
-	// reading is the current REST read. emptyReads counts reads in a row without a usable state, and nextRead is the
-	// earliest time of the next read. base describes the state that REST has returned, while late stream messages may still
-	// be part of that state.
+	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the
+	// earliest time of the next read. base describes the last state from REST, as long as messages may arrive that the state
+	// already contains.
 	reading    *originRead
 	emptyReads int
 	nextRead   time.Time
-	// bufferingSince is when buffering began. readTooOld reports that the last read returned a state that may be older.
+	// bufferingSince is the time at which buffering began. readTooOld reports that the last read returned a state that may be
+	// older than that.
 	bufferingSince time.Time
 	readTooOld     bool
 	base           *base
 	linger         *time.Timer
-	// noLinger closes the topic as soon as the last watch is closed.
+	// noLinger reports that the topic closes at once after its last watch.
 	noLinger bool
 	ended    bool
 
-	// recent holds a token's latest prices, oldest first.
+	// recent contains the token's latest prices, oldest first.
 	recent []Point
-	// flushedAt is when Sink last got the account. dirty reports a change since then. flushTimer runs the next flush.
+	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since. flushTimer
+	// runs the next flush.
 	flushedAt  time.Time
 	dirty      bool
 	flushTimer *time.Timer
@@ -88,7 +90,7 @@ func newTopic(f *Feed, key market.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch for reader r on the share of owner. Both may be nil.
+// join adds a watch that signals reader r and that counts for the caller of reader owner. Both readers may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +131,7 @@ func (t *topic) leave(w *Watch) {
 	}
 }
 
-// skipLinger ends the linger, now and in the future.
+// skipLinger ends a present linger and prevents later ones.
 func (t *topic) skipLinger() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +141,7 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns the number of watches with a reader, and of watches that only keep the topic live.
+// watchers returns the number of watches with a reader, and the number of watches that only keep the topic live for queries.
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +155,7 @@ func (t *topic) watchers() (readers, keepers int) {
 	return readers, keepers
 }
 
-// stopIfIdle stops a topic without watches and reports whether it did.
+// stopIfIdle stops the topic if it has no watches. It reports whether it has stopped the topic.
 func (t *topic) stopIfIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +176,7 @@ func (t *topic) end(err error) {
 	}
 }
 
-// stop cancels the topic's timers and reads, and marks its values as stale. The caller holds the lock.
+// stop cancels the topic's timers and reads and marks its values as stale. The caller holds the lock.
 func (t *topic) stop() {
 	if t.ended {
 		return
@@ -194,7 +196,7 @@ func (t *topic) resyncing() bool {
 	return t.phase == resyncing
 }
 
-// currentSession returns the session of a topic that is up, or nil.
+// currentSession returns the session of a connected topic, or nil.
 func (t *topic) currentSession() *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,8 +217,8 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins a new session. A snapshot follows and replaces the state. Markets have no snapshots: a market is live once the
-// venue confirms its subscription.
+// up begins a new session. The venue sends a snapshot, which replaces the state. Markets have no snapshots: a market is live
+// once the venue has confirmed its subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,12 +262,12 @@ func (t *topic) markStale() {
 	if !t.state.Known || t.session == nil {
 		return
 	}
-	if _, ended := t.session.Ended(); !ended { // the end of a session makes its values stale
+	if _, ended := t.session.Ended(); !ended { // the end of a session makes its values stale without a call
 		t.feed.cfg.Sink.StreamStale(t.key)
 	}
 }
 
-// startFollowing enters the phase in which changes are applied. The caller holds the lock.
+// startFollowing makes the topic live: from now on changes are applied to the state. The caller holds the lock.
 func (t *topic) startFollowing() {
 	t.phase, t.buffered, t.discarded = following, nil, nil
 	t.failedResyncs, t.reconnects, t.lateSnapshots, t.emptyReads = 0, 0, 0, 0

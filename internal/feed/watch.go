@@ -7,31 +7,31 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// State is the state of a topic. A State never changes; a newer one replaces it.
+// State is the state of a topic. A State never changes; a newer State replaces it.
 type State struct {
-	// Known reports that there is a value. Live reports that the stream is following its changes.
+	// Known reports whether there is a value. Live reports whether the stream is connected and no change is missing.
 	Known, Live bool
-	// Resyncs counts the snapshots that replaced an incomplete state.
+	// Resyncs is the number of snapshots that replaced an incomplete state.
 	Resyncs uint64
-	// Seq and Epoch number the state.
+	// Seq is the sequence number of the last message, within Epoch. Both are zero if the venue sends no numbers.
 	Epoch string
 	Seq   uint64
-	// Meta describes the value. It is stale unless Live.
+	// Meta describes the value. Meta.Stale is the opposite of Live.
 	Meta market.Meta
 
 	Price  *market.Price
 	Spread *market.Spread
 	Book   *market.Book
-	// Trades has the latest trades, oldest first.
+	// Trades contains the latest trades, oldest first.
 	Trades  []market.Trade
 	Account *Account
-	// mutable makes the Account. It is nil in the states that readers get.
+	// mutable is the source of Account. It is nil in the states that readers get.
 	mutable *mutableAccount
 }
 
 // Account is the state of a user topic. A nil list or balance is unknown.
 type Account struct {
-	// Orders has the active orders.
+	// Orders contains the active orders.
 	Orders    []market.Order
 	Positions []market.Position
 	Balance   *market.Balance
@@ -39,16 +39,16 @@ type Account struct {
 
 // Items are the trades and changes that were queued since the last Take.
 type Items struct {
-	// Trades has new trades of the tape, or an account's new fills.
+	// Trades contains new trades of the tape, or new fills of the account.
 	Trades  []market.Trade
 	Changes []market.MarketChange
-	// Gap reports that trades or changes before these may be missing.
+	// Gap reports whether trades or changes before these may be missing.
 	Gap bool
 }
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends more. An empty list takes the other slice without a copy and never writes to it.
+// add appends more. If a list is empty, add uses the slice of more without a copy, and never writes to that slice.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -63,15 +63,15 @@ func (i *Items) add(more Items) {
 	i.Gap = i.Gap || more.Gap
 }
 
-// Reader is one subscriber: several watches with one signal. Only one goroutine may use it.
+// Reader is a subscriber with several watches and one signal. Only one goroutine may use it.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// caller is the caller that the reader's topics count for, if limited is true.
+	// caller is the caller for which the reader's topics count. They count only if limited is true.
 	caller  string
 	limited bool
 
-	// watches has the open watches. taken is the last result of Take.
+	// watches contains the open watches. taken is the last result of Take.
 	watches map[*Watch]struct{}
 	taken   []*Watch
 	// mu protects changed. It may be taken under topics' locks.
@@ -79,8 +79,8 @@ type Reader struct {
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. All readers of one caller share that caller's part of the room. Close the
-// reader after use.
+// NewReaderFor returns a reader without watches. Its topics count for caller; all readers of a caller together have one share
+// of the room. Close the reader after use.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
 	r.caller, r.limited = caller, true
@@ -92,9 +92,9 @@ func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
-// Watch watches a topic until the watch or the reader is closed. c has the credentials of a user topic. Watch fails with
-// RATE_LIMITED if there is no room or the caller's share is used up; a client can poll instead. A watch also ends so when
-// others need the room. A topic with a known state is signalled at once.
+// Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. Watch fails with
+// RATE_LIMITED if there is no room, or if the caller's share is used up; a client can poll instead. A watch ends with the same
+// error when other callers need the room. If the topic's state is known, the reader is signalled at once.
 func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -103,10 +103,11 @@ func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) 
 	return w, err
 }
 
-// Changed is signalled when watches have changed. Take returns them.
+// Changed returns a channel that is signalled when watches have changed. Take returns these watches.
 func (r *Reader) Changed() <-chan struct{} { return r.signal }
 
-// Take returns the open watches that have changed since the last call, each once. The slice is valid until the next call.
+// Take returns the open watches that have changed since the last call, without repetition. The slice is valid until the next
+// call.
 func (r *Reader) Take() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +146,7 @@ func (r *Reader) markChanged(w *Watch) {
 // Watch is a reference to a topic. Without a reader it only keeps the topic live.
 type Watch struct {
 	topic  *topic
-	reader *Reader // nil without a reader
+	reader *Reader // nil if the watch only keeps the topic live
 	owner  *Reader // the topic counts for its caller; nil if it counts for none
 	closed bool    // used by the reader's goroutine only
 	queued bool    // protected by the reader's lock
@@ -156,7 +157,7 @@ type Watch struct {
 	err   error
 }
 
-// detached is the index of a watch that has left its topic.
+// detached is the index of a watch that was removed from its topic.
 const detached = -1
 
 // Topic returns the watched topic.
@@ -169,7 +170,7 @@ func (w *Watch) State() (s State, err error) {
 	return w.topic.visibleState(), w.err
 }
 
-// Take returns the present state, and removes and returns the queued items. err is not nil if the watch has ended.
+// Take returns the present state and the queued items, and empties the queue. err is not nil if the watch has ended.
 func (w *Watch) Take() (s State, items Items, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
@@ -177,8 +178,8 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	return w.topic.visibleState(), items, w.err
 }
 
-// Close closes the watch. After its last watch the topic stays open for the linger. A second Close does nothing. Only the
-// reader's goroutine may call Close.
+// Close closes the watch. After the last watch is closed, the topic stays open for the linger. A second Close does nothing.
+// Only the reader's goroutine may call Close.
 func (w *Watch) Close() {
 	w.closed = true
 	if w.reader != nil {

@@ -1,40 +1,44 @@
 // Package follow turns the feed's topics into typed streams of events, one for each subscription of the graph.
 //
-// A stream yields [Event] values: the present state first, then its changes. It ends with its context, when the reader stops, or
-// with an error, which is the last value. A failure that the stream survives is an event with a Problem.
+// A stream yields [Event] values: the present state first, then its changes. A stream ends when its context ends or when its
+// reader stops. It may also end with an error, which is its last value. An event with a Problem reports a failure that does not
+// end the stream.
 //
 // # One loop and its bodies
 //
-// A [loop] waits for the feed, for timers, for REST reads and for readers that join. It calls a [body], which implements one kind
-// of subscription. The body's methods run one at a time on the goroutine that ranges over the stream, and never wait. Four
-// subscriptions show a value that is replaced as a whole (prices, book, orders, balance) and share the body [states]. Markets, the
-// tape, own trades and the portfolio have a body each. The stream's status does not use the feed and has its own small loop.
+// A [loop] waits for the feed, for timers, for REST reads and for readers that join. It calls a [body], which implements one
+// kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the stream, and never wait.
+// Prices, book, orders and balance are values that are replaced as a whole; they share the body [states]. Markets, the tape,
+// own trades and the portfolio have one body each. The status of the stream does not use the feed and has its own small loop.
 //
 // # What a read settles
 //
-// A stream reads over REST at its start, after changes that the stream only announces, after a gap, and every pollInterval for
-// values that the stream does not send. One read at a time runs beside the loop. [pending] decides what its result settles:
+// A subscription reads over REST in four cases: at its start, after the venue's stream has announced a change without its
+// values, after a gap, and every pollInterval while the venue's stream sends no value. One read at a time runs beside the loop.
+// [pending] decides what the result of a read settles:
 //
-//   - readStarted marks everything that is pending. The result settles only what was marked. Later additions stay pending and lead
-//     to another read.
-//   - After a failure or a stale result everything stays pending. The next read is delayed: by half a second, doubled each time up
-//     to half a minute, or longer if the venue's rate limit or the age of its response demands that.
-//   - If the stream has replaced a value during the read, the result is dropped.
+//   - readStarted marks everything that is pending. The result settles only what was marked. What is added later stays pending
+//     and causes another read.
+//   - After a failure or a stale result, everything stays pending, and the next read is delayed. The delay starts at half a
+//     second and doubles each time, up to half a minute. It is longer if the venue's rate limit or the age of its response
+//     requires that.
+//   - If the venue's stream sends a value during the read, the result is dropped.
 //
-// So an event never shows a value from before the change that it reports, and no change is lost because a read failed.
+// So an event that reports a change never shows a value from before that change, and no change is lost because a read failed.
 //
 // # The first event
 //
-// Each stream sends INITIAL or a Problem within [Source].Timeout. It reports the first failure of each kind once and keeps reading.
-// A state that is not live is never sent as INITIAL: the stream reads over REST instead, as a query would.
+// Each stream sends INITIAL or a Problem within [Source].Timeout. It reports the first failure of each kind once and goes on
+// reading. A state of the feed that is not live is never sent as INITIAL: the stream reads over REST instead, as a query would.
 //
 // # Readers that join
 //
-// Equal subscriptions share one stream ([Group]). A reader that joins gets the present state between two events: at once if the
-// stream is live and nothing is pending, otherwise after the next read. So the state is never older than a query's response.
+// Equal subscriptions share one stream ([Group]). A reader that joins gets the present state between two events. If the stream
+// is live and nothing is pending, it gets the state at once. Otherwise it gets the state after the next read. So the state is
+// never older than the response to a query.
 //
 // # Boundaries
 //
-// This package imports market and feed. The caller passes reads as functions. They may wait, must obey their context, and one
-// stream calls them one at a time. Package resolvers checks arguments and converts events into the graph's types.
+// The caller passes REST reads as functions. A read may wait and must obey its context. One stream calls one read at a time.
+// Package resolvers checks arguments and converts events into the types of the graph.
 package follow

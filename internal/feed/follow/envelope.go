@@ -1,27 +1,28 @@
 package follow
 
-// Mode says what a transport may do with an event that waits for a slow reader.
+// Mode says what a transport may do with events that wait for a slow reader.
 type Mode uint8
 
 const (
-	// Replace is for complete events: the newest event of a topic replaces the one that waits.
+	// Replace is for complete events: the newest event of a topic replaces a waiting event of the topic.
 	Replace Mode = iota
 	// Append is for events that must all arrive.
 	Append
-	// Delta is for events that build on the one before. A reader that misses one starts again from the present state.
+	// Delta is for events that contain only what has changed since the event before. A reader that misses one gets the present
+	// state again.
 	Delta
 )
 
-// Cohort identifies the readers of one execution that wait for the present state together. The zero value is all readers.
+// Cohort identifies the readers of an execution that get the present state together. The zero value means all readers.
 type Cohort uint64
 
 // Envelope tells the transport how to deliver an event. It is not part of the payload.
 type Envelope struct {
-	// Topic is the subject of the event. An event never replaces one of another topic.
+	// Topic is the subject of the event. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event is the complete present state of its topic. It replaces waiting events of the topic, and
-	// is not replaced itself.
+	// State reports that the event contains the complete present state of its topic. It replaces waiting events of the topic and
+	// is never replaced itself.
 	State bool
 	// To are the readers of the event.
 	To Cohort

@@ -14,45 +14,45 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Reason is why an event is sent, as the graph's enum value.
+// Reason says why an event is sent. Its values are those of the enum in the graph.
 type Reason string
 
 // The reasons of events.
 const (
-	// Initial is the state at the start of the subscription.
+	// Initial marks the state at the start of the subscription.
 	Initial Reason = "INITIAL"
-	// Changed is a change of the last value.
+	// Changed marks a new value.
 	Changed Reason = "CHANGE"
-	// Resync is the state after a gap.
+	// Resync marks the state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness is the last value, whose freshness has changed.
+	// Freshness marks the last value again, because it has become stale or fresh.
 	Freshness Reason = "FRESHNESS"
 )
 
-// isState reports whether events with this reason carry the whole state.
+// isState reports whether events with this reason contain the whole state.
 func (r Reason) isState() bool { return r == Initial || r == Resync }
 
 // Event is one event of a stream.
 type Event[T any] struct {
 	Reason Reason
 	Value  T
-	// Problem is a failed read that the stream retries. It excludes the other fields.
+	// Problem is the error of a read that the stream will retry. If it is set, the other fields are zero.
 	Problem error
 }
 
-// Stream yields events until it ends. A non-nil error comes without an event and is the last value.
+// Stream yields events until it ends. If it ends with an error, the error is the last value and has no event.
 type Stream[T any] = iter.Seq2[Event[T], error]
 
 // Group is the readers that share a stream. Readers may join later. Its methods do not wait.
 type Group interface {
-	// Announce gives the envelope of the next event before the stream yields the event.
+	// Announce passes the envelope of the next event, before the stream yields the event.
 	Announce(e Envelope)
 	// Waiting is signalled while readers wait for the present state.
 	Waiting() <-chan struct{}
-	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync says that they
-	// have missed events; otherwise they are new.
+	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync reports whether the
+	// readers have missed events; otherwise they are new. ok is false if no reader waits.
 	TakeWaiting() (to Cohort, resync, ok bool)
-	// Join also sends the cohort all events announced from now on.
+	// Join makes the cohort receive all events that are announced from now on.
 	Join(to Cohort)
 }
 
@@ -61,7 +61,7 @@ type Source struct {
 	Feed *feed.Feed
 	// Group receives the envelopes of events. Nil means a single reader.
 	Group Group
-	// Timeout is the limit for the first event or problem.
+	// Timeout bounds the time until the first event or problem.
 	Timeout time.Duration
 }
 
@@ -78,7 +78,7 @@ type publisher[T any] struct {
 	sent int
 }
 
-// send publishes an event. mode says how a slow reader's events may be merged. It does not apply to whole states.
+// send publishes an event. mode does not apply to events with a whole state.
 func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
 	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
 }
@@ -88,8 +88,8 @@ func (o *publisher[T]) problem(err error) error {
 	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.audience})
 }
 
-// reportUnknown publishes once that the venue does not know an id. It returns an error, which ends the stream, if the venue
-// knows none.
+// reportUnknown publishes once that the venue does not know an id. If the venue knows no id of the stream, it returns an error,
+// which ends the stream.
 func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
@@ -143,7 +143,8 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 	}
 }
 
-// unknowns tracks the ids that the venue does not know. Each is reported once. The stream ends when all ids are unknown.
+// unknowns contains the ids of a stream that the venue does not know. Each id is reported once. The stream ends when all ids
+// are unknown.
 type unknowns struct {
 	kind      string
 	remaining int
@@ -154,7 +155,8 @@ func newUnknowns(kind string, ids int) *unknowns {
 	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
 }
 
-// add adds an id. problem is nil if the id was added before. last reports that no known id remains.
+// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether all ids are unknown
+// now.
 func (u *unknowns) add(id string) (problem error, last bool) {
 	if u.reported[id] {
 		return nil, false
@@ -174,7 +176,7 @@ func isUnknown(err error) bool {
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }
 
-// isRefused reports whether the venue has refused the caller, which ends a stream.
+// isRefused reports whether the venue has refused the caller. Such an error ends a stream.
 func isRefused(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden

@@ -7,14 +7,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// item is one key of a stream, and what was sent for the key.
+// item is a key of a stream with its last event.
 type item struct {
 	key string
-	// sent reports that an event was sent. live and resyncs are copied from the feed's state at that event.
+	// sent reports whether an event was sent. live and resyncs are those of the feed's state at that event.
 	sent, live bool
 	resyncs    uint64
 	meta       market.Meta
-	// problem is the reported error while no event was sent.
+	// problem is the last error, if no event was sent yet.
 	problem error
 }
 
@@ -22,7 +22,8 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read of the items' keys. Its result passes each value to apply, then reports the first new problem.
+// readItems returns a read that fetches the keys of items. The loop then calls apply for each result, and report for the first
+// new problem.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {
@@ -50,7 +51,7 @@ func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) 
 	}
 }
 
-// resendItems calls send for each item that was sent before, then reports the first problem of the other items.
+// resendItems calls send for each item with an event, then calls report for the first problem of the other items.
 func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
 	var failed error
 	for _, it := range items {

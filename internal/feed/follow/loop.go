@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// streamHeadStart is how long a subscription waits for the stream's first state before it reads over REST.
+	// streamHeadStart is the time for which a subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
-	// pollInterval is the interval of REST reads for values that the stream does not send, and the timeout of a read.
+	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of a
+	// read.
 	pollInterval = 5 * time.Second
 )
 
@@ -20,8 +21,9 @@ const (
 type body interface {
 	// changed handles a watch that has changed.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now. If there is none, it returns nil and the time to ask again, or zero for
-	// never. poll is true after streamHeadStart, then every pollInterval, and while readers join.
+	// nextRead returns the read to start now. If none is due, it returns nil and the time at which to call it again; the zero time
+	// means when something changes. poll is true once streamHeadStart is over, then every pollInterval, and while readers wait to
+	// join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
 	// isCurrent reports whether the last event shows the present state, so that a joining reader needs no read.
 	isCurrent() bool
@@ -29,7 +31,7 @@ type body interface {
 	resend(reason Reason) error
 }
 
-// read reads over REST on a goroutine of its own. The loop then calls apply with the result.
+// read reads over REST. It runs on its own goroutine. The loop then calls the returned function, which applies the result.
 type read func(ctx context.Context) (apply func() error)
 
 // sender is the part of a publisher that the loop uses.
@@ -43,21 +45,21 @@ type sender interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// minInterval is the least time between two events of a watch; 0 sets no limit.
+	// minInterval is the least time between two events of a watch; 0 means no limit.
 	minInterval time.Duration
 	body        body
 	out         sender
 
-	// changed has the watches whose changes were not delivered yet, without repetition. notBefore delays a watch's next
-	// delivery.
+	// changed contains the watches whose changes were not delivered yet, and queued contains the same watches as a set. notBefore
+	// is the earliest time of the next delivery for each watch.
 	changed   []*feed.Watch
 	queued    map[*feed.Watch]bool
 	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joinedAt is when the waiting readers began to wait; zero if none wait. readSinceJoin reports that a read has ended
-	// since.
+	// joinedAt is the time at which readers began to wait to join; zero if none wait. readSinceJoin reports whether a read has
+	// ended since then.
 	joinedAt      time.Time
 	readSinceJoin bool
 	// deadline is the latest time of the first event or problem.
@@ -121,7 +123,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does everything that is due, and returns the time of the next step; zero if that is unknown.
+// step does everything that is due. It returns the time of the next step; zero means when something changes.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
 		return next, err
@@ -148,8 +150,8 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	return next, nil
 }
 
-// deliverChanges calls the body for each changed watch whose minInterval has passed, and returns when the next one has
-// passed.
+// deliverChanges calls the body for each changed watch whose minInterval is over. It returns the time at which the minInterval
+// of another changed watch ends.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
@@ -169,7 +171,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event must not delay the first state
+		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event does not delay the next event
 			l.notBefore[w] = now.Add(l.minInterval)
 		}
 	}
@@ -185,7 +187,7 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serveJoiners sends the present state to some of the readers that wait to join. If others still wait, the group signals
+// serveJoiners sends the present state to a cohort of the readers that wait to join. If more readers wait, the group signals
 // again.
 func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	to, resync, ok := group.TakeWaiting()
@@ -203,7 +205,7 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	return err
 }
 
-// startRead starts a read. The loop waits for the read before it ends.
+// startRead starts a read on its own goroutine. run waits for the read before it returns.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
@@ -217,7 +219,7 @@ func (l *loop) startRead(ctx context.Context, get read) {
 	}()
 }
 
-// recoverRead runs a read. If the read panics, apply panics with the same value in the loop.
+// recoverRead runs a read. If the read panics, apply panics with the same value, on the loop's goroutine.
 func recoverRead(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,15 +9,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MarketUpdate is a market. Change is the stream's name for the kind of change; empty unless the reason is Changed.
+// MarketUpdate is an event with a market. Change is the venue's name for the kind of change; empty unless the reason is
+// Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
 	Change string
 }
 
-// ReadMarkets reads markets, in the order of their ids. A market that may be older than a change that the feed has
-// announced must be marked stale, and must have the announced status and winner.
+// ReadMarkets reads markets, in the order of their ids. If a market may be older than a change that the feed has passed to its
+// Sink, the market must be marked stale and must contain the status and winner of that change.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
 // Markets follows markets. The stream announces changes, and REST reads return the markets.
@@ -50,8 +51,8 @@ type marketItem struct {
 	pending pending[*pendingChange]
 }
 
-// pendingChange is a change that the stream has announced. applied reports that the last event's market includes the
-// change. sent reports that an event has named the change.
+// pendingChange is a change that the stream has announced. applied reports whether the market in the last event includes the
+// change. sent reports whether an event had this change as its kind.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -85,7 +86,7 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// markStale sends once that a market may be out of date.
+// markStale sends an event that marks the market as stale, unless the last event did.
 func (b *markets) markStale(m *marketItem) error {
 	if !m.sent || m.meta.Stale {
 		return nil
@@ -123,7 +124,8 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// maxInvalidated is how many reads in a row a change may invalidate before the next result is sent as the first event.
+// maxInvalidated bounds the reads in a row that are dropped because a change arrived. After that, the next result is sent as
+// the first event in any case.
 const maxInvalidated = 2
 
 // apply handles the read of one market.
@@ -170,8 +172,8 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends a CHANGE for each change that was not sent yet. If there is none, it sends what differs between the
-// reads.
+// sendChanges sends an event for each change that was not sent yet. If there is none, it sends an event if the two reads
+// differ.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now
@@ -195,8 +197,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// sendStale sends a stale read that differs from the last event. The changes stay pending, because the read may be older
-// than some of them.
+// sendStale sends the market of a stale read if it differs from the last event. The changes stay pending, because the read may
+// be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m)
@@ -210,8 +212,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends announced status changes and winners before REST returns them. The changes stay pending. Other
-// changes make the market stale.
+// sendAnnounced sends announced statuses and winners before REST returns them, and marks the market as stale. All changes stay
+// pending.
 func (b *markets) sendAnnounced(m *marketItem) error {
 	for _, change := range m.pending.changes {
 		if change.applied {

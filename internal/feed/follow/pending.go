@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// retryAfter is the delay after a read that settled nothing. It doubles up to maxRetryAfter.
+	// retryAfter is the delay after a read that settled nothing. It doubles with each such read, up to maxRetryAfter.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
-	// maxPending bounds the changes that wait for a read. One RESYNC replaces them when there are more.
+	// maxPending bounds the changes that wait for a read. If there are more, one RESYNC event replaces them.
 	maxPending = 1000
 )
 
-// pending tracks what the next REST read of one topic must settle. A read settles what was pending when it started; see the
-// package comment. The zero value has nothing pending.
+// pending contains what the next REST read of one topic must settle. A read settles what was pending when it started; see the
+// package comment. In the zero value nothing is pending.
 type pending[C any] struct {
-	// wanted reports that a read is wanted. reason is the reason of its event, or empty to send an event only if the value
-	// differs. changes has the changes that the read must cover, oldest first.
+	// wanted reports whether a read is needed. reason is the reason of the event after the read; if it is empty, an event is sent
+	// only if the value differs. changes are the changes that the read must include, oldest first.
 	wanted  bool
 	reason  Reason
 	changes []C
-	// version increases with everything that is added. reasonAt is the version that set reason.
+	// version increases with every addition. reasonAt is the version at which reason was set.
 	version, reasonAt int
 
-	// covered is what the current read covers.
+	// covered is what the current read settles: everything up to a version, and the first changes.
 	covered struct{ version, changes int }
-	// failures counts the reads in a row that settled nothing. retry is the earliest time of the next read.
+	// failures is the number of reads in a row that settled nothing. retry is the earliest time of the next read.
 	failures int
 	retry    time.Time
 }
 
-// add adds a reason and changes that only a later read can settle. It ends the delay of a failed read, because these
-// changes may not fail.
+// add adds a reason and changes that only a read that starts later can settle. It ends the delay after a failed read, because a
+// read after the change may succeed.
 func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -50,16 +50,16 @@ func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.changes = append(p.changes, changes...)
 }
 
-// request requests a read without a reason or changes.
+// request requests a read without a reason and changes.
 func (p *pending[C]) request() { p.wanted = true }
 
-// invalidate makes the current read's result outdated, because the stream has sent something newer.
+// invalidate marks the result of the current read as outdated, because the stream has sent a newer value.
 func (p *pending[C]) invalidate() { p.version++ }
 
 // ready reports whether a read may start now.
 func (p *pending[C]) ready(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
 
-// readStarted records what a read covers that starts now.
+// readStarted records that a read starts now and will settle everything that is pending.
 func (p *pending[C]) readStarted() {
 	p.covered.version, p.covered.changes = p.version, len(p.changes)
 }
@@ -67,7 +67,7 @@ func (p *pending[C]) readStarted() {
 // invalidated reports whether anything was added since the read started.
 func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
-// settle removes and returns what the finished read covers. Later additions stay pending.
+// settle removes and returns what the finished read has settled. Later additions stay pending.
 func (p *pending[C]) settle() (reason Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
@@ -79,16 +79,15 @@ func (p *pending[C]) settle() (reason Reason, changes []C) {
 	return reason, changes
 }
 
-// readFailed keeps everything pending and delays the next read.
+// readFailed delays the next read after a failure. Everything stays pending.
 func (p *pending[C]) readFailed(now time.Time, err error) { p.delay(now, retryHint(err)) }
 
-// awaitRenewal keeps everything pending after a stale read, and delays the next read until the venue may have a newer
-// value.
+// awaitRenewal delays the next read after a stale result until the venue may have a newer value. Everything stays pending.
 func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay keeps everything pending and delays the next read for at least the given time.
+// delay delays the next read by at least the given time. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -97,7 +96,7 @@ func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	p.retry = now.Add(max(wait, least))
 }
 
-// retryNow keeps everything pending after an invalidated read. The next read may start at once.
+// retryNow requests another read at once after an invalidated read. Everything stays pending.
 func (p *pending[C]) retryNow() {
 	p.failures++
 	p.wanted, p.retry = true, time.Time{}
@@ -111,7 +110,7 @@ func (p *pending[C]) retryAt() time.Time {
 	return p.retry
 }
 
-// sooner returns the earlier of two times. A zero time means no time.
+// sooner returns the earlier of two times. A zero time counts as later than any other time.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -119,13 +118,13 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns how long the venue will return the same value; 0 if that is unknown.
+// renewal returns the time for which the venue will still return the same value; 0 means unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
-// retryHint returns how long an error asks to wait, within bounds; 0 if the error does not say.
+// retryHint returns the time that an error asks to wait, within bounds; 0 if the error does not say.
 func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {

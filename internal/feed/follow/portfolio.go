@@ -10,10 +10,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// PortfolioUpdate is a change of an account's positions or of their values.
+// PortfolioUpdate is an event with an account's positions and their values.
 type PortfolioUpdate struct {
-	// Changed has the new and changed positions since the last event, or all positions. Closed has the positions that are
-	// gone.
+	// Changed contains the positions that are new or changed since the last event; in an event with the whole state, all
+	// positions. Closed contains the positions that no longer exist.
 	Changed []Holding
 	Closed  []*market.Position
 	Summary *market.Portfolio
@@ -30,8 +30,8 @@ type Holding struct {
 // PortfolioSource reads a portfolio.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value prices all positions with one set of prices. It fails if it cannot read one of the prices, so that no sum omits
-	// a position.
+	// Value computes the value of all positions from one set of prices. If a price cannot be read, Value fails, because the sum
+	// would omit a position.
 	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
@@ -52,16 +52,15 @@ type portfolio struct {
 	reader  *feed.Reader
 	every   time.Duration
 	account *feed.Watch // nil without room on the stream
-	// prices has the watches of the held tokens.
+	// prices contains the watches of the held tokens' prices.
 	prices map[string]*feed.Watch
-	// headStartOver reports that the stream had time to send the account. nextUpdate is the earliest time of the next
-	// update.
+	// headStartOver reports that streamHeadStart is over. nextUpdate is the earliest time of the next update.
 	headStartOver bool
 	nextUpdate    time.Time
 	pending       pending[struct{}]
 	problem       error
 
-	// sent reports that an event was sent. live, streamed and resyncs are copied from the account's state at that event.
+	// sent reports whether an event was sent. live, streamed and resyncs are those of the account's state at that event.
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
@@ -88,11 +87,11 @@ func (b *portfolio) changed(w *feed.Watch) error {
 		}
 	}
 	b.pending.invalidate()
-	b.pending.request() // a failed read delays this too; the next price follows soon
+	b.pending.request() // this read also waits for the delay after a failure; the next price arrives soon
 	return nil
 }
 
-// hasPositions reports whether a state of the account includes the positions.
+// hasPositions reports whether the positions are known in a state of the account.
 func hasPositions(s feed.State) bool {
 	return s.Known && s.Account != nil && s.Account.Positions != nil
 }
@@ -120,7 +119,7 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// value reads the positions unless the stream has them, and then values them.
+// value returns the positions with their values. It reads the positions unless the stream has sent them.
 func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions, err error) {
 	if hasPositions(s) && s.Live {
 		v.positions, v.meta = s.Account.Positions, s.Meta
@@ -146,7 +145,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 		b.pending.readFailed(time.Now(), err)
 		switch {
 		case b.sent:
-			return b.markStale() // positions that may be out of date are not valued
+			return b.markStale() // the positions may be out of date, so no new values are computed
 		case b.problem == nil:
 			b.problem = err
 			return b.out.problem(err)
@@ -160,7 +159,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends once that the last event may be out of date.
+// markStale sends an event that marks the portfolio as stale, unless the last event did.
 func (b *portfolio) markStale() error {
 	if b.last.meta.Stale {
 		return nil
@@ -249,10 +248,10 @@ func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 	return ""
 }
 
-// watchPrices watches the prices of the held tokens. Settled tokens are left out, because their prices do not change.
+// watchPrices watches the prices of the held tokens, except settled tokens, whose prices do not change.
 func (b *portfolio) watchPrices(v valuedPositions) {
 	held := make(map[string]bool, len(v.positions))
-	full := false // without room the other prices are read over REST
+	full := false // if there is no room, the other prices are read over REST
 	for i := range v.positions {
 		token := v.positions[i].TokenID
 		if o := v.quotes[i].Outcome; token == "" && o != nil {

@@ -11,18 +11,18 @@ import (
 // stateSpec describes one kind of state.
 type stateSpec[T any] struct {
 	topic func(key string) market.Topic
-	// personal values belong to an account. Their stream ends with the topic, and when the venue refuses the caller.
-	// credentials are the caller's.
+	// personal reports whether the values belong to an account. Such a stream ends when its topic ends or the venue refuses the
+	// caller. credentials are the caller's credentials.
 	personal    bool
 	credentials *market.Credentials
-	// companion returns another topic to keep live for queries; nil for none.
+	// companion returns another topic that is kept live for queries. companion may be nil.
 	companion func(key string) market.Topic
-	// state returns the value of a feed state. ok is false if the stream does not have the value.
+	// state returns the value in a state of the feed. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
-	// absent reports that a value is missing at the venue; nil if every value is valid. unknown is the noun for errors
-	// about missing keys.
+	// absent reports whether a value means that the venue does not know the key; nil means that no value does. unknown is the noun
+	// for such a key in error messages.
 	absent  func(value T) bool
 	unknown string
 	mode    Mode
@@ -33,12 +33,13 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Previous is the last event's value. Continues reports that there was one and that this event does not repeat a state.
+	// Previous is the value in the last event. Continues reports whether there was a last event and this event is not a
+	// repetition.
 	Previous  T
 	Continues bool
 }
 
-// states follows values that are replaced as a whole, one for each key.
+// states implements body for values that are replaced as a whole, with one value for each key.
 type states[T any] struct {
 	stateSpec[T]
 	out     *publisher[update[T]]
@@ -50,10 +51,10 @@ type states[T any] struct {
 // state is one value and its last event.
 type state[T any] struct {
 	item
-	// value was sent last. streamed reports that it came from the stream.
+	// value is the last value sent. streamed reports whether it came from the stream.
 	value    T
 	streamed bool
-	// onStream reports that the stream sends the value now, so that no read is needed.
+	// onStream reports whether the stream sends the value now, so that no read is needed.
 	onStream bool
 	pending  pending[struct{}]
 }
@@ -130,7 +131,7 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends once that a value may be out of date.
+// markStale sends an event that marks the value as stale, unless the last event did.
 func (b *states[T]) markStale(it *state[T]) error {
 	if !it.sent || it.meta.Stale {
 		return nil

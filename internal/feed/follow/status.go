@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// statusInterval is how often status is called.
+// statusInterval is the time between two calls of status.
 const statusInterval = 250 * time.Millisecond
 
-// StreamStatus sends the result of status, and again each time the result differs. status must not wait.
+// StreamStatus sends the result of status at once, and then each result that differs from the last one. status must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, status func() T, same func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

@@ -12,14 +12,14 @@ import (
 // MaxTrades is the maximum number of trades in a first event.
 const MaxTrades = 50
 
-// TradesUpdate has trades, oldest first. Gap reports that trades before them may be missing.
+// TradesUpdate is an event with trades, oldest first. Gap reports whether trades before them may be missing.
 type TradesUpdate struct {
 	Trades []market.Trade
 	Gap    bool
 }
 
-// Trades follows the public tape of tokens. The stream ends with an error if there is no room for a token, because REST has
-// no tape.
+// Trades follows the public tapes of tokens. If the feed has no room for a token, the stream ends with an error, because REST
+// has no tape.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
@@ -45,7 +45,7 @@ type tapes struct {
 type tape struct {
 	sent, live bool
 	resyncs    uint64
-	// trades has the latest trades, oldest first.
+	// trades contains the latest trades, oldest first.
 	trades []market.Trade
 }
 
@@ -136,7 +136,7 @@ func (b *tapes) checkFirst() error {
 	return b.sendFirst()
 }
 
-// nextRead sends the first event when the stream has had its head start.
+// nextRead sends the first event once streamHeadStart is over. It makes no REST read.
 func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// recheckAfter is the least delay of another read after a response that may be too old. The delay doubles up to
-	// maxRecheckAfter.
+	// recheckAfter is the least delay before another read if a response may be too old. The delay doubles with each such response,
+	// up to maxRecheckAfter.
 	recheckAfter    = 2 * time.Second
 	maxRecheckAfter = 5 * time.Minute
 )
 
-// UserTrades follows an account's own trades. Reads return the newest trades, newest first, at most MaxTrades. They must
-// read from the venue, because a cached response may lack trades that the stream sent before the subscription. key returns
-// a unique key for a trade.
+// UserTrades follows an account's own trades. a.Read returns at most MaxTrades trades, newest first. It must read from the
+// venue: trades that the stream sent before the subscription may be missing from a cached response. key returns a unique key
+// for a trade.
 func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
-		_, _ = reader.Watch(a.Topic, a.Credentials) // without room the trades are read over REST
+		_, _ = reader.Watch(a.Topic, a.Credentials) // if there is no room, the trades are read over REST
 		sent, err := lru.New[string, struct{}](4 * MaxTrades)
 		return &userTrades{out: out, read: a.Read, key: key, sentKeys: sent}, err
 	})
@@ -33,20 +33,20 @@ type userTrades struct {
 	out  *publisher[TradesUpdate]
 	read func(ctx context.Context) (market.Read[*market.TradePage], error)
 	key  func(*market.Trade) string
-	// state is the account's latest state.
+	// state is the latest state of the account's topic.
 	state feed.State
-	// sent reports that an event was sent. live and resyncs are copied from the state at that event.
+	// sent reports whether an event was sent. live and resyncs are those of the state at that event.
 	sent, live bool
 	resyncs    uint64
-	// sentKeys has the latest keys of sent trades. latest has the newest of these trades, oldest first.
+	// sentKeys contains the keys of the latest trades that were sent. latest contains the newest of these trades, oldest first.
 	sentKeys *lru.Cache[string, struct{}]
 	latest   []market.Trade
-	// pending holds the trades that the stream sent while a read is pending.
+	// pending contains the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is when the stream of the account began or had its last gap. Only a response that the venue made later has
-	// all earlier trades. readBegan is the start of the current read. recheckAt is the time of another read after a
-	// response that may be older; zero for none. rechecks counts these reads in a row.
+	// joinedAt is the time at which the account's topic became live or had its last gap. Only a response that the venue made after
+	// joinedAt contains all trades before it. readBegan is the start of the current read. If the response may be older than
+	// joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads in a row.
 	joinedAt, readBegan, recheckAt time.Time
 	rechecks                       int
 }
@@ -84,7 +84,7 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends the trades that were not sent before.
+// send sends those of trades that were not sent before.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {
@@ -118,8 +118,8 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// apply sends the trades of a read, with the pending trades that the read does not include. Trades that arrived during the
-// read are sent next, unless another read is needed.
+// apply sends the trades of a read, and the pending trades that the read does not include. It then sends the trades that
+// arrived during the read, unless another read is needed.
 func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer
@@ -166,12 +166,12 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	if err := b.send(reason, trades, missing); err != nil || b.pending.reason != "" {
 		return err
 	}
-	later := b.pending.changes // they arrived during the read
+	later := b.pending.changes // trades that arrived during the read
 	b.pending = pending[market.Trade]{}
 	return b.send(Changed, later, false)
 }
 
-// scheduleRecheck schedules another read if the response may be older than the account's stream.
+// scheduleRecheck schedules another read if the response may be older than joinedAt.
 func (b *userTrades) scheduleRecheck(age market.Age) {
 	if age.Most == 0 || !b.readBegan.Add(-age.Most).Before(b.joinedAt) {
 		b.rechecks = 0

@@ -9,11 +9,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// PriceUpdate is a token's price. Spread is nil if it is not known together with the price.
+// PriceUpdate is an event with a token's price. Spread is nil if the venue did not send it together with the price.
 type PriceUpdate struct {
 	Price  *market.Price
 	Spread *market.Spread
-	// Previous is the last event's price; nil in the first event and in repeated states.
+	// Previous is the price in the last event; nil in the first event and in repetitions.
 	Previous *market.Price
 	Meta     market.Meta
 }
@@ -40,19 +40,19 @@ func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duratio
 	})
 }
 
-// BookUpdate is a token's order book, cut to a depth.
+// BookUpdate is an event with a token's order book, cut to a depth.
 type BookUpdate struct {
 	Book *market.Book
-	// Previous is the last event's book; nil in the first event and in repeated states.
+	// Previous is the book in the last event; nil in the first event and in repetitions.
 	Previous *market.Book
-	// Delta reports that Bids and Asks are only the levels that differ from Previous.
+	// Delta reports whether Bids and Asks contain only the levels that differ from Previous.
 	Delta      bool
 	Bids, Asks []market.Level
 	Meta       market.Meta
 }
 
-// Book follows a token's book. every is the least time between two events. With deltas, events carry only the changed
-// levels if the venue numbers its books, except for whole states.
+// Book follows a token's book. every is the least time between two events. With deltas, an event contains only the changed
+// levels, if the venue sends sequence numbers and the event is not a whole state.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -86,7 +86,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account is an account and a read of one part of it. The read uses the caller of its context.
+// Account is an account's topic and a read of one part of the account. Read uses the caller in its context.
 type Account[T any] struct {
 	Topic       market.Topic
 	Credentials *market.Credentials
@@ -95,7 +95,7 @@ type Account[T any] struct {
 
 func (a Account[T]) topic(string) market.Topic { return a.Topic }
 
-// BalanceUpdate is an account's balance; nil if the account has none.
+// BalanceUpdate is an event with an account's balance. Balance is nil if the account has none.
 type BalanceUpdate struct {
 	Balance *market.Balance
 	Meta    market.Meta
@@ -118,9 +118,10 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 	})
 }
 
-// OrdersUpdate is a change of an account's active orders.
+// OrdersUpdate is an event with an account's active orders.
 type OrdersUpdate struct {
-	// Changed has the new and changed orders since the last event, or all orders. Closed has the orders that are gone.
+	// Changed contains the orders that are new or changed since the last event; in an event with the whole state, all orders.
+	// Closed contains the orders that are no longer active.
 	Changed, Closed []*market.Order
 }
 
@@ -185,7 +186,7 @@ func sameOrder(a, b *market.Order) bool {
 	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
 }
 
-// readOne makes a read of many keys from a read of one key.
+// readOne turns a read of one value into a read of several keys.
 func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
 	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
 		value, err := read(ctx)
