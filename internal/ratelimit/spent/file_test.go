@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// A file that does not show what was spent is no reason to spend more than the reserve, and the next process knows it too.
-func TestFilesThatShowNothing(t *testing.T) {
+// If the file does not show all calls, the process uses only the reserve. So does the next process, until the same time.
+func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
 		c := content{Magic: magic, Written: time.Now().UnixMilli(), Whole: time.Now().Add(-time.Minute).UnixMilli()}
@@ -42,7 +42,7 @@ func TestFilesThatShowNothing(t *testing.T) {
 		"longer":           {func() []byte { return append(bytes.Clone(whole), 0) }, errDamaged.Error(), 0},
 		"large":            {func() []byte { return make([]byte, 1<<20) }, errDamaged.Error(), 0},
 		"a bit is flipped": {func() []byte { b := bytes.Clone(whole); b[40] ^= 1; return b }, errDamaged.Error(), 0},
-		"of others":        {func() []byte { return []byte("hello\n") }, errDamaged.Error(), 0},
+		"other text":       {func() []byte { return []byte("hello\n") }, errDamaged.Error(), 0},
 		"another version":  {changed(func(c *content) { c.Magic[7]++ }), errDamaged.Error(), 0},
 		"negative":         {changed(func(c *content) { c.Open = -1 }), errDamaged.Error(), 0},
 		"negative second":  {changed(func(c *content) { c.Ended[3] = second{At: 1, Calls: -3} }), errDamaged.Error(), 0},
@@ -59,56 +59,56 @@ func TestFilesThatShowNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			start := time.Now()
-			p := begin(t, dir, 100)
+			started := time.Now()
+			p := start(t, dir, 100)
 			p.want(t, ratelimit.Unsure, test.calls)
 			if !strings.Contains(p.log.String(), test.reason) {
-				t.Errorf("%s: the log does not say %q: %s", name, test.reason, &p.log)
+				t.Errorf("%s: got log %s, want %q in it", name, &p.log, test.reason)
 			}
 			until := p.until
-			if until.Sub(start) > 75*time.Second || until.Sub(start) <= 0 {
-				t.Errorf("%s: unsure until %v", name, until)
+			if d := until.Sub(started); d > 75*time.Second || d <= 0 {
+				t.Errorf("%s: unsure for %v, want at most 75 s", name, d)
 			}
 			p.Take()
 			p.kill()
 			time.Sleep(5 * time.Second)
-			p = begin(t, dir, 100)
+			p = start(t, dir, 100)
 			p.want(t, ratelimit.Unsure, test.calls+1)
 			if p.until.Sub(until).Abs() > time.Millisecond {
 				t.Errorf("%s: the next process is unsure until %v, want %v", name, p.until, until)
 			}
 			time.Sleep(75 * time.Second)
 			p.kill()
-			p = begin(t, dir, 100)
+			p = start(t, dir, 100)
 			p.want(t, ratelimit.Alone, 0)
 			p.Close()
 		})
 	}
 }
 
-// Two venues have nothing to do with each other, and the same venue is the same whatever else its URL says.
-func TestVenuesHaveFilesOfTheirOwn(t *testing.T) {
+// Each venue has its own file. Credentials, query and a final slash of the URL do not matter.
+func TestFileOfVenue(t *testing.T) {
 	path := func(url string) string {
 		return New(Config{Dir: "x", Venue: url, Clock: market.SystemClock{}}).path(true)
 	}
 	same := path("https://venue.example/base")
 	for url, want := range map[string]bool{"https://me:pw@venue.example/base/?key=1": true, "https://other.example/base": false, "https://venue.example": false, "http://venue.example/base": false} {
 		if got := path(url) == same; got != want {
-			t.Errorf("%s has the same file: %v", url, got)
+			t.Errorf("%s has the same file: got %v, want %v", url, got, want)
 		}
 	}
 }
 
-// The file is its owner's alone and tells nothing about the venue or anybody.
-func TestFilesAreSecret(t *testing.T) {
+// Only the owner can read the file. It contains neither the venue nor credentials.
+func TestFileIsSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "state")
-		p := begin(t, dir, 100)
+		p := start(t, dir, 100)
 		defer p.Close()
 		p.Take()
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) != 1 {
-			t.Fatalf("%v, %v", files, err)
+			t.Fatalf("got files %v (%v), want one", files, err)
 		}
 		b, err := os.ReadFile(files[0])
 		if err != nil {
@@ -120,53 +120,90 @@ func TestFilesAreSecret(t *testing.T) {
 			}
 		}
 		if len(b) > os.Getpagesize() {
-			t.Errorf("%d bytes may be written in part", len(b))
+			t.Errorf("got %d bytes, want at most a page, so that a write is atomic", len(b))
 		}
 		for _, path := range []string{dir, files[0]} {
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-				t.Errorf("%s: %v, %v", path, info.Mode(), err)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mode := info.Mode().Perm(); mode&0o077 != 0 {
+				t.Errorf("%s: got mode %v, want none for others", path, mode)
 			}
 		}
 	})
 }
 
-// A directory that can't be used is said once, and nothing is told.
-func TestUnusableDirectory(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
+// If Open cannot use the directory or the first file, it logs that once and does not restrict the budget.
+func TestOpenFails(t *testing.T) {
+	for name, path := range map[string]func(dir string) string{
+		"the directory is a file": func(dir string) string {
+			file := filepath.Join(dir, "file")
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		},
+		"the file is a directory": func(dir string) string {
+			if err := os.Mkdir(newRecord(dir, 100).path(true), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := start(t, path(t.TempDir()), 100)
+			time.Sleep(time.Minute)
+			p.Take()
+			p.End()
+			p.Close()
+			if n := strings.Count(p.log.String(), "calls are not recorded"); p.inherits != 0 || n != 1 {
+				t.Errorf("%s: got %d calls of inherit and %d log lines, want 0 and 1: %s", name, p.inherits, n, &p.log)
+			}
+		})
 	}
+}
+
+// A process makes no calls if another process has the first file and the second file cannot be used.
+func TestReserveFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := begin(t, file, 100)
-		time.Sleep(time.Minute)
-		p.Take()
-		p.End()
-		p.Close()
-		if p.told != 0 || strings.Count(p.log.String(), "calls are not recorded") != 1 {
-			t.Errorf("told %d times: %s", p.told, &p.log)
+		dir := t.TempDir()
+		first := start(t, dir, 100)
+		if err := os.Mkdir(first.path(false), 0o700); err != nil {
+			t.Fatal(err)
 		}
+		p := start(t, dir, 100)
+		p.want(t, ratelimit.Third, 0)
+		time.Sleep(10 * time.Second)
+		first.Close()
+		time.Sleep(1100 * time.Millisecond)
+		p.want(t, ratelimit.Unsure, 0)
+		if n := strings.Count(p.log.String(), "calls are not recorded"); n != 1 {
+			t.Errorf("got %d log lines, want 1: %s", n, &p.log)
+		}
+		p.Close()
 	})
 }
 
-// A file that can't be written is removed, since it shows too little.
+// A file that cannot be written is removed, because it would show too few calls.
 func TestFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		age(t, dir, 100)
-		p := begin(t, dir, 100)
+		makeWhole(t, dir, 100)
+		p := start(t, dir, 100)
 		_ = p.file.Close()
 		p.Take()
 		p.Take()
 		if p.kill(); strings.Count(p.log.String(), "calls are not recorded") != 1 {
-			t.Errorf("the log says: %s", &p.log)
+			t.Errorf("got log %s, want one line about the failure", &p.log)
 		}
-		p = begin(t, dir, 100)
+		p = start(t, dir, 100)
 		p.want(t, ratelimit.Unsure, 0)
 		p.Close()
 	})
 }
 
-// Two can't open the same file, and a file that was removed stands in nobody's way.
+// openLocked fails while the file is open. A file that was removed does not count.
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	f, err := openLocked(path)
@@ -174,7 +211,7 @@ func TestOpenLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openLocked(path); err != errTaken {
-		t.Errorf("opened twice: %v", err)
+		t.Errorf("second open: got %v, want %v", err, errTaken)
 	}
 	defer f.Close()
 	if err := os.Remove(path); err != nil {
@@ -182,7 +219,7 @@ func TestOpenLocked(t *testing.T) {
 	}
 	again, err := openLocked(path)
 	if err != nil {
-		t.Fatalf("another file of the same name: %v", err)
+		t.Fatalf("after the removal: %v", err)
 	}
 	_ = again.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -75,6 +76,9 @@ func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimi
 		err = r.join()
 	}
 	if err == nil || errors.Is(err, errTaken) {
+		if err != nil {
+			r.refused(err)
+		}
 		r.running.Go(r.run)
 		return
 	}
@@ -107,8 +111,8 @@ func (r *Record) run() {
 		case <-tick.C:
 		}
 		if !r.first {
-			if err := r.join(); err != nil && !errors.Is(err, errTaken) {
-				r.warn(err)
+			if err := r.join(); err != nil {
+				r.refused(err)
 			}
 		}
 		if time.Since(written) >= writeEvery {
@@ -138,7 +142,8 @@ func (r *Record) path(first bool) string {
 	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
 }
 
-// join locks the first file, or the second file if the process has none, and calls inherit.
+// join locks the first file, or the second file if the process has none, and calls inherit. The error contains errTaken if
+// another process has the first file.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -146,20 +151,33 @@ func (r *Record) join() error {
 	f, err := openLocked(r.path(true))
 	first := err == nil
 	if errors.Is(err, errTaken) && before == nil {
-		f, err = openLocked(r.path(false))
-	}
-	switch {
-	case err == nil:
-		r.take(f, first)
-		if before != nil {
-			_ = before.Close()
+		if f, err = openLocked(r.path(false)); err != nil && !errors.Is(err, errTaken) {
+			err = fmt.Errorf("%w; the file of the reserve: %w", errTaken, err)
 		}
-	case before != nil:
-		r.inherit(ratelimit.Second, nil, r.now().Add(counts+skew))
-	default:
-		r.inherit(ratelimit.Third, nil, r.now().Add(counts+skew))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	r.take(f, first)
+	if before != nil {
+		_ = before.Close()
+	}
+	return nil
+}
+
+// refused calls inherit after join has failed while another process has the first file. With the second file this process keeps
+// the reserve; with no file it makes no calls.
+func (r *Record) refused(err error) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if err != errTaken {
+		r.warn(err)
+	}
+	standing := ratelimit.Third
+	if r.file != nil {
+		standing = ratelimit.Second
+	}
+	r.inherit(standing, nil, r.now().Add(counts+skew))
 }
 
 // take starts to use a file and passes its calls to inherit. The caller holds writing.
