@@ -26,13 +26,13 @@ func TestLimits(t *testing.T) {
 				n++
 			}
 			if s := b.Status(); n != want || s.Limit != want || s.Left != 0 || s.Admitted != uint64(n) || s.Refused != 1 || b.Left() != 0 {
-				t.Errorf("%d of %d calls: %+v", n, limit, s)
+				t.Errorf("%d calls of limit %d: got %+v", n, limit, s)
 			}
 		})
 	}
 }
 
-// At the venue, no 60 seconds hold more calls than the limit, from the start, for calls of any duration. The limit is used up.
+// In no 60 seconds does the venue see more calls than the limit, whatever the duration of calls. The limit is used up.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,29 +79,29 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			most := 0
 			for i, first := range arrivals {
 				n, _ := slices.BinarySearchFunc(arrivals[i:], first.Add(time.Minute), func(a, b time.Time) int {
-					return cmp.Or(a.Compare(b), -1) // the end belongs to the window
+					return cmp.Or(a.Compare(b), -1) // the window includes its end
 				})
 				most = max(most, n)
 			}
 			if most > 38 {
-				t.Errorf("seed %d: %d calls in 60 seconds", seed, most)
+				t.Errorf("seed %d: got %d calls in 60 seconds, want at most 38", seed, most)
 			}
 			if len(arrivals) < 4*38 {
-				t.Errorf("seed %d: only %d calls in five minutes", seed, len(arrivals))
+				t.Errorf("seed %d: got %d calls in five minutes, want at least 152", seed, len(arrivals))
 			}
 			time.Sleep(2 * time.Minute)
 			if s := b.Status(); s.Left != s.Limit || s.Waiting != [reqctx.Priorities]int{} {
-				t.Errorf("at rest: %+v", s)
+				t.Errorf("at rest: got %+v, want all left and none waiting", s)
 			}
 			w := b.public
 			if w.expire(time.Now()); w.flying != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
-				t.Errorf("at rest: %d flying, %d callers, %d reserved, %v", w.flying, len(w.callers), w.reserved, w.byPriority)
+				t.Errorf("at rest: got %d in flight, %d callers, %d reserved, %v; want none", w.flying, len(w.callers), w.reserved, w.byPriority)
 			}
 		})
 	}
 }
 
-// A request that would wait too long is refused at once. A call is free after the wait in the error, and not earlier.
+// A request that would wait too long is refused at once. A call is free after the wait in the error, but not before.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
@@ -116,28 +116,29 @@ func TestRefusalNamesTheWait(t *testing.T) {
 		k := b.Reserve(prices("", 10*time.Second))
 		wait := retryAfter(t, k)
 		if want := 54*time.Second + time.Millisecond; wait != want {
-			t.Errorf("told to come back in %s, the fourth place is free in %s", wait, want)
+			t.Errorf("got retry after %s, want %s", wait, want)
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 3 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want 3 waiting", s)
 		}
 		time.Sleep(wait - 1)
 		if k := b.Reserve(prices("", 1)); k.Err() == nil {
-			t.Error("admitted before the time that was told")
+			t.Error("admitted before the wait in the error was over")
 		}
 		time.Sleep(time.Nanosecond)
 		for i, k := range waiting {
 			if !admitted(k) {
-				t.Errorf("%d waits yet", i)
+				t.Errorf("reservation %d still waits", i)
 			}
 		}
 		if !call(b, prices("", time.Nanosecond)) {
-			t.Error("not admitted at the time that was told")
+			t.Error("not admitted after the wait in the error")
 		}
 	})
 }
 
-// A refused caller that returns after the wait in its error is admitted if nobody else has come, for any log and queue.
+// If a refused caller returns after the wait in its error and nobody else has come, it is admitted. This holds for any
+// log and queue.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -156,7 +157,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 					all[r.IntN(len(all))].Release(false)
 				}
 			}
-			// Those who wait make their calls, which end at once.
+			// Waiting callers make their calls, which end at once.
 			for _, k := range all {
 				go func() {
 					<-k.Decided()
@@ -178,21 +179,21 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 			}
 			wait := retryAfter(t, k)
 			if wait > 2*span {
-				t.Errorf("seed %d: told to come back in %s", seed, wait)
+				t.Errorf("seed %d: got retry after %s, want at most two minutes", seed, wait)
 			}
 			time.Sleep(wait)
 			synctest.Wait()
 			want.Deadline = within(patience)
 			k = b.Reserve(want)
 			if <-k.Decided(); k.Err() != nil {
-				t.Errorf("seed %d: told to come back in %s and refused again: %v", seed, wait, k.Err())
+				t.Errorf("seed %d: refused again after a wait of %s: %v", seed, wait, k.Err())
 			}
 			k.Release(false)
 		})
 	}
 }
 
-// An admitted read that makes no call gives its call to the next in the queue. A waiting read gives its place.
+// If an admitted read makes no call, the next in the queue gets its call.
 func TestUnusedCallsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -205,29 +206,29 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // or it would go down when one is given back
-			t.Errorf("%+v", s)
+		if s := b.Status(); s.Admitted != 8 { // a call that is given back does not reduce it
+			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
 		first.Release(false)
 		if turn := second.ReadyAt(); turn.After(before) {
-			t.Errorf("its turn was at %s and is at %s", before, turn)
+			t.Errorf("got turn %s, was %s; want no later", turn, before)
 		}
 		unused.Release(false)
 		if !admitted(second) {
-			t.Error("what was given back is lost")
+			t.Error("not admitted after a call was given back")
 		}
 		if first.AdmitCall(t.Context()) == nil || unused.AdmitCall(t.Context()) == nil {
-			t.Error("a read that has ended makes calls")
+			t.Error("a released read made a call")
 		}
 		if err := second.AdmitCall(t.Context()); err != nil || b.Status().Admitted != 9 {
-			t.Errorf("%v, %+v", err, b.Status())
+			t.Errorf("got %v and %+v, want 9 admitted", err, b.Status())
 		}
 	})
 }
 
-// Each further call of a read waits for its own turn, before later reads of its priority. It is refused if it would leave after
-// the read's deadline.
+// Each further call of a read waits for its own turn, before later reads of its priority. It is refused if its turn is
+// after the read's deadline.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4}) // 3
@@ -243,7 +244,7 @@ func TestFurtherCalls(t *testing.T) {
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(57 * time.Second)
 		if synctest.Wait(); len(further) != 0 {
-			t.Fatal("a fourth call in 60 seconds")
+			t.Fatal("got a fourth call in 60 seconds")
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		if err := <-further; err != nil {
@@ -251,26 +252,26 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline is in 29 seconds, a place is free in less: as soon as the other has it, there is none in time.
+		// The deadline is in 29 seconds. A place is free before that, but another read takes it.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())
 		}
-		if err := k.AdmitCall(t.Context()); err != nil { // the last of the first three has left
+		if err := k.AdmitCall(t.Context()); err != nil { // the last of the first three calls has left the window
 			t.Fatal(err)
 		}
 		if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want RATE_LIMITED", err)
 		}
-		// Until somebody joins who has more time.
+		// A caller with a later deadline joins, so the further call waits.
 		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := k.AdmitCall(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want DeadlineExceeded", err)
 		}
 		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
-			t.Errorf("who has left waits: %+v", s)
+			t.Errorf("got %+v, want none waiting", s)
 		}
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(time.Minute)
@@ -281,7 +282,7 @@ func TestFurtherCalls(t *testing.T) {
 		other.Release(true)
 		time.Sleep(2 * span)
 		if s := b.Status(); s.Left != 3 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want 3 left", s)
 		}
 	})
 }
@@ -299,7 +300,7 @@ func TestClose(t *testing.T) {
 		for _, k := range []reqctx.Reservation{waiting, b.Reserve(prices("", time.Second))} {
 			<-k.Decided()
 			if market.CodeOf(k.Err()) != market.CodeUpstreamUnavailable || k.AdmitCall(t.Context()) == nil {
-				t.Errorf("%v", k.Err())
+				t.Errorf("got %v, want UPSTREAM_UNAVAILABLE", k.Err())
 			}
 			k.Join(prices("", time.Second))
 			k.Release(false)
@@ -307,14 +308,14 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A call that leaves at once costs at most two allocations.
+// A call that is admitted at once costs at most two allocations.
 func TestAllocations(t *testing.T) {
 	b := New(Config{Public: 1 << 20})
 	defer b.Close()
 	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
-		call(b, want) // the log has grown
+		call(b, want) // the log has its final size
 	}
 	n := testing.AllocsPerRun(1000, func() {
 		k := b.Reserve(want)
@@ -323,11 +324,11 @@ func TestAllocations(t *testing.T) {
 		k.Release(true)
 	})
 	if n > 2 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want at most 2", n)
 	}
 }
 
-// BenchmarkCall makes a call that leaves at once.
+// BenchmarkCall makes a call that is admitted at once.
 func BenchmarkCall(b *testing.B) {
 	budget := New(Config{Public: 1 << 40})
 	defer budget.Close()

@@ -62,7 +62,7 @@ func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	t.Helper()
 	var e *market.Error
 	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
-		t.Fatalf("%v; want a refusal with a time", err)
+		t.Fatalf("got %v, want a refusal with a wait", err)
 	}
 	return e.RetryAfter
 }
@@ -71,7 +71,7 @@ func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 func waits(t *testing.T, k reqctx.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
-		t.Fatalf("waits no more: %v", k.Err())
+		t.Fatalf("not waiting: %v", k.Err())
 	}
 }
 
@@ -99,7 +99,7 @@ func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%d wait for ever", len(tickets))
+	t.Fatalf("%d reservations are never admitted", len(tickets))
 	return nil
 }
 

@@ -12,15 +12,15 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// sharedLedger is a Ledger in memory. It answers after a millisecond.
+// sharedLedger is a Ledger in memory. It responds after a millisecond.
 type sharedLedger struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	down    bool                 // nothing is granted
-	closed  time.Time            // before this time nothing is granted
-	hold    time.Time            // before this time the venue wants no calls
-	granted map[string]time.Time // until when each call counts
+	down    bool                 // if set, it grants nothing
+	closed  time.Time            // it grants nothing before this time
+	hold    time.Time            // all processes stop until this time
+	granted map[string]time.Time // the time until which each call counts
 	serial  int
 	asks    int
 	unused  []string
@@ -109,8 +109,8 @@ func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	return of(l)
 }
 
-// sharedBy returns a configuration of a process that shares the limits: 70 public calls a minute are granted by the ledger, 5 belong to
-// each of 5 processes, and 5 are the margin.
+// sharedBy returns the configuration of a process that shares the limit of 100 calls a minute. The ledger grants 70 of
+// them, each of 5 processes has 5 of its own, and 5 are the margin.
 func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
@@ -127,8 +127,9 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 	return most
 }
 
-// TestSharedLimit runs three processes that want more than there is, with a ledger that fails, forgets and comes back, while
-// processes are replaced. In no minute are there more than 95 calls, and most of what may be used is used.
+// TestSharedLimit runs three processes that want more calls than allowed. Meanwhile processes are replaced, and the
+// ledger fails, loses its state and comes back. In no minute are there more than 95 calls, and most of the allowed
+// calls are used.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -136,7 +137,7 @@ func TestSharedLimit(t *testing.T) {
 		var made []time.Time
 		var running sync.WaitGroup
 		start := time.Now()
-		// process makes calls from a time to a time, three a second.
+		// process makes three calls a second between two times.
 		process := func(name string, from, to time.Duration) {
 			running.Go(func() {
 				time.Sleep(from)
@@ -171,7 +172,7 @@ func TestSharedLimit(t *testing.T) {
 		process("a", 0, 12*minute)
 		process("b", 0, 4*minute)
 		process("c", 0, 4*minute+10*time.Second)
-		process("b2", 4*minute-time.Second, 12*minute) // b and c are replaced
+		process("b2", 4*minute-time.Second, 12*minute) // b2 and c2 replace b and c
 		process("c2", 4*minute, 12*minute)
 		at(6*minute, func(l *sharedLedger) { l.down = true })
 		at(8*minute, func(l *sharedLedger) { l.down = false })
@@ -179,7 +180,7 @@ func TestSharedLimit(t *testing.T) {
 		running.Wait()
 
 		if most := mostWithin(made, minute); most > 95 {
-			t.Errorf("%d calls were made in a minute; want 95 at most", most)
+			t.Errorf("got %d calls in a minute, want at most 95", most)
 		}
 		between := func(from, to time.Duration) (n int) {
 			for _, at := range made {
@@ -190,18 +191,18 @@ func TestSharedLimit(t *testing.T) {
 			return n
 		}
 		if n := between(2*minute, 4*minute); n < 2*85*95/100 {
-			t.Errorf("%d calls in 2 minutes of three processes; want most of 170", n)
+			t.Errorf("got %d calls of three processes in 2 minutes, want most of 170", n)
 		}
 		if n := between(6*minute+time.Second, 8*minute); n < 2*3*5-5 || n > 2*3*5+70 {
-			t.Errorf("%d calls in 2 minutes without a ledger; want the reserves, 30", n)
+			t.Errorf("got %d calls in 2 minutes without a ledger, want the reserves, 30", n)
 		}
 		if n := between(10*minute+time.Second, 11*minute); n > 95 || n < 10 {
-			t.Errorf("%d calls in the minute after the ledger forgot; want the reserves", n)
+			t.Errorf("got %d calls in the minute after the ledger lost its state, want the reserves", n)
 		}
 	})
 }
 
-// TestReserve shows that a new process without a ledger waits until the calls of the one before it have left the window.
+// TestReserve: without a ledger, a new process waits until the calls of the previous one have left the window.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -225,12 +226,12 @@ func TestReserve(t *testing.T) {
 			further.Release(true)
 		}
 		if n != 4 {
-			t.Errorf("%d more calls without a ledger; want 4, the rest of the reserve", n)
+			t.Errorf("got %d more calls without a ledger, want 4, the rest of the reserve", n)
 		}
 	})
 }
 
-// TestCreditsAhead shows that a call need not wait for the ledger while calls follow each other, and that unused credits are returned.
+// TestCreditsAhead: while calls follow each other, a call does not wait for the ledger. Unused credits are returned.
 func TestCreditsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -252,17 +253,17 @@ func TestCreditsAhead(t *testing.T) {
 		}
 		time.Sleep(keepAhead + time.Second)
 		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 21 {
-			t.Errorf("the ledger counts %d calls; want the 21 that were made", n)
+			t.Errorf("the ledger counts %d calls, want the 21 that were made", n)
 		}
 		asks := l.count(func(l *sharedLedger) int { return l.asks })
 		time.Sleep(time.Minute)
 		if more := l.count(func(l *sharedLedger) int { return l.asks }) - asks; more != 0 {
-			t.Errorf("an idle process asked %d times", more)
+			t.Errorf("an idle process asked %d times, want 0", more)
 		}
 	})
 }
 
-// TestGrantedCallIsOverdue shows that a granted call is not sent late: the ledger may have forgotten it by then.
+// TestGrantedCallIsOverdue: a granted call is not sent late, because the ledger may have dropped it by then.
 func TestGrantedCallIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -276,22 +277,23 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(asked); took < 3*time.Second {
-			t.Errorf("an overdue call was sent after %v; want it to be granted anew", took)
+			t.Errorf("an overdue call was sent after %v, want a new grant", took)
 		}
 		ticket.Release(true)
 		time.Sleep(keepAhead + time.Second)
 		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 1 {
-			t.Errorf("the ledger counts %d calls; want 1", n)
+			t.Errorf("the ledger counts %d calls, want 1", n)
 		}
 	})
 }
 
-// TestSharedHold shows that the venue's refusal of one process stops the others, their reserves too.
+// TestSharedHold: when the venue refuses a call of one process, the other processes stop too, and do not use their
+// reserves.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
-		time.Sleep(2 * time.Minute) // the reserves are open
+		time.Sleep(2 * time.Minute) // now the reserves may be used
 		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
 		refused.Throttled(time.Now().Add(20 * time.Second))
@@ -302,12 +304,12 @@ func TestSharedHold(t *testing.T) {
 		waits(t, ticket)
 		time.Sleep(2 * time.Second)
 		if !admitted(ticket) {
-			t.Error("the other process does not call after the hold")
+			t.Error("the other process makes no call after the hold")
 		}
 	})
 }
 
-// TestSharedLeft shows that a process knows how much the others have used, and asks once a second at most.
+// TestSharedLeft: a process knows how many calls the others have made. It asks the ledger at most once a second.
 func TestSharedLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -320,21 +322,21 @@ func TestSharedLeft(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if left := b.Left(); left != 0 {
-			t.Errorf("Left() = %v while the others use all; want 0", left)
+			t.Errorf("got Left() = %v while the others use all calls, want 0", left)
 		}
 		if asks := l.count(func(l *sharedLedger) int { return l.asks }); asks > 2 {
-			t.Errorf("a second of Left() asked the ledger %d times; want 2 at most", asks)
+			t.Errorf("a second of Left() asked the ledger %d times, want at most 2", asks)
 		}
 		time.Sleep(time.Minute)
 		b.Left()
 		time.Sleep(2 * time.Millisecond)
 		if left := b.Left(); left < 0.7 {
-			t.Errorf("Left() = %v when nobody has called for a minute; want more than 0.7", left)
+			t.Errorf("got Left() = %v after a minute without calls, want more than 0.7", left)
 		}
 	})
 }
 
-// TestSharedTurn shows that a call is refused at once if the ledger will not grant it in time.
+// TestSharedTurn: a call is refused at once if the ledger will not grant it in time.
 func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -346,7 +348,7 @@ func TestSharedTurn(t *testing.T) {
 		defer short.Release(true)
 		time.Sleep(2 * time.Millisecond)
 		if wait := retryAfter(t, short); wait < 39*time.Second || wait > time.Minute {
-			t.Errorf("the refused call is told to wait %v; want about 40s", wait)
+			t.Errorf("got retry after %v, want about 40s", wait)
 		}
 		waits(t, long)
 		time.Sleep(41 * time.Second)
@@ -356,7 +358,7 @@ func TestSharedTurn(t *testing.T) {
 	})
 }
 
-// TestSharedKeys shows that processes with the same names of credentials share their limit, and that others divide it.
+// TestSharedKeys: processes that use the same names for credentials share their limit. Other processes divide it.
 func TestSharedKeys(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -369,7 +371,7 @@ func TestSharedKeys(t *testing.T) {
 				want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				call(b, want)
 				time.Sleep(10 * time.Millisecond)
-				call(b, want) // the first has shown that the venue accepts the credentials
+				call(b, want) // after the first call the credentials have a window
 				for range 200 {
 					if call(b, want) {
 						total++
@@ -380,27 +382,27 @@ func TestSharedKeys(t *testing.T) {
 			}
 			switch {
 			case keys && (total < 70 || total > 95):
-				t.Errorf("%d calls of shared credentials; want at most 95", total)
+				t.Errorf("got %d calls of shared credentials, want 70 to 95", total)
 			case !keys && (total < 3*15 || total > 3*19):
-				t.Errorf("%d calls of credentials without a common name; want three fifths of 95", total)
+				t.Errorf("got %d calls of credentials without a common name, want three fifths of 95", total)
 			}
 		})
 	}
 }
 
-// TestSharedAddress shows that processes slow down when somebody else uses their address.
+// TestSharedAddress: a process slows down when somebody else uses its address.
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))
 		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
-		ticket.Observe(100, 80, time.Time{}) // 20 calls of other processes
+		ticket.Observe(100, 80, time.Time{}) // other processes have made 20 calls
 		if left := b.Left(); left == 0 {
-			t.Fatal("calls of other processes stop this one")
+			t.Fatal("got Left() = 0, want more: the calls are those of other processes")
 		}
-		ticket.Observe(100, 4, time.Time{}) // less than the margin
+		ticket.Observe(100, 4, time.Time{}) // fewer remain than the margin
 		if left := b.Left(); left != 0 {
-			t.Errorf("Left() = %v when the venue has counted calls of others; want 0", left)
+			t.Errorf("got Left() = %v after the venue counted calls of others, want 0", left)
 		}
 		ticket.Release(true)
 	})

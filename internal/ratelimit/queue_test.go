@@ -27,12 +27,12 @@ func TestPriorities(t *testing.T) {
 			"user0", "user1", "prices0", "prices1", "books0", "books1", "markets0", "markets1", "search0", "search1", "history0", "history1",
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%v", got)
+			t.Errorf("got order %v, want %v", got, want)
 		}
 	})
 }
 
-// A reservation with a raised priority goes behind the others of that priority, so the waits that they were told stay true.
+// A reservation whose priority is raised goes behind the others of that priority. So their planned turns do not change.
 func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -44,16 +44,16 @@ func TestPriorityRises(t *testing.T) {
 		before, told := history.ReadyAt(), first.ReadyAt()
 		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
 		if turn := history.ReadyAt(); !turn.Before(before) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(told) {
-			t.Errorf("its turn was at %s and is at %s; the first's was at %s and is at %s", before, turn, told, first.ReadyAt())
+			t.Errorf("got turn %s, was %s; turn of the first was %s, is %s", history.ReadyAt(), before, told, first.ReadyAt())
 		}
-		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // never falls
+		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // a lower priority changes nothing
 		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
-			t.Errorf("%v", got)
+			t.Errorf("got order %v, want p, h, b", got)
 		}
 	})
 }
 
-// A reservation that is pushed back past its deadline is refused at once. One with a later deadline goes on waiting.
+// A reservation is refused when others push it back past its deadline. One with a later deadline keeps waiting.
 func TestPushedBackReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -70,14 +70,14 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 			waits(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
 		}
 		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
-			t.Errorf("told to come back in %s", wait)
+			t.Errorf("got retry after %s, want 200 to 300 ms more than the first turn", wait)
 		}
 		waits(t, patient)
 	})
 }
 
-// A read that takes time must be admitted that much earlier.
-func TestReadsThatWouldEndTooLateAreRefused(t *testing.T) {
+// A read that takes time must be admitted earlier by that time.
+func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "a", 9)
@@ -88,13 +88,13 @@ func TestReadsThatWouldEndTooLateAreRefused(t *testing.T) {
 			return b.Reserve(want)
 		}
 		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
-			t.Errorf("told to come back in %s; the turn is in %s", wait, turn)
+			t.Errorf("got retry after %s, want %s", wait, turn)
 		}
 		waits(t, enter(turn+301*time.Millisecond))
 	})
 }
 
-// Every priority gets a twentieth of the window while greater priorities wait.
+// Each priority gets at least a twentieth of the window, even if higher priorities wait.
 func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -129,17 +129,17 @@ func TestNoPriorityStarves(t *testing.T) {
 		t.Log(got)
 		for p := reqctx.PriorityHistory; p < reqctx.PriorityPrices; p++ {
 			if got[p] < 3*4 || got[p] > got[reqctx.PriorityPrices] {
-				t.Errorf("%s: %d calls of %v", p, got[p], got)
+				t.Errorf("%s: got %d calls of %v, want at least 12 and no more than prices", p, got[p], got)
 			}
 		}
 		if got[reqctx.PriorityPrices] < 3*60 {
-			t.Errorf("%v", got)
+			t.Errorf("got %v, want at least 180 prices", got)
 		}
 	})
 }
 
-// A lone caller may use the whole window. Beside one occasional caller, it gets all but the other's share. Beside many callers,
-// it gets its share alone, and they are admitted at once.
+// A lone caller may use the whole window. Beside one other caller it gets all but the other's share. Beside many it
+// gets its own share.
 func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
 		synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestFairShare(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if n != most {
-				t.Errorf("%d calls beside %d others, want %d", n, others, most)
+				t.Errorf("beside %d others: got %d calls, want %d", others, n, most)
 			}
 			for i := range min(others, b.Status().Left/22) {
 				spend(t, b, fmt.Sprint("honest", i), 22)
@@ -163,17 +163,17 @@ func TestFairShare(t *testing.T) {
 			if others > 0 {
 				k := b.Reserve(prices("greedy", time.Second))
 				if wait := retryAfter(t, k); wait > 31*time.Second {
-					t.Errorf("its first calls leave the window in 30 s, it was told %s", wait)
+					t.Errorf("got retry after %s, want at most 31s", wait)
 				}
 			}
 		})
 	}
 }
 
-// A caller that has had its share goes behind the others, even if they came later with a lower priority.
+// A caller that has used its share goes behind the others, even if they came later or have a lower priority.
 func TestFairShareOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 42}) // 40, of which a share is 10
+		b := open(t, Config{Public: 42}) // 40 usable calls; a share is 10
 		for i := range 40 {
 			caller := "greedy"
 			if i%2 == 1 {
@@ -189,10 +189,10 @@ func TestFairShareOfTheQueue(t *testing.T) {
 		shared := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		tickets["shared"] = shared
 		tickets["honest"] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "honest"})
-		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"}) // keeps its time of arrival
+		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"}) // the reservation keeps its time of arrival
 		got := order(t, tickets)
 		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
-			t.Errorf("%v", got)
+			t.Errorf("got order %v, want shared, honest, greedy0, greedy1", got)
 		}
 	})
 }
@@ -210,23 +210,23 @@ func TestQueueIsBounded(t *testing.T) {
 			n++
 		}
 		if n != 10 {
-			t.Errorf("one caller has %d of 20 places", n)
+			t.Errorf("got %d of 20 places for one caller, want 10", n)
 		}
 		for i := range 10 {
 			if !enter(fmt.Sprint(i)) {
-				t.Errorf("%d finds no place", i)
+				t.Errorf("caller %d got no place", i)
 			}
 		}
 		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
 			t.Error(k.Err())
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want 20 waiting", s)
 		}
 	})
 }
 
-// Refreshes leave a quarter of the window free, are spaced out below half, and leave a full queue first.
+// Refreshes leave a quarter of the window free. Below half of it they are spaced out. A full queue drops them first.
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
@@ -237,8 +237,8 @@ func TestRefreshesAreLast(t *testing.T) {
 		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
 			n++
 		}
-		if n != 48 { // 47 are left, which is less than half
-			t.Errorf("%d refreshes at once", n)
+		if n != 48 { // then 47 calls are left, less than half
+			t.Errorf("got %d refreshes at once, want 48", n)
 		}
 		start := time.Now()
 		for range 30 {
@@ -253,21 +253,21 @@ func TestRefreshesAreLast(t *testing.T) {
 			k.Release(true)
 		}
 		if left := b.Status().Left; left < 23 || left > 25 {
-			t.Errorf("%d refreshes in a minute left %d calls", n, left)
+			t.Errorf("got %d calls left after a minute of refreshes (%d made), want 23 to 25", left, n)
 		}
 		spend(t, b, "client", b.Status().Left)
 		for range 20 {
 			waits(t, refresh())
 		}
 		retryAfter(t, refresh())
-		// 20 places are left in the queue, and those of refreshes.
+		// The queue is full but for 20 places. Further reads replace refreshes.
 		for i := range 40 {
 			if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
-				t.Fatalf("%d: %v", i, k.Err())
+				t.Fatalf("read %d: %v", i, k.Err())
 			}
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || s.Waiting[reqctx.PriorityHistory] != 40 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want no refreshes and 40 reads waiting", s)
 		}
 	})
 }
@@ -281,13 +281,13 @@ func TestRefreshBecomesARead(t *testing.T) {
 		waits(t, k)
 		k.Join(prices("a", time.Second))
 		if !admitted(k) {
-			t.Error("waits although there is enough for reads")
+			t.Error("still waiting, although a read may be admitted")
 		}
 		k.Release(true)
 	})
 }
 
-// Callers past the bound share one entry and together have the share of one caller.
+// Callers beyond maxCallers share one entry, so together they get the share of one caller.
 func TestCallersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4 * maxCallers, Queue: 8})
@@ -296,7 +296,7 @@ func TestCallersAreBounded(t *testing.T) {
 		}
 		w := b.public
 		if len(w.callers) != maxCallers || w.recent.Len() != maxCallers {
-			t.Errorf("%d callers, %d in order", len(w.callers), w.recent.Len())
+			t.Errorf("got %d callers, %d in order; want maxCallers", len(w.callers), w.recent.Len())
 		}
 		n := 0
 		for i := range 3 * maxCallers {
@@ -306,14 +306,14 @@ func TestCallersAreBounded(t *testing.T) {
 			n++
 		}
 		if n != w.share() {
-			t.Errorf("those past the bound had %d calls, want the %d of one", n, w.share())
+			t.Errorf("got %d calls for callers beyond the bound, want %d", n, w.share())
 		}
 		if !call(b, prices("7", time.Second)) {
-			t.Error("one of those who are known had to wait")
+			t.Error("a known caller had to wait")
 		}
 		time.Sleep(2 * span)
 		if !call(b, prices("late", time.Second)) || len(w.callers) != 1 || w.callers["late"] == nil {
-			t.Errorf("%d callers after a quiet time", len(w.callers))
+			t.Errorf("got %d callers after a quiet time, want 1", len(w.callers))
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget that an earlier process may have spent. Call it in a synctest bubble.
+// openCold returns a budget whose limit an earlier process may have used up. Call it in a synctest bubble.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
@@ -17,56 +17,58 @@ func openCold(t *testing.T, cfg Config) *Budget {
 	return b
 }
 
-// made returns how many calls of different callers are admitted at once, without an answer of the venue.
-func made(b *Budget, scope string) (n int) {
+// countAdmitted returns the number of calls that are admitted at once, each by another caller. The venue does not
+// respond.
+func countAdmitted(b *Budget, scope string) (n int) {
 	for call(b, reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
 		n++
 	}
 	return n
 }
 
-// A window without a record has the reserve for a minute, and everything from then on.
+// Without a record, a window has only the reserve for a minute, then the whole limit.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openCold(t, Config{Public: limit})
-			if n := made(b, ""); n != want[0] {
-				t.Errorf("limit %d: %d calls at the start, want %d", limit, n, want[0])
+			if n := countAdmitted(b, ""); n != want[0] {
+				t.Errorf("limit %d: got %d calls at the start, want %d", limit, n, want[0])
 			}
 			if s := b.Status(); s.Left != 0 || !s.ThrottledUntil.Equal(within(time.Minute)) {
-				t.Errorf("limit %d: %+v", limit, s)
+				t.Errorf("limit %d: got %+v, want none left until a minute after the start", limit, s)
 			}
 			if wait := retryAfter(t, b.Reserve(prices("z", time.Second))); wait != time.Minute {
-				t.Errorf("limit %d: told to come back in %v", limit, wait)
+				t.Errorf("limit %d: got retry after %v, want a minute", limit, wait)
 			}
 			time.Sleep(time.Minute - 1)
-			if n := made(b, ""); n != 0 {
-				t.Errorf("limit %d: %d calls before the minute is over", limit, n)
+			if n := countAdmitted(b, ""); n != 0 {
+				t.Errorf("limit %d: got %d calls before the minute is over, want 0", limit, n)
 			}
 			time.Sleep(2 * time.Millisecond)
-			if n := made(b, ""); n != want[1] {
-				t.Errorf("limit %d: %d calls after a minute, want %d", limit, n, want[1])
+			if n := countAdmitted(b, ""); n != want[1] {
+				t.Errorf("limit %d: got %d calls after a minute, want %d", limit, n, want[1])
 			}
 		})
 	}
 }
 
-// Who waits through the cold start is let through at its end.
-func TestColdStartEndsForThoseWhoWait(t *testing.T) {
+// A call that waits during the cold start is admitted at its end.
+func TestColdStartAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		made(b, "")
+		countAdmitted(b, "")
 		k := b.Reserve(prices("z", 2*time.Minute))
 		waits(t, k)
 		time.Sleep(time.Minute)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("waits although the start is over")
+			t.Error("still waiting after the cold start")
 		}
 		k.Release(false)
 	})
 }
 
-// The windows of credentials have a reserve too, and none of them has it once the start is over.
+// During the cold start, the window of credentials has a reserve too. A window that is created later has the whole
+// limit.
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
@@ -74,21 +76,22 @@ func TestColdStartOfCredentials(t *testing.T) {
 		if !call(b, mine) || b.Status().Scopes != 1 {
 			t.Fatal("not admitted")
 		}
-		if n := made(b, "mine"); n != 14 { // the first was public, and counts in both
-			t.Errorf("%d calls at the start, want 14", n)
+		if n := countAdmitted(b, "mine"); n != 14 { // the first call was public and counts in both windows
+			t.Errorf("got %d calls at the start, want 14", n)
 		}
 		time.Sleep(time.Minute)
 		if !call(b, reqctx.CallRequest{Scope: "later", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
 			t.Fatal("not admitted")
 		}
-		if n := made(b, "later"); n != 284 {
-			t.Errorf("%d calls after the start, want 284", n)
+		if n := countAdmitted(b, "later"); n != 284 {
+			t.Errorf("got %d calls after the start, want 284", n)
 		}
 	})
 }
 
-// What the venue says remains ends the cold start: less the margin, and less the calls that it may not have counted.
-func TestColdStartEndsByTheVenuesWord(t *testing.T) {
+// The venue's number of remaining calls ends the cold start. The margin is subtracted, and so are calls that the venue
+// may not have counted.
+func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openCold(t, Config{})
@@ -98,15 +101,15 @@ func TestColdStartEndsByTheVenuesWord(t *testing.T) {
 			}
 			k.Observe(100, test.remaining, time.Time{})
 			k.Release(true)
-			if n := made(b, ""); n != test.more {
-				t.Errorf("%d remain: %d more calls, want %d", test.remaining, n, test.more)
+			if n := countAdmitted(b, ""); n != test.more {
+				t.Errorf("%d remaining: got %d more calls, want %d", test.remaining, n, test.more)
 			}
 		})
 	}
 }
 
-// Calls that are under way may not be among those that the venue has counted.
-func TestColdStartWithCallsUnderWay(t *testing.T) {
+// The venue may not have counted calls that are still running.
+func TestColdStartWithRunningCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		var under []reqctx.Reservation
@@ -117,22 +120,22 @@ func TestColdStartWithCallsUnderWay(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Observe(100, 29, time.Time{}) // 70 of others and this one, or 66 and all five
+		under[0].Observe(100, 29, time.Time{}) // the venue counted 71 calls: this one and 70 of others, or all five and 66 of others
 		if s := b.Status(); s.Left != 29-5-4 {
-			t.Errorf("%d left while four calls may not be counted, want 20", s.Left)
+			t.Errorf("got %d left while four calls may be uncounted, want 20", s.Left)
 		}
 		for _, k := range under {
 			k.Release(true)
 		}
 		b.Reserve(prices("z", time.Second)).Observe(100, 25, time.Time{})
 		if s := b.Status(); s.Left != 20 {
-			t.Errorf("%d left when all are counted", s.Left)
+			t.Errorf("got %d left when all calls are counted, want 20", s.Left)
 		}
 	})
 }
 
-// Answers that overtake each other hide no calls: the venue counted those that were answered first as well.
-func TestColdStartWithAnswersThatOvertake(t *testing.T) {
+// Responses may overtake each other. The calls whose responses came first are counted in the later ones too.
+func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		b.Inherit(Unsure, nil, within(time.Minute))
@@ -147,26 +150,26 @@ func TestColdStartWithAnswersThatOvertake(t *testing.T) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
-		answer(enter(), 60) // 39 of others
+		answer(enter(), 60) // the venue counted 39 calls of others
 		var under []reqctx.Reservation
 		for range 10 {
 			under = append(under, enter())
 		}
 		for i := range under {
-			answer(under[i], 50+i) // the last that arrived is answered first
+			answer(under[i], 50+i) // the last call gets its response first
 		}
 		if s := b.Status(); s.Left != 45 {
-			t.Errorf("%d left, want the 50 that the venue named less the margin", s.Left)
+			t.Errorf("got %d left, want 45: the 50 of the venue less the margin", s.Left)
 		}
-		answer(enter(), 70) // others' calls have left the minute
+		answer(enter(), 70) // calls of others have left the window
 		if s := b.Status(); s.Left != 65 {
-			t.Errorf("%d left when the venue names 70", s.Left)
+			t.Errorf("got %d left when the venue says 70, want 65", s.Left)
 		}
 	})
 }
 
-// When the venue's window moves on, one call finds out how many remain.
-func TestColdStartAsksAgainAtTheReset(t *testing.T) {
+// After the reset of the venue's window, one call finds out how many remain.
+func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		for i := range 5 {
@@ -177,100 +180,100 @@ func TestColdStartAsksAgainAtTheReset(t *testing.T) {
 			k.Observe(100, 4-i, within(3*time.Second))
 			k.Release(true)
 		}
-		if n := made(b, ""); n != 0 {
-			t.Errorf("%d calls although nothing remains", n)
+		if n := countAdmitted(b, ""); n != 0 {
+			t.Errorf("got %d calls although nothing remains, want 0", n)
 		}
 		k := b.Reserve(prices("z", 10*time.Second))
 		if k.Err() == nil {
-			t.Error("waits for a call that is not planned")
+			t.Error("got a place in the queue, want a refusal: the deadline is before the planned call")
 		}
 		patient := b.Reserve(prices("y", 2*time.Minute))
 		waits(t, patient)
 		time.Sleep(3 * time.Second)
 		if synctest.Wait(); !admitted(patient) {
-			t.Fatal("nobody asks again")
+			t.Fatal("no call was admitted after the reset")
 		}
-		if n := made(b, ""); n != 0 {
-			t.Errorf("%d calls beside the one that asks", n)
+		if n := countAdmitted(b, ""); n != 0 {
+			t.Errorf("got %d calls beside the probe, want 0", n)
 		}
 		if err := patient.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		patient.Observe(100, 40, within(3*time.Second))
 		patient.Release(true)
-		if n := made(b, ""); n != 35 {
-			t.Errorf("%d calls of 40 that remain, want 35", n)
+		if n := countAdmitted(b, ""); n != 35 {
+			t.Errorf("got %d calls of 40 remaining, want 35", n)
 		}
 	})
 }
 
-// A limit that the venue names is one that the reserve is taken from.
+// The reserve is a part of the limit that the venue reports.
 func TestReserveOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		k := b.Reserve(prices("", time.Second))
 		k.Observe(40, -1, time.Time{})
 		k.Release(false)
-		if n := made(b, ""); n != 2 {
-			t.Errorf("%d calls, want a twentieth of 40", n)
+		if n := countAdmitted(b, ""); n != 2 {
+			t.Errorf("got %d calls, want 2, a twentieth of 40", n)
 		}
 	})
 }
 
-// What a record knows of the process before counts until it has left the minute, one second after the other.
+// Calls of the previous process leave the window one minute after their end.
 func TestInheritAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		start := time.Now()
 		b.Inherit(Alone, []Spent{{Calls: 20, At: start}, {Calls: 30, At: start.Add(-30 * time.Second)}, {Calls: 40, At: start.Add(-50 * time.Second)}, {Calls: 7, At: start.Add(-2 * time.Minute)}}, time.Time{})
-		if n := made(b, ""); n != 5 {
-			t.Errorf("%d calls, want the 5 that are left", n)
+		if n := countAdmitted(b, ""); n != 5 {
+			t.Errorf("got %d calls, want the 5 that are left", n)
 		}
 		for _, step := range []struct {
 			at    time.Duration
 			calls int
 		}{{10*time.Second + time.Millisecond, 40}, {30*time.Second + time.Millisecond, 30}, {60*time.Second + time.Millisecond, 25}} {
 			time.Sleep(time.Until(start.Add(step.at)) - 1)
-			if n := made(b, ""); n != 0 {
-				t.Errorf("%d calls before %v", n, step.at)
+			if n := countAdmitted(b, ""); n != 0 {
+				t.Errorf("got %d calls before %v, want 0", n, step.at)
 			}
 			time.Sleep(time.Nanosecond)
-			if n := made(b, ""); n != step.calls {
-				t.Errorf("%d calls after %v, want %d", n, step.at, step.calls)
+			if n := countAdmitted(b, ""); n != step.calls {
+				t.Errorf("got %d calls after %v, want %d", n, step.at, step.calls)
 			}
 		}
 		time.Sleep(2 * time.Minute)
 		w := b.public
 		if w.expire(time.Now()); w.used() != 0 || w.byPriority != [reqctx.Priorities]int{} || w.reserved != 0 {
-			t.Errorf("at rest: %d used, %v, %d reserved", w.used(), w.byPriority, w.reserved)
+			t.Errorf("at rest: got %d used, %v, %d reserved; want none", w.used(), w.byPriority, w.reserved)
 		}
 	})
 }
 
-// Those who wait are told their turn by what is inherited too.
-func TestInheritedCallsArePlannedWith(t *testing.T) {
+// Planned turns take inherited calls into account.
+func TestInheritedCallsDelayTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		b.Inherit(Alone, []Spent{{Calls: 95, At: within(-20 * time.Second)}}, time.Time{})
 		k := b.Reserve(prices("", 2*time.Minute))
 		if want := within(40*time.Second + time.Millisecond); !k.ReadyAt().Equal(want) {
-			t.Errorf("its turn is at %v, want %v", k.ReadyAt(), want)
+			t.Errorf("got turn at %v, want %v", k.ReadyAt(), want)
 		}
 		time.Sleep(40*time.Second + time.Millisecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("it waits")
+			t.Error("still waiting at its turn")
 		}
 		k.Release(false)
 	})
 }
 
-// Beside another process there is the reserve, whatever the venue says, and beside two there is nothing.
-func TestInheritBesideOthers(t *testing.T) {
+// Beside one process there is only the reserve, whatever the venue reports. Beside two processes there are no calls.
+func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		b.Inherit(Third, nil, within(time.Minute))
-		if n := made(b, ""); n != 0 {
-			t.Errorf("%d calls beside two processes", n)
+		if n := countAdmitted(b, ""); n != 0 {
+			t.Errorf("got %d calls beside two processes, want 0", n)
 		}
 		b.Inherit(Second, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
 		k := b.Reserve(prices("", time.Second))
@@ -279,35 +282,35 @@ func TestInheritBesideOthers(t *testing.T) {
 		}
 		k.Observe(100, 60, time.Time{})
 		k.Release(true)
-		if n := made(b, ""); n != 2 {
-			t.Errorf("%d more calls beside another process, want 2 of the reserve", n)
+		if n := countAdmitted(b, ""); n != 2 {
+			t.Errorf("got %d more calls beside another process, want the 2 left of the reserve", n)
 		}
 		time.Sleep(50 * time.Second)
 		b.Inherit(Second, nil, within(time.Minute))
 		time.Sleep(50 * time.Second)
-		if n := made(b, ""); n != 5 {
-			t.Errorf("%d calls, want the reserve of another minute", n)
+		if n := countAdmitted(b, ""); n != 5 {
+			t.Errorf("got %d calls, want 5, the reserve of another minute", n)
 		}
 		k = b.Reserve(prices("z", 2*time.Minute))
 		waits(t, k)
 		b.Inherit(Alone, []Spent{{Calls: 80, At: time.Now()}}, time.Time{})
 		if synctest.Wait(); !admitted(k) {
-			t.Error("waits although the other process has gone")
+			t.Error("still waiting after the other process ended")
 		}
 		k.Release(false)
-		if n := made(b, ""); n != 10 {
-			t.Errorf("%d calls, want what 80 of the other and 5 of this one leave", n)
+		if n := countAdmitted(b, ""); n != 10 {
+			t.Errorf("got %d calls, want 10: 95 less 80 of the other process and 5 of this one", n)
 		}
 	})
 }
 
-// recorder notes what a record is told.
+// recorder counts the calls of Take and End.
 type recorder struct{ taken, ended int }
 
 func (r *recorder) Take() { r.taken++ }
 func (r *recorder) End()  { r.ended++ }
 
-// Each public call is recorded before it may be made, and when it ends. Calls that are not made are not.
+// Take is called before each public call, and End after it. A reservation without a call is not recorded.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
@@ -315,7 +318,7 @@ func TestRecord(t *testing.T) {
 		want := func(taken, ended int) {
 			t.Helper()
 			if r != (recorder{taken, ended}) {
-				t.Errorf("%+v, want %d taken and %d ended", r, taken, ended)
+				t.Errorf("got %+v, want %d taken and %d ended", r, taken, ended)
 			}
 		}
 		k := b.Reserve(prices("", time.Second))
@@ -334,22 +337,24 @@ func TestRecord(t *testing.T) {
 		spend(t, b, "", 92)
 		want(95, 95)
 		if b.Reserve(prices("", time.Second)).AdmitCall(t.Context()) == nil {
-			t.Error("a call too many")
+			t.Error("got one call more than the limit")
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
-		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // counted as a public one
+		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // the first call of new credentials counts as public
 		want(96, 96)
 		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
 	})
 }
 
-// Only a reset to come lets a call ask again, only when no other is under way, and only as long as the start is cold.
-func TestWhenAColdStartAsksAgain(t *testing.T) {
+// A probe needs a reset in the future and no running call, and it is made during the cold start only.
+func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		reset, released, observed time.Duration // since the start; observed is another answer without a reset, 0 for none
-		none, one                 time.Duration // when no call may leave, and when one may; 0 is never
+		// Times since the start. observed is a second response without a reset; 0 means none.
+		reset, released, observed time.Duration
+		// No call may leave at none. One call may leave at one, unless one is 0.
+		none, one time.Duration
 	}{
 		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},
 		"a call under way":               {reset: 3 * time.Second, released: 8 * time.Second, none: 5 * time.Second, one: 8 * time.Second},
@@ -376,16 +381,16 @@ func TestWhenAColdStartAsksAgain(t *testing.T) {
 				last.Release(true)
 			}
 			time.Sleep(time.Until(start.Add(test.none)))
-			if n := made(b, ""); n != 0 {
-				t.Errorf("%s: %d calls after %v", name, n, test.none)
+			if n := countAdmitted(b, ""); n != 0 {
+				t.Errorf("%s: got %d calls after %v, want 0", name, n, test.none)
 			}
 			if test.released > 0 {
 				time.Sleep(time.Until(start.Add(test.released)))
 				last.Release(true)
 			}
 			if test.one > 0 {
-				if n := made(b, ""); n != 1 {
-					t.Errorf("%s: %d calls after %v, want one", name, n, test.one)
+				if n := countAdmitted(b, ""); n != 1 {
+					t.Errorf("%s: got %d calls after %v, want 1", name, n, test.one)
 				}
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// After a 429 no call leaves before the time that the venue named, and the limit is lower afterwards.
+// After a 429, no call leaves before the time that the venue named. The limit is reduced afterwards.
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -20,37 +20,37 @@ func TestThrottled(t *testing.T) {
 		k.Release(false)
 		until := within(20 * time.Second)
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || b.Left() != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want limit 86, none left, throttled until %s", s, until)
 		}
 		if wait := retryAfter(t, b.Reserve(prices("", 10*time.Second))); wait != 20*time.Second {
-			t.Errorf("told to come back in %s", wait)
+			t.Errorf("got retry after %s, want 20s", wait)
 		}
 		patient := b.Reserve(prices("", 30*time.Second))
 		waits(t, patient)
 		impatient := b.Reserve(prices("", 25*time.Second))
 		waits(t, impatient)
-		k.Throttled(within(10 * time.Second)) // not earlier
+		k.Throttled(within(10 * time.Second)) // an earlier time changes nothing
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
-			t.Errorf("one refusal counts once: %+v", s)
+			t.Errorf("after an earlier time: got %+v, want limit 86 and the same time", s)
 		}
 		k.Throttled(within(26 * time.Second))
 		if wait := retryAfter(t, impatient); wait != 26*time.Second {
-			t.Errorf("told to come back in %s", wait)
+			t.Errorf("got retry after %s, want 26s", wait)
 		}
 		time.Sleep(26*time.Second - 1)
 		waits(t, patient)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(patient) {
-			t.Error("throttled for longer than the venue said")
+			t.Error("still waiting at the venue's time")
 		}
 		patient.Release(true)
 		time.Sleep(10 * time.Minute)
 		if s := b.Status(); s.Limit != 95 || !s.ThrottledUntil.IsZero() {
-			t.Errorf("not mended: %+v", s)
+			t.Errorf("got %+v, want limit 95 and no throttling", s)
 		}
 		k.Throttled(within(100 * time.Hour))
 		if s := b.Status(); s.ThrottledUntil.After(within(patience)) {
-			t.Errorf("throttled until %s", s.ThrottledUntil)
+			t.Errorf("got throttled until %s, want at most patience from now", s.ThrottledUntil)
 		}
 		wantThrottled := func(want time.Duration) {
 			t.Helper()
@@ -66,7 +66,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// The venue's headers lower the limit, raise it up to the configured limit, and show the calls of others with this address.
+// The venue's headers lower the limit and raise it again, up to the configured limit. They also show calls of others
+// with this address.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -76,7 +77,7 @@ func TestObserve(t *testing.T) {
 		left := func(limit, want int) {
 			t.Helper()
 			if s := b.Status(); s.Limit != limit || s.Left != want {
-				t.Errorf("%+v; want %d of %d", s, want, limit)
+				t.Errorf("got %+v, want %d of %d left", s, want, limit)
 			}
 		}
 		k.Observe(-1, -1, time.Time{})
@@ -87,7 +88,7 @@ func TestObserve(t *testing.T) {
 		left(95, 94)
 		k.Observe(100, 99, within(time.Minute))
 		left(95, 94)
-		k.Observe(100, 10, within(20*time.Second)) // 89 by others
+		k.Observe(100, 10, within(20*time.Second)) // others have made 89 calls
 		left(95, 5)
 		time.Sleep(20 * time.Second)
 		left(95, 94)
@@ -96,18 +97,18 @@ func TestObserve(t *testing.T) {
 		waits(t, waiting)
 		time.Sleep(span)
 		if synctest.Wait(); !admitted(waiting) {
-			t.Error("what others have spent is never back")
+			t.Error("still waiting after the calls of others left the window")
 		}
 		waiting.Release(true)
 
-		// A lower limit counts at once: those who wait too long for it are told.
+		// A lower limit counts at once. A call whose turn is then too late is refused.
 		late := b.Reserve(prices("", 5*time.Second))
 		late.Release(true)
 		exhaust(t, b)
 		late = b.Reserve(prices("", span+time.Second))
 		waits(t, late)
 		k.Observe(2, -1, time.Time{})
-		waits(t, late) // one a minute is in time yet
+		waits(t, late) // one call a minute is still soon enough
 		k.Throttled(within(2 * time.Minute))
 		retryAfter(t, late)
 	})
@@ -126,10 +127,10 @@ func TestScopes(t *testing.T) {
 			if k.Err() == nil && k.AdmitCall(t.Context()) == nil {
 				junk++
 			}
-			k.Release(false) // refused by the venue
+			k.Release(false) // the venue has refused it
 		}
 		if s := b.Status(); junk != 19 || s.Scopes != 0 || s.Left != 0 {
-			t.Errorf("%d calls with junk, %+v", junk, s)
+			t.Errorf("got %d calls with junk and status %+v, want 19, no scopes, none left", junk, s)
 		}
 		time.Sleep(span)
 		spent := func(scope string, want int) {
@@ -139,19 +140,19 @@ func TestScopes(t *testing.T) {
 				n++
 			}
 			if n != want {
-				t.Errorf("%s: %d calls, want %d", scope, n, want)
+				t.Errorf("%s: got %d calls, want %d", scope, n, want)
 			}
 		}
 		spent("alice", 38)
 		if s := b.Status(); s.Left != 18 || s.Scopes != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want 18 left and 1 scope", s)
 		}
 		spent("bob", 38)
-		spent("carol", 17) // there is no room for her while the others' calls count
+		spent("carol", 17) // no window is free while the calls of the others count
 		time.Sleep(span)
 		spent("carol", 38)
-		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's are counted yet
-			t.Errorf("%+v", s)
+		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's calls still count
+			t.Errorf("got %+v, want 2 scopes without alice", s)
 		}
 	})
 }
@@ -171,7 +172,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 		for _, k := range first {
 			call(k)
 		}
-		call(first[0]) // another page
+		call(first[0]) // a second page
 		for _, k := range first {
 			k.Release(true)
 		}
@@ -180,14 +181,15 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 			call(k)
 			k.Release(true)
 		}
-		if made != 19 { // a twentieth is left alone
-			t.Errorf("%d calls were let through, want 19", made)
+		if made != 19 { // a twentieth is the margin
+			t.Errorf("got %d calls, want 19", made)
 		}
 	})
 }
 
-// An answer about credentials without a window does not limit other callers. The owner may have used the credentials elsewhere.
-func TestAnswersAboutKeysDoNotLimitTheAddress(t *testing.T) {
+// A response about credentials without a window does not limit other callers, since the owner may have used the
+// credentials elsewhere.
+func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		key := func(scope string) reqctx.CallRequest {
@@ -195,69 +197,69 @@ func TestAnswersAboutKeysDoNotLimitTheAddress(t *testing.T) {
 		}
 		before := b.Status()
 
-		// Used 250 times elsewhere.
+		// The credentials were used 250 times elsewhere.
 		k := b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 49, within(time.Minute))
 		k.Observe(10, -1, time.Time{})
 		k.Release(true)
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
-			t.Errorf("after the first call with a busy key: %+v", s)
+			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
 		}
-		// From now on it is known whose word it is, also of a call that was under way.
+		// The credentials have a window now. It also gets the response of a call that was running before.
 		k = b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 3, within(time.Minute))
 		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
-			t.Errorf("%d foreign calls in the key's own window", w.foreign)
+			t.Errorf("got %d foreign calls in the key's window, want the rest of 297", w.foreign)
 		}
 		k.Release(true)
 
-		// Used up elsewhere, again and again, with one key and with many.
+		// Credentials that are used up elsewhere: one set several times, then many sets.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
 				k := b.Reserve(key(scope))
 				if err := k.Err(); i > 0 && scope == "empty" {
 					if wait := retryAfter(t, k); wait != 40*time.Second {
-						t.Errorf("told to come back in %s", wait)
+						t.Errorf("got retry after %s, want 40s", wait)
 					}
 				} else if err != nil || k.AdmitCall(t.Context()) != nil {
 					t.Errorf("%s: %v", scope, err)
 				}
 				k.Throttled(within(40 * time.Second))
 				if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
-					t.Errorf("a further call: %v", err)
+					t.Errorf("further call: got %v, want RATE_LIMITED", err)
 				}
 				k.Release(false)
 			}
 		}
 		if s := b.Status(); !s.ThrottledUntil.IsZero() || s.Limit != before.Limit || s.Left != before.Left-1-1-20 {
-			t.Errorf("after refusals of keys: %+v", s)
+			t.Errorf("after refusals of keys: got %+v, want an unchanged public limit", s)
 		}
 		if !call(b, prices("another", time.Second)) {
-			t.Error("a public call of somebody else had to wait")
+			t.Error("a public call of another caller was not admitted")
 		}
 		time.Sleep(40 * time.Second)
 		if !call(b, key("empty")) {
-			t.Error("held for longer than the venue said")
+			t.Error("not admitted at the time that the venue named")
 		}
 		if b.Status().Scopes != 2 {
-			t.Error("not accepted after the time that the venue named")
+			t.Error("got no window after the call at the venue's time")
 		}
 
-		// What was said before the venue accepted the key holds in its window.
+		// A refusal from before the venue accepted the key holds in its window.
 		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
 		first.Throttled(within(30 * time.Second))
 		first.Release(false)
 		second.Release(true)
 		if wait := retryAfter(t, b.Reserve(key("new"))); wait != 30*time.Second {
-			t.Errorf("told to come back in %s", wait)
+			t.Errorf("got retry after %s, want 30s", wait)
 		}
 	})
 }
 
-// The remembered refusals of credentials are bounded, and expired ones are replaced.
+// The number of remembered refusals is bounded. A new refusal replaces expired ones.
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -268,38 +270,38 @@ func TestHeldKeysAreBounded(t *testing.T) {
 			k.Throttled(within(time.Minute))
 		}
 		if len(b.heldUntil) != maxHeld {
-			t.Errorf("%d keys are remembered", len(b.heldUntil))
+			t.Errorf("got %d remembered keys, want maxHeld", len(b.heldUntil))
 		}
 		time.Sleep(time.Minute)
 		k.Throttled(within(100 * time.Hour))
 		if len(b.heldUntil) != 1 || b.heldUntil[k.scope].After(within(patience)) {
-			t.Errorf("%d keys are remembered, the last until %s", len(b.heldUntil), b.heldUntil[k.scope])
+			t.Errorf("got %d remembered keys, the last until %s; want 1 until at most patience from now", len(b.heldUntil), b.heldUntil[k.scope])
 		}
 	})
 }
 
-// The status names the time of the next free call for every cause, and no time while calls are free.
-func TestStatusNamesTheNextFreeCall(t *testing.T) {
+// ThrottledUntil is the time of the next free call, whatever the cause. It is zero while a call is free.
+func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 11}) // 10
 		until := func(what string, want time.Duration) {
 			t.Helper()
 			got := b.Status().ThrottledUntil
 			if want == 0 && !got.IsZero() || want > 0 && !got.Equal(within(want)) {
-				t.Errorf("%s: until %s, want in %s", what, got, want)
+				t.Errorf("%s: got until %s, want in %s", what, got, want)
 			}
 		}
-		// holds checks that it is true: no call leaves before, and one does then.
+		// holds checks that no call is admitted before the time in the status, and that one is admitted then.
 		holds := func(what string) {
 			t.Helper()
 			at := b.Status().ThrottledUntil
 			time.Sleep(time.Until(at) - 1)
 			if call(b, prices("x", time.Nanosecond)) {
-				t.Errorf("%s: a call left before", what)
+				t.Errorf("%s: a call was admitted before the time", what)
 			}
 			time.Sleep(time.Nanosecond)
 			if until(what, 0); !call(b, prices("x", time.Nanosecond)) {
-				t.Errorf("%s: no call left then", what)
+				t.Errorf("%s: no call was admitted at the time", what)
 			}
 		}
 		spend(t, b, "x", 3)
@@ -333,7 +335,7 @@ func TestStatusNamesTheNextFreeCall(t *testing.T) {
 		until("the venue wants none", 20*time.Second)
 		spent := b.Status()
 		if spent.Left != 0 || b.Left() != 0 {
-			t.Errorf("%+v", spent)
+			t.Errorf("got %+v, want none left", spent)
 		}
 
 		time.Sleep(2*span - 5*time.Second)

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Further calls of one read that waited at once end with the read, each of them.
-func TestFurtherCallsAtOnceEndWithTheirRead(t *testing.T) {
+// If two further calls of one read wait at the same time, both end with the read.
+func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
 		k := b.Reserve(prices("", 5*time.Minute))
@@ -25,22 +25,22 @@ func TestFurtherCallsAtOnceEndWithTheirRead(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			synctest.Wait() // the first waits when the second comes
+			synctest.Wait() // the first waits before the second arrives
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
-			t.Fatalf("%+v; want two waiting", s)
+			t.Fatalf("got %+v, want two waiting", s)
 		}
 		both.Wait()
 		k.Release(true)
 		time.Sleep(2 * time.Minute)
 		if s := b.Status(); s.Left != 9 || b.public.flying != 0 {
-			t.Errorf("at rest %d of 9 are left, %d under way", s.Left, b.public.flying)
+			t.Errorf("at rest: got %d of 9 left and %d in flight, want 9 and 0", s.Left, b.public.flying)
 		}
 	})
 }
 
-// Planning ends where more calls wait than have a turn within the horizon, and says that those come after it.
-func TestPlanningEndsAtTheHorizon(t *testing.T) {
+// Planning stops at the horizon. The turns of all later calls are reported as the horizon.
+func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPlanningEndsAtTheHorizon(t *testing.T) {
 		}
 		for i, k := range waiting {
 			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.ReadyAt().Equal(want) {
-				t.Errorf("the turn of %d is in %v, want %v", i, k.ReadyAt().Sub(now), want.Sub(now))
+				t.Errorf("got turn %d in %v, want %v", i, k.ReadyAt().Sub(now), want.Sub(now))
 			}
 		}
 		for _, k := range waiting {
@@ -62,8 +62,8 @@ func TestPlanningEndsAtTheHorizon(t *testing.T) {
 	})
 }
 
-// When a caller who asked for nothing more loses its share, those who wait for it are let through at that moment.
-func TestWaitersGetALapsedShare(t *testing.T) {
+// When the share of an idle caller lapses, calls that wait for it are admitted at that moment.
+func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		b.Reserve(prices("idle", time.Second)).Release(false)
@@ -72,21 +72,21 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 		for call(b, prices("busy", time.Second)) {
 		}
 		if s := b.Status(); s.Left != 23 {
-			t.Fatalf("%d left, want the share of the other caller", s.Left)
+			t.Fatalf("got %d left, want 23, the share of the idle caller", s.Left)
 		}
 		k := b.Reserve(prices("busy", 5*time.Minute))
 		time.Sleep(time.Until(lapses) - 1)
 		waits(t, k)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("waits although the share has lapsed")
+			t.Error("still waiting after the share lapsed")
 		}
 		k.Release(false)
 	})
 }
 
-// When a limit that was cut is raised again, those who wait are let through at that moment, though no call ends.
-func TestWaitersGetAMendedLimit(t *testing.T) {
+// When a reduced limit is raised again, waiting calls are admitted at that moment, even if no call ends.
+func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9
 		var under []reqctx.Reservation
@@ -97,13 +97,13 @@ func TestWaitersGetAMendedLimit(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Throttled(time.Now()) // 8 for two minutes
+		under[0].Throttled(time.Now()) // the limit is 8 for two minutes
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("waits although the limit is raised")
+			t.Error("still waiting after the limit was raised")
 		}
 		for _, k := range append(under, k) {
 			k.Release(false)
