@@ -22,6 +22,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
@@ -189,8 +190,8 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
-	s.Live.Feed.SkipLinger(func(t market.Topic) bool {
-		return t.Channel == market.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
+	s.Live.Feed.SkipLinger(func(t messages.Topic) bool {
+		return t.Channel == messages.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
 	})
 }
 

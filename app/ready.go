@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
@@ -86,7 +87,7 @@ var probeTokens = []string{"0", "1"}
 // probe searches, which needs no id, and reads prices if that fails. The error is the search's.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
-		_, err = set.Search(market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})
 	})
 	if err != nil {
 		s.Cache.Prices().Fetch(ctx, probeTokens)

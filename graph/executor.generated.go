@@ -5,11 +5,14 @@ package graph
 import (
 	"context"
 	"fmt"
+	"time"
+
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
-	"time"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/valuation"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
@@ -453,8 +456,8 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				return &argumentsOfQuerySearchMarkets{
 					query:  a["query"].(string),
 					filter: a["filter"].(*model.MarketSearchFilter),
-					sort:   a["sort"].(*market.Sort),
-					order:  a["order"].(*market.Direction),
+					sort:   a["sort"].(*queries.Sort),
+					order:  a["order"].(*queries.Direction),
 					first:  a["first"].(*int),
 					after:  a["after"].(*string),
 				}, nil
@@ -855,7 +858,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				return &argumentsOfTokenHistory{
 					from:  a["from"].(*market.Date),
 					to:    a["to"].(*market.Date),
-					order: a["order"].(*market.Direction),
+					order: a["order"].(*queries.Direction),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenHistory](x) },
@@ -985,7 +988,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					marketIds:  a["marketIds"].([]string),
 					minSize:    a["minSize"].(*market.Decimal),
 					redeemable: a["redeemable"].(*bool),
-					sort:       a["sort"].(*market.PositionSort),
+					sort:       a["sort"].(*valuation.Sort),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserPositions](x) },
@@ -1334,8 +1337,8 @@ type argumentsOfQueryEvent struct {
 type argumentsOfQuerySearchMarkets struct {
 	query  string
 	filter *model.MarketSearchFilter
-	sort   *market.Sort
-	order  *market.Direction
+	sort   *queries.Sort
+	order  *queries.Direction
 	first  *int
 	after  *string
 }
@@ -1405,7 +1408,7 @@ type argumentsOfTokenOrderbook struct {
 type argumentsOfTokenHistory struct {
 	from  *market.Date
 	to    *market.Date
-	order *market.Direction
+	order *queries.Direction
 }
 
 type argumentsOfTokenCandles struct {
@@ -1426,7 +1429,7 @@ type argumentsOfUserPositions struct {
 	marketIds  []string
 	minSize    *market.Decimal
 	redeemable *bool
-	sort       *market.PositionSort
+	sort       *valuation.Sort
 }
 
 type argumentsOfUserOrders struct {

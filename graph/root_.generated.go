@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/valuation"
 	"sync/atomic"
 	"time"
 
@@ -315,7 +317,7 @@ type ComplexityRoot struct {
 		Markets       func(childComplexity int, marketIds []string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
-		SearchMarkets func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) int
+		SearchMarkets func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
 		ServiceStatus func(childComplexity int) int
 		Spreads       func(childComplexity int, tokenIds []string) int
 		Token         func(childComplexity int, tokenID string) int
@@ -377,7 +379,7 @@ type ComplexityRoot struct {
 	Token struct {
 		Candles      func(childComplexity int, interval market.CandleInterval, from *market.Date, to *market.Date) int
 		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal) int
-		History      func(childComplexity int, from *market.Date, to *market.Date, order *market.Direction) int
+		History      func(childComplexity int, from *market.Date, to *market.Date, order *queries.Direction) int
 		ID           func(childComplexity int) int
 		Market       func(childComplexity int) int
 		Orderbook    func(childComplexity int, depth *int) int
@@ -442,7 +444,7 @@ type ComplexityRoot struct {
 		ID        func(childComplexity int) int
 		Orders    func(childComplexity int, first *int, after *string, marketIds []string, side *market.OrderSide) int
 		Portfolio func(childComplexity int, basis *market.PriceBasis) int
-		Positions func(childComplexity int, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *market.PositionSort) int
+		Positions func(childComplexity int, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) int
 		Trades    func(childComplexity int, first *int, after *string, marketID *string, from *time.Time, to *time.Time) int
 	}
 
@@ -1662,7 +1664,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SearchMarkets(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*market.Sort), args["order"].(*market.Direction), args["first"].(*int), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.SearchMarkets(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string)), true
 	case "Query.serviceStatus":
 		if e.ComplexityRoot.Query.ServiceStatus == nil {
 			break
@@ -2012,7 +2014,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Token.History(childComplexity, args["from"].(*market.Date), args["to"].(*market.Date), args["order"].(*market.Direction)), true
+		return e.ComplexityRoot.Token.History(childComplexity, args["from"].(*market.Date), args["to"].(*market.Date), args["order"].(*queries.Direction)), true
 	case "Token.id":
 		if e.ComplexityRoot.Token.ID == nil {
 			break
@@ -2325,7 +2327,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Positions(childComplexity, args["first"].(*int), args["after"].(*string), args["marketIds"].([]string), args["minSize"].(*market.Decimal), args["redeemable"].(*bool), args["sort"].(*market.PositionSort)), true
+		return e.ComplexityRoot.User.Positions(childComplexity, args["first"].(*int), args["after"].(*string), args["marketIds"].([]string), args["minSize"].(*market.Decimal), args["redeemable"].(*bool), args["sort"].(*valuation.Sort)), true
 	case "User.trades":
 		if e.ComplexityRoot.User.Trades == nil {
 			break

@@ -10,6 +10,8 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/valuation"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -57,7 +59,7 @@ type QueryResolver interface {
 	Market(ctx context.Context, marketID *string, slug *string) (*model.Market, error)
 	Markets(ctx context.Context, marketIds []string) ([]*model.Market, error)
 	Event(ctx context.Context, eventID *string, slug *string) (*model.Event, error)
-	SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) (*model.MarketConnection, error)
+	SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error)
 	Token(ctx context.Context, tokenID string) (*model.Token, error)
 	Tokens(ctx context.Context, tokenIds []string) ([]*model.Token, error)
 	TokenPrices(ctx context.Context, tokenIds []string) ([]*model.TokenPrice, error)
@@ -83,7 +85,7 @@ type TokenResolver interface {
 	Price(ctx context.Context, obj *model.Token) (*model.TokenPrice, error)
 	Spread(ctx context.Context, obj *model.Token) (*model.Spread, error)
 	Orderbook(ctx context.Context, obj *model.Token, depth *int) (*model.Orderbook, error)
-	History(ctx context.Context, obj *model.Token, from *market.Date, to *market.Date, order *market.Direction) (*model.PriceHistory, error)
+	History(ctx context.Context, obj *model.Token, from *market.Date, to *market.Date, order *queries.Direction) (*model.PriceHistory, error)
 	RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error)
 	Candles(ctx context.Context, obj *model.Token, interval market.CandleInterval, from *market.Date, to *market.Date) ([]market.Candle, error)
 	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal) (*model.FillEstimate, error)
@@ -94,7 +96,7 @@ type TradeResolver interface {
 }
 type UserResolver interface {
 	Balance(ctx context.Context, obj *model.User) (*model.Balance, error)
-	Positions(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *market.PositionSort) (*model.PositionConnection, error)
+	Positions(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) (*model.PositionConnection, error)
 	Orders(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, side *market.OrderSide) (*model.OrderConnection, error)
 	Trades(ctx context.Context, obj *model.User, first *int, after *string, marketID *string, from *time.Time, to *time.Time) (*model.TradeConnection, error)
 	History(ctx context.Context, obj *model.User, first *int, after *string, kinds []market.HistoryKind, from *time.Time, to *time.Time) (*model.HistoryConnection, error)
@@ -261,16 +263,16 @@ func (ec *executionContext) field_Query_searchMarkets_args(ctx context.Context, 
 	}
 	args["filter"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "sort",
-		func(ctx context.Context, v any) (*market.Sort, error) {
-			return ec.unmarshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚐSort(ctx, v)
+		func(ctx context.Context, v any) (*queries.Sort, error) {
+			return ec.unmarshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["sort"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (*market.Direction, error) {
-			return ec.unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (*queries.Direction, error) {
+			return ec.unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -605,8 +607,8 @@ func (ec *executionContext) field_Token_history_args(ctx context.Context, rawArg
 	}
 	args["to"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (*market.Direction, error) {
-			return ec.unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (*queries.Direction, error) {
+			return ec.unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -771,8 +773,8 @@ func (ec *executionContext) field_User_positions_args(ctx context.Context, rawAr
 	}
 	args["redeemable"] = arg4
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "sort",
-		func(ctx context.Context, v any) (*market.PositionSort, error) {
-			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx, v)
+		func(ctx context.Context, v any) (*valuation.Sort, error) {
+			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5756,7 +5758,7 @@ func (ec *executionContext) _Query_searchMarkets(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SearchMarkets(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*market.Sort), fc.Args["order"].(*market.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().SearchMarkets(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*queries.Sort), fc.Args["order"].(*queries.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.MarketConnection) graphql.Marshaler {
@@ -7334,7 +7336,7 @@ func (ec *executionContext) _Token_history(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Token().History(ctx, obj, fc.Args["from"].(*market.Date), fc.Args["to"].(*market.Date), fc.Args["order"].(*market.Direction))
+			return ec.Resolvers.Token().History(ctx, obj, fc.Args["from"].(*market.Date), fc.Args["to"].(*market.Date), fc.Args["order"].(*queries.Direction))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PriceHistory) graphql.Marshaler {
@@ -8347,7 +8349,7 @@ func (ec *executionContext) _User_positions(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Positions(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["marketIds"].([]string), fc.Args["minSize"].(*market.Decimal), fc.Args["redeemable"].(*bool), fc.Args["sort"].(*market.PositionSort))
+			return ec.Resolvers.User().Positions(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["marketIds"].([]string), fc.Args["minSize"].(*market.Decimal), fc.Args["redeemable"].(*bool), fc.Args["sort"].(*valuation.Sort))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PositionConnection) graphql.Marshaler {
@@ -13796,16 +13798,16 @@ func (ec *executionContext) unmarshalOMarketSearchFilter2ᚖoddsgraphᚋgraphᚋ
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚐSort(ctx context.Context, v any) (*market.Sort, error) {
+func (ec *executionContext) unmarshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx context.Context, v any) (*queries.Sort, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := market.Sort(tmp)
+	res := queries.Sort(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚐSort(ctx context.Context, sel ast.SelectionSet, v *market.Sort) graphql.Marshaler {
+func (ec *executionContext) marshalOMarketSort2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx context.Context, sel ast.SelectionSet, v *queries.Sort) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -13924,16 +13926,16 @@ func (ec *executionContext) marshalOPositionConnection2ᚖoddsgraphᚋgraphᚋmo
 	return ec._PositionConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx context.Context, v any) (*market.PositionSort, error) {
+func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx context.Context, v any) (*valuation.Sort, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := market.PositionSort(tmp)
+	res := valuation.Sort(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx context.Context, sel ast.SelectionSet, v *market.PositionSort) graphql.Marshaler {
+func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx context.Context, sel ast.SelectionSet, v *valuation.Sort) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -13995,16 +13997,16 @@ func (ec *executionContext) marshalOResolution2ᚖoddsgraphᚋgraphᚋmodelᚐRe
 	return ec._Resolution(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚐDirection(ctx context.Context, v any) (*market.Direction, error) {
+func (ec *executionContext) unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐDirection(ctx context.Context, v any) (*queries.Direction, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := market.Direction(tmp)
+	res := queries.Direction(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚐDirection(ctx context.Context, sel ast.SelectionSet, v *market.Direction) graphql.Marshaler {
+func (ec *executionContext) marshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐDirection(ctx context.Context, sel ast.SelectionSet, v *queries.Direction) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -81,7 +82,7 @@ func TestFail(t *testing.T) {
 		s.gate = make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		ctx, set, recorder := With(ctx, Sources{Prices: s, Spreads: quick, Books: &source[market.BookQuery, market.Book]{}})
+		ctx, set, recorder := With(ctx, Sources{Prices: s, Spreads: quick, Books: &source[queries.Book, market.Book]{}})
 		defer set.Done()
 		_, _ = set.Spreads.Get("quick")
 		getMany(set, "sent", "hit")
@@ -148,7 +149,7 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 // All price keys share one call, every book has its own call, and long lists are not split.
 func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	const n = 10_000
-	s, books := prices(), &source[market.BookQuery, market.Book]{}
+	s, books := prices(), &source[queries.Book, market.Book]{}
 	set, _ := with(t, Sources{Prices: s, Books: books})
 	keys := make([]string, n)
 	for i := range keys {
@@ -167,21 +168,21 @@ func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 // All depths of a token's book in a response are served from the deepest book.
 func TestBookDepths(t *testing.T) {
 	levels := make([]market.Level, 200)
-	of := func(covers int) func(q market.BookQuery) *market.Book {
-		return func(q market.BookQuery) *market.Book {
+	of := func(covers int) func(q queries.Book) *market.Book {
+		return func(q queries.Book) *market.Book {
 			depth := max(q.Depth, covers)
 			return &market.Book{TokenID: q.TokenID, Depth: depth, Bids: levels[:depth]}
 		}
 	}
-	cached := func(depths ...int) (keys []market.BookQuery) {
+	cached := func(depths ...int) (keys []queries.Book) {
 		for _, d := range depths {
-			keys = append(keys, market.BookQuery{TokenID: "a", Depth: d})
+			keys = append(keys, queries.Book{TokenID: "a", Depth: d})
 		}
 		return keys
 	}
 	for name, test := range map[string]struct {
-		value   func(market.BookQuery) *market.Book
-		cached  []market.BookQuery
+		value   func(queries.Book) *market.Book
+		cached  []queries.Book
 		depths  []int
 		passes  int
 		fetches int
@@ -197,7 +198,7 @@ func TestBookDepths(t *testing.T) {
 		"one depth":                      {of(0), nil, []int{20, 5}, 2, 1, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := (&source[market.BookQuery, market.Book]{value: test.value}).cache(test.cached...)
+			s := (&source[queries.Book, market.Book]{value: test.value}).cache(test.cached...)
 			set, _ := with(t, Sources{Books: s})
 			passes, books := 0, map[*market.Book]bool{}
 			set.Complete(t.Context(), func() {
@@ -222,7 +223,7 @@ func TestBookDepths(t *testing.T) {
 			}
 		})
 	}
-	s := (&source[market.BookQuery, market.Book]{}).cache(cached(20)...) // there is no such book
+	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // there is no such book
 	set, _ := with(t, Sources{Books: s})
 	for _, depth := range []int{5, 60} {
 		if read, err := set.Book("a", depth); err != nil || read.Value != nil || set.Pending() {
@@ -241,10 +242,10 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		}
 	}
 	at := time.Unix(1, 0)
-	histories, searches := &source[market.PriceHistoryQuery, market.PriceHistory]{look: looked}, &source[market.SearchKey, market.SearchPage]{look: looked}
-	trades, records := &source[market.TradesKey, market.TradePage]{look: looked}, &source[market.HistoryKey, market.HistoryPage]{look: looked}
+	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: looked}, &source[queries.SearchKey, queries.SearchPage]{look: looked}
+	trades, records := &source[queries.TradesKey, queries.TradePage]{look: looked}, &source[queries.HistoryKey, queries.HistoryPage]{look: looked}
 	_, set, recorder := With(ctx, Sources{
-		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[market.BookQuery, market.Book]{look: looked},
+		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[queries.Book, market.Book]{look: looked},
 		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: looked}, Events: &source[market.EventRef, market.Event]{look: looked},
 		Searches: searches, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
 		Orders: &source[market.Address, []market.Order]{look: looked}, Trades: trades, Records: records,
@@ -255,7 +256,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		func() (*market.Handle, error) { r, err := set.Spreads.Get("k"); return r.Handle, err },
 		func() (*market.Handle, error) { r, err := set.Book("k", 1); return r.Handle, err },
 		func() (*market.Handle, error) {
-			r, err := set.Histories.Get(market.PriceHistoryQuery{})
+			r, err := set.Histories.Get(queries.PriceHistory{})
 			return r.Handle, err
 		},
 		func() (*market.Handle, error) { r, err := set.Markets.Get(market.MarketRef{}); return r.Handle, err },
@@ -264,7 +265,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		func() (*market.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
 		func() (*market.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
 	}
-	for _, q := range []market.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
+	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
 		{Text: "x", EndsAfter: at}, {Text: "x", EndsAfter: at.Add(1)}, {Text: "x", Page: "2"}} {
 		kinds = append(kinds, func() (*market.Handle, error) { r, err := set.Search(q); return r.Handle, err })
 	}
@@ -272,15 +273,15 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		for _, page := range []string{"", "2"} {
 			kinds = append(kinds,
 				func() (*market.Handle, error) {
-					r, err := set.Trades(a, market.TradeQuery{Page: page})
+					r, err := set.Trades(a, queries.Trades{Page: page})
 					return r.Handle, err
 				},
 				func() (*market.Handle, error) {
-					r, err := set.History(a, market.HistoryQuery{Page: page})
+					r, err := set.History(a, queries.History{Page: page})
 					return r.Handle, err
 				},
 				func() (*market.Handle, error) {
-					r, err := set.History(a, market.HistoryQuery{Page: page, Kinds: []market.HistoryKind{market.HistoryFee}})
+					r, err := set.History(a, queries.History{Page: page, Kinds: []market.HistoryKind{market.HistoryFee}})
 					return r.Handle, err
 				})
 		}
@@ -305,7 +306,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 // A reused Set holds no data of the response before, and a retained context does not reach the new response.
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
-		s, books := prices("a"), (&source[market.BookQuery, market.Book]{}).cache(market.BookQuery{TokenID: "a", Depth: 20})
+		s, books := prices("a"), (&source[queries.Book, market.Book]{}).cache(queries.Book{TokenID: "a", Depth: 20})
 		ctx, set, recorder := With(reqctx.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
 		if len(recorder.Handles()) != 0 || set.Pending() {
 			t.Fatal("the set is not new")

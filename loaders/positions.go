@@ -1,18 +1,21 @@
 package loaders
 
-import "oddsgraph/internal/market"
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/valuation"
+)
 
-var _ market.PositionReads = (*Set)(nil)
+var _ valuation.Reads = (*Set)(nil)
 
-// Market implements market.PositionReads.
+// Market implements valuation.Reads.
 func (s *Set) Market(ref market.MarketRef) (market.Read[*market.Market], error) {
 	return s.Markets.Get(ref)
 }
 
-// Price implements market.PositionReads.
+// Price implements valuation.Reads.
 func (s *Set) Price(tokenID string) (market.Read[*market.Price], error) { return s.Prices.Get(tokenID) }
 
-// Spread implements market.PositionReads.
+// Spread implements valuation.Reads.
 func (s *Set) Spread(tokenID string) (market.Read[*market.Spread], error) {
 	return s.Spreads.Get(tokenID)
 }

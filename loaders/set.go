@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -16,33 +17,33 @@ type Sources struct {
 
 	Prices    Source[string, market.Price]
 	Spreads   Source[string, market.Spread]
-	Books     Source[market.BookQuery, market.Book]
-	Histories Source[market.PriceHistoryQuery, market.PriceHistory]
+	Books     Source[queries.Book, market.Book]
+	Histories Source[queries.PriceHistory, market.PriceHistory]
 	Markets   Source[market.MarketRef, market.Market]
 	Events    Source[market.EventRef, market.Event]
-	Searches  Source[market.SearchKey, market.SearchPage]
+	Searches  Source[queries.SearchKey, queries.SearchPage]
 	Balances  Source[market.Address, market.Balance]
 	Positions Source[market.Address, []market.Position]
 	Orders    Source[market.Address, []market.Order]
-	Trades    Source[market.TradesKey, market.TradePage]
-	Records   Source[market.HistoryKey, market.HistoryPage]
+	Trades    Source[queries.TradesKey, queries.TradePage]
+	Records   Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set is what one response reads with. It belongs to one goroutine.
 type Set struct {
 	Prices    Loader[string, market.Price]
 	Spreads   Loader[string, market.Spread]
-	Histories Loader[market.PriceHistoryQuery, market.PriceHistory]
+	Histories Loader[queries.PriceHistory, market.PriceHistory]
 	Markets   Loader[market.MarketRef, market.Market]
 	Events    Loader[market.EventRef, market.Event]
 	Balances  Loader[market.Address, market.Balance]
 	Positions Loader[market.Address, []market.Position]
 	Orders    Loader[market.Address, []market.Order]
 
-	books    Loader[market.BookQuery, market.Book]
-	searches Loader[market.SearchKey, market.SearchPage]
-	trades   Loader[market.TradesKey, market.TradePage]
-	records  Loader[market.HistoryKey, market.HistoryPage]
+	books    Loader[queries.Book, market.Book]
+	searches Loader[queries.SearchKey, queries.SearchPage]
+	trades   Loader[queries.TradesKey, queries.TradePage]
+	records  Loader[queries.HistoryKey, queries.HistoryPage]
 	response
 	// reading is the context of the response.
 	reading *reading
@@ -73,16 +74,16 @@ var sets = sync.Pool{New: func() any {
 	r := &s.response
 	s.Prices = Loader[string, market.Price]{response: r, kind: reqctx.KindPrice, batched: true}
 	s.Spreads = Loader[string, market.Spread]{response: r, kind: reqctx.KindSpread, batched: true}
-	s.books = Loader[market.BookQuery, market.Book]{response: r, kind: reqctx.KindBook}
-	s.Histories = Loader[market.PriceHistoryQuery, market.PriceHistory]{response: r, kind: reqctx.KindHistory}
+	s.books = Loader[queries.Book, market.Book]{response: r, kind: reqctx.KindBook}
+	s.Histories = Loader[queries.PriceHistory, market.PriceHistory]{response: r, kind: reqctx.KindHistory}
 	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: reqctx.KindMarket, batched: true}
 	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: reqctx.KindEvent}
-	s.searches = Loader[market.SearchKey, market.SearchPage]{response: r, kind: reqctx.KindSearch}
+	s.searches = Loader[queries.SearchKey, queries.SearchPage]{response: r, kind: reqctx.KindSearch}
 	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
 	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
 	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
-	s.trades = Loader[market.TradesKey, market.TradePage]{response: r, kind: reqctx.KindTrades}
-	s.records = Loader[market.HistoryKey, market.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
+	s.trades = Loader[queries.TradesKey, queries.TradePage]{response: r, kind: reqctx.KindTrades}
+	s.records = Loader[queries.HistoryKey, queries.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
 	return s
 }}
 
@@ -150,9 +151,9 @@ func (s *Set) Done() {
 // response share the deepest book. A read that needs a deeper book makes the pass pending, and the next pass uses that book
 // everywhere.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
-	depth = market.BookDepthStep(depth)
+	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]
-	shallow, deep := market.BookQuery{TokenID: tokenID, Depth: known}, market.BookQuery{TokenID: tokenID, Depth: depth}
+	shallow, deep := queries.Book{TokenID: tokenID, Depth: known}, queries.Book{TokenID: tokenID, Depth: depth}
 	switch {
 	case depth <= known:
 		return s.books.Get(shallow)
@@ -171,16 +172,16 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 // Search reads one page of a market search.
-func (s *Set) Search(q market.Search) (market.Read[*market.SearchPage], error) {
+func (s *Set) Search(q queries.Search) (market.Read[*queries.SearchPage], error) {
 	return s.searches.Get(q.Key())
 }
 
 // Trades reads one page of an account's trades.
-func (s *Set) Trades(a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
+func (s *Set) Trades(a market.Address, q queries.Trades) (market.Read[*queries.TradePage], error) {
 	return s.trades.Get(q.Key(a))
 }
 
 // History reads one page of an account's history.
-func (s *Set) History(a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
+func (s *Set) History(a market.Address, q queries.History) (market.Read[*queries.HistoryPage], error) {
 	return s.records.Get(q.Key(a))
 }

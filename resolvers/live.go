@@ -8,6 +8,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
@@ -85,8 +86,8 @@ func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader
 }
 
 // accountTopic returns the topic of an account. Callers with different credentials have different topics.
-func (r *Resolver) accountTopic(ctx context.Context, a market.Address) market.Topic {
-	return market.Topic{Channel: market.ChannelUser, ID: string(a), Scope: r.Scope(ctx, a)}
+func (r *Resolver) accountTopic(ctx context.Context, a market.Address) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Scope(ctx, a)}
 }
 
 // interval returns the minimum time between two events for an argument maxPerSecond, or 0 if the argument is nil.

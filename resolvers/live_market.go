@@ -6,6 +6,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/loaders"
 )
 
@@ -43,8 +44,8 @@ func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID str
 		return nil, err
 	}
 	d := valueOr(depth, 20)
-	if d < 1 || d > market.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
+	if d < 1 || d > queries.MaxBookDepth {
+		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
 	}
 	every, err := interval(maxPerSecond, maxPerSecondLimit)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/valuation"
 	"oddsgraph/loaders"
 )
 
@@ -45,9 +47,9 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	if err := checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
-	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
-		return readOne(reqctx.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
-			return set.Trades(a, market.TradeQuery{Limit: follow.MaxTrades})
+	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
+		return readOne(reqctx.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*queries.TradePage], error) {
+			return set.Trades(a, queries.Trades{Limit: follow.MaxTrades})
 		})
 	}}
 	return subscribe(ctx, follow.UserTrades(ctx, r.source(ctx), account, (*market.Trade).Key), tradesUpdate), nil
@@ -63,9 +65,9 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
-	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []market.Quotes, valuations []*market.Valuation, err error) {
+	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []valuation.Quotes, valuations []*valuation.Valuation, err error) {
 		r.read(ctx, func(set *loaders.Set) {
-			quotes, valuations, err = market.ValueAll(set, pointers(positions), held, by)
+			quotes, valuations, err = valuation.All(set, pointers(positions), held, by)
 		})
 		return quotes, valuations, err
 	}}

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/loaders"
 )
 
@@ -219,12 +220,12 @@ func marketConnection(ctx context.Context, p page[*market.Market], meta market.M
 	return &model.MarketConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) (*model.MarketConnection, error) {
+func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err
 	}
-	q, err := searchOf(query, filter, valueOr(sort, market.SortRelevance), valueOr(order, market.Descending))
+	q, err := searchOf(query, filter, valueOr(sort, queries.SortRelevance), valueOr(order, queries.Descending))
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +247,8 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 }
 
 // searchOf returns the search for checked arguments.
-func searchOf(text string, filter *model.MarketSearchFilter, sort market.Sort, order market.Direction) (market.Search, error) {
-	q := market.Search{Text: text, Sort: sort, Direction: order}
+func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, order queries.Direction) (queries.Search, error) {
+	q := queries.Search{Text: text, Sort: sort, Direction: order}
 	if len(text) > 1000 {
 		return q, badInput("query has %d bytes; at most 1000 are accepted", len(text))
 	}

@@ -5,10 +5,11 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/valuation"
 	"oddsgraph/loaders"
 )
 
-func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *market.PositionSort) (*model.PositionConnection, error) {
+func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) (*model.PositionConnection, error) {
 	part, in, err := listArguments("positions", u.Address, first, after, marketIDs)
 	if err != nil {
 		return nil, err
@@ -19,10 +20,10 @@ func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int,
 		return nil, err
 	}
 	positions := pick(*read.Value, func(p *market.Position) bool { return in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) })
-	if positions, err = market.KeepRedeemable(set, positions, redeemable); err != nil {
+	if positions, err = valuation.KeepRedeemable(set, positions, redeemable); err != nil {
 		return nil, err
 	}
-	if err := market.SortPositions(set, positions, read.Meta, valueOr(sort, market.PositionSortVenue)); err != nil {
+	if err := valuation.SortPositions(set, positions, read.Meta, valueOr(sort, valuation.SortVenue)); err != nil {
 		return nil, err
 	}
 	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
@@ -48,11 +49,11 @@ func (r *positionResolver) Valuation(ctx context.Context, p *model.Position, bas
 	if p.Valued != nil && p.ValuedBy == by {
 		return &model.Valuation{Valuation: p.Valued, Of: p, By: by}, nil
 	}
-	quotes, err := market.ReadQuotes(loaders.From(ctx), p.Position, by)
+	quotes, err := valuation.ReadQuotes(loaders.From(ctx), p.Position, by)
 	if err != nil {
 		return nil, err
 	}
-	v := market.Value(p.Position, p.Meta, &quotes, by)
+	v := valuation.Of(p.Position, p.Meta, &quotes, by)
 	if v == nil {
 		return nil, nil
 	}
@@ -82,17 +83,17 @@ func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model
 func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
 	set, by := loaders.From(ctx), valueOr(basis, "")
 	read, err := readUser(ctx, &set.Positions, u.Address)
-	var valuations []*market.Valuation
+	var valuations []*valuation.Valuation
 	if err == nil {
-		_, valuations, err = market.ValueAll(set, pointers(*read.Value), read.Meta, by)
+		_, valuations, err = valuation.All(set, pointers(*read.Value), read.Meta, by)
 	}
 	if err == loaders.ErrPending { // lets its fields request their values in this pass
-		return &model.PortfolioSummary{Portfolio: &market.Portfolio{}, Address: u.Address, Basis: by}, nil
+		return &model.PortfolioSummary{Portfolio: &valuation.Portfolio{}, Address: u.Address, Basis: by}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	sum := market.Sum(*read.Value, valuations, read.Meta)
+	sum := valuation.Sum(*read.Value, valuations, read.Meta)
 	return &model.PortfolioSummary{Portfolio: sum, Address: u.Address, Basis: by}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
@@ -157,8 +158,8 @@ func (r *tokenResolver) Spread(ctx context.Context, t *model.Token) (*model.Spre
 
 func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
 	d := valueOr(depth, 20)
-	if d < 1 || d > market.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
+	if d < 1 || d > queries.MaxBookDepth {
+		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
 	}
 	if t.Preloaded != nil && t.Preloaded.Book != nil && t.Preloaded.Book.Book.Covers(d) {
 		shown := *t.Preloaded.Book
@@ -197,7 +198,7 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 	if err != nil {
 		return nil, err
 	}
-	read, err := loaders.From(ctx).Histories.Get(market.PriceHistoryQuery{TokenID: t.TokenID, From: first, To: last})
+	read, err := loaders.From(ctx).Histories.Get(queries.PriceHistory{TokenID: t.TokenID, From: first, To: last})
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
@@ -205,9 +206,9 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 	return &model.PriceHistory{From: first, To: last, Points: read.Value.Points, Meta: read.Meta}, nil
 }
 
-func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *market.Date, order *market.Direction) (*model.PriceHistory, error) {
+func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *market.Date, order *queries.Direction) (*model.PriceHistory, error) {
 	h, err := r.readHistory(ctx, t, from, to)
-	if h != nil && valueOr(order, market.Ascending) == market.Descending {
+	if h != nil && valueOr(order, queries.Ascending) == queries.Descending {
 		h.Points = slices.Clone(h.Points) // other responses share the points
 		slices.Reverse(h.Points)
 	}
@@ -255,7 +256,7 @@ func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side m
 	if err := checkEstimate(side, size, amount); err != nil {
 		return nil, err
 	}
-	read, err := loaders.From(ctx).Book(t.TokenID, market.MaxBookDepth)
+	read, err := loaders.From(ctx).Book(t.TokenID, queries.MaxBookDepth)
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
@@ -132,7 +133,7 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 			return nil, err
 		}
 	}
-	set, q := loaders.From(ctx), market.TradeQuery{MarketID: valueOr(marketID, ""), From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
+	set, q := loaders.From(ctx), queries.Trades{MarketID: valueOr(marketID, ""), From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
 	p, err := readAccountPage(ctx, "trades", u.Address, first, after, from, to, (*market.Trade).Key, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.Trades(u.Address, q)
@@ -162,7 +163,7 @@ func (r *userResolver) History(ctx context.Context, u *model.User, first *int, a
 	if slices.Contains(kinds, market.HistoryUnknown) {
 		return nil, badInput("history can't be filtered by the kind UNKNOWN")
 	}
-	set, q := loaders.From(ctx), market.HistoryQuery{Kinds: kinds, From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
+	set, q := loaders.From(ctx), queries.History{Kinds: kinds, From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
 	p, err := readAccountPage(ctx, "history", u.Address, first, after, from, to, (*market.HistoryRecord).Key, func(page string, limit int) (venuePage[market.HistoryRecord], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.History(u.Address, q)

@@ -25,6 +25,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/loaders"
@@ -106,7 +107,7 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	books := s.sources.Books
 	run := func(name string, reads int) {
 		b.Run(name, func(b *testing.B) {
-			r := &replaced{Source: books, keep: reads > 0, rendered: map[market.BookQuery]*market.Rendered{}}
+			r := &replaced{Source: books, keep: reads > 0, rendered: map[queries.Book]*market.Rendered{}}
 			s.sources.Books = r
 			b.ReportAllocs()
 			var buf []byte
@@ -129,12 +130,12 @@ func BenchmarkReplacedBooks(b *testing.B) {
 
 // replaced is a source of books that are others for who writes them when rendered is empty again, or keep nothing.
 type replaced struct {
-	loaders.Source[market.BookQuery, market.Book]
+	loaders.Source[queries.Book, market.Book]
 	keep     bool
-	rendered map[market.BookQuery]*market.Rendered
+	rendered map[queries.Book]*market.Rendered
 }
 
-func (r *replaced) Lookup(ctx context.Context, keys []market.BookQuery, out []market.Result[market.Read[*market.Book]], missing []int) []int {
+func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market.Result[market.Read[*market.Book]], missing []int) []int {
 	missing = r.Source.Lookup(ctx, keys, out, missing)
 	for i, key := range keys {
 		if out[i].Value.Value == nil {

@@ -18,6 +18,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 )
@@ -222,10 +223,10 @@ func BenchmarkFanOut(b *testing.B) {
 // ample is an upstream with room for everything.
 type ample struct{}
 
-func (ample) Watch(market.Topic, *market.Credentials) error { return nil }
-func (ample) Unwatch(market.Topic)                          {}
-func (ample) Resync(market.Topic)                           {}
-func (ample) Reconnect(market.Topic)                        {}
+func (ample) Watch(messages.Topic, *market.Credentials) error { return nil }
+func (ample) Unwatch(messages.Topic)                          {}
+func (ample) Resync(messages.Topic)                           {}
+func (ample) Reconnect(messages.Topic)                        {}
 
 // BenchmarkWatched has the price of every watched token change once, and reach the reader and the cache. ns/item should not
 // grow with the number of tokens.
@@ -240,11 +241,11 @@ func BenchmarkWatched(b *testing.B) {
 			f.Connect(ample{})
 			reader := f.NewReader()
 			defer reader.Close()
-			topics := make([]market.Topic, tokens)
+			topics := make([]messages.Topic, tokens)
 			prices := make([]*market.Price, tokens)
 			for i := range topics {
 				id := fmt.Sprintf("713210456792522125946263855327069127503327285719425322896313%d", i)
-				topics[i] = market.Topic{Channel: market.ChannelPrices, ID: id}
+				topics[i] = messages.Topic{Channel: messages.ChannelPrices, ID: id}
 				prices[i] = &market.Price{TokenID: id, Price: market.MustDecimal("0.55"), Basis: market.BasisVenue}
 				if _, err := reader.Watch(topics[i], nil); err != nil {
 					b.Fatal(err)
@@ -257,7 +258,7 @@ func BenchmarkWatched(b *testing.B) {
 				seq++
 				at := time.Now()
 				for i, key := range topics {
-					f.Message(&market.Message{Topic: key, Kind: market.MessagePrice, Epoch: "A", Seq: seq, ReceivedAt: at, Price: prices[i]})
+					f.Message(&messages.Message{Topic: key, Kind: messages.KindPrice, Epoch: "A", Seq: seq, ReceivedAt: at, Price: prices[i]})
 				}
 				changed := reader.Take()
 				if len(changed) != tokens {

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -178,7 +179,7 @@ func (u *universe) book(id string) *market.Book {
 		return b.(*market.Book)
 	}
 	r := u.random("book " + id)
-	b := &market.Book{Rendered: new(market.Rendered), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
+	b := &market.Book{Rendered: new(market.Rendered), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: queries.MaxBookDepth}
 	for i := range r.IntN(70) {
 		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
 	}
@@ -287,13 +288,13 @@ func (u *universe) sources() loaders.Sources {
 			}
 			return &market.Spread{TokenID: id, BestBid: maybe(r, price(r)), BestAsk: maybe(r, price(r)), Spread: maybe(r, price(r)), Timestamp: instant(r)}
 		}},
-		Books: source[market.BookQuery, market.Book]{u: u, name: "book", entry: func(q market.BookQuery) string { return q.TokenID }, value: func(q market.BookQuery, _ *rand.Rand) *market.Book {
+		Books: source[queries.Book, market.Book]{u: u, name: "book", entry: func(q queries.Book) string { return q.TokenID }, value: func(q queries.Book, _ *rand.Rand) *market.Book {
 			if !known(q.TokenID) {
 				return nil
 			}
 			return u.book(q.TokenID) // a cached book may be deeper than requested
 		}},
-		Histories: source[market.PriceHistoryQuery, market.PriceHistory]{u: u, name: "history", value: func(q market.PriceHistoryQuery, r *rand.Rand) *market.PriceHistory {
+		Histories: source[queries.PriceHistory, market.PriceHistory]{u: u, name: "history", value: func(q queries.PriceHistory, r *rand.Rand) *market.PriceHistory {
 			h := &market.PriceHistory{TokenID: q.TokenID, From: q.From, To: q.To, LeftOut: u.leftOut(r)}
 			for i := range r.IntN(20) {
 				h.Points = append(h.Points, market.PricePoint{Timestamp: now.Add(time.Duration(i) * time.Hour), Price: price(r), Volume: maybe(r, decimal(r))})
@@ -334,14 +335,14 @@ func (u *universe) sources() loaders.Sources {
 			list := u.orders(a)
 			return &list
 		}},
-		Searches: source[market.SearchKey, market.SearchPage]{u: u, name: "search", value: u.search},
-		Trades:   source[market.TradesKey, market.TradePage]{u: u, name: "trades", value: u.trades},
-		Records:  source[market.HistoryKey, market.HistoryPage]{u: u, name: "history", value: u.history},
+		Searches: source[queries.SearchKey, queries.SearchPage]{u: u, name: "search", value: u.search},
+		Trades:   source[queries.TradesKey, queries.TradePage]{u: u, name: "trades", value: u.trades},
+		Records:  source[queries.HistoryKey, queries.HistoryPage]{u: u, name: "history", value: u.history},
 	}
 }
 
-func (u *universe) search(q market.SearchKey, r *rand.Rand) *market.SearchPage {
-	p := &market.SearchPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+func (u *universe) search(q queries.SearchKey, r *rand.Rand) *queries.SearchPage {
+	p := &queries.SearchPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
 	if q.Page == "" && percent(r, 40) {
 		p.Next = "2"
 	}
@@ -353,9 +354,9 @@ func (u *universe) search(q market.SearchKey, r *rand.Rand) *market.SearchPage {
 	return p
 }
 
-func (u *universe) trades(key market.TradesKey, r *rand.Rand) *market.TradePage {
+func (u *universe) trades(key queries.TradesKey, r *rand.Rand) *queries.TradePage {
 	q := key.Query
-	p := &market.TradePage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+	p := &queries.TradePage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
 	for i := range min(q.Limit, r.IntN(6)) {
 		n := r.IntN(tokens)
 		p.Trades = append(p.Trades, market.Trade{TradeID: pick(r, []string{"", fmt.Sprint(q.Page, i)}), MarketID: pick(r, []string{"", marketID(n / 2)}), TokenID: pick(r, []string{"", tokenID(n)}),
@@ -364,9 +365,9 @@ func (u *universe) trades(key market.TradesKey, r *rand.Rand) *market.TradePage 
 	return p
 }
 
-func (u *universe) history(key market.HistoryKey, r *rand.Rand) *market.HistoryPage {
+func (u *universe) history(key queries.HistoryKey, r *rand.Rand) *queries.HistoryPage {
 	q := key.Page
-	p := &market.HistoryPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+	p := &queries.HistoryPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
 	for i := range min(q.Limit, r.IntN(6)) {
 		p.Records = append(p.Records, market.HistoryRecord{ID: fmt.Sprint(q.Page, i), Kind: pick(r, []market.HistoryKind{market.HistoryTrade, market.HistoryUnknown}), KindRaw: pick(r, texts),
 			Timestamp: instant(r), Amount: maybe(r, decimal(r)), MarketID: pick(r, []string{"", marketID(r.IntN(markets))}), Outcome: pick(r, texts),

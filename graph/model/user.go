@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/valuation"
 )
 
 // User is one wallet.
@@ -30,7 +31,7 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 
 // PortfolioSummary is the sum of a wallet's positions.
 type PortfolioSummary struct {
-	*market.Portfolio
+	*valuation.Portfolio
 	Address market.Address
 	// Basis is the requested price basis; empty is the best known price of each position.
 	Basis market.PriceBasis
@@ -56,7 +57,7 @@ type Position struct {
 	Address market.Address
 	Meta    market.Meta
 	// Valued is the position's valuation by ValuedBy if it came with an event; nil otherwise.
-	Valued   *market.Valuation
+	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
 	// Preloaded holds the event's values of the token; nil otherwise.
 	Preloaded *Preloaded
@@ -84,7 +85,7 @@ func (p Position) Freshness() Freshness { return freshness(p.Meta) }
 
 // Valuation is a position priced by a stated basis.
 type Valuation struct {
-	*market.Valuation
+	*valuation.Valuation
 	// Of is what is valued, By the basis that was asked for.
 	Of *Position
 	By market.PriceBasis

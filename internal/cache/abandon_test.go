@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // TestDeadlineWithKeysInEveryState reads five keys at once. When the deadline passes, one has arrived, one has failed, one is on
@@ -33,9 +34,9 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 		}
 		c := open(t, v, admitBy(a))
 		read := func(ctx context.Context, tokens ...string) chan []market.Result[market.Read[*market.Book]] {
-			keys := make([]market.BookQuery, len(tokens))
+			keys := make([]queries.Book, len(tokens))
 			for i, token := range tokens {
-				keys[i] = market.BookQuery{TokenID: token, Depth: 1}
+				keys[i] = queries.Book{TokenID: token, Depth: 1}
 			}
 			out := make(chan []market.Result[market.Read[*market.Book]], 1)
 			go func() { out <- readAll(ctx, c.Books(), keys...) }()

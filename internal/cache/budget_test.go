@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 )
@@ -427,8 +429,8 @@ func TestUserCallsCountForTheirKey(t *testing.T) {
 // Each HTTP call of a read that takes several is admitted.
 func TestEveryCallIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{search: func(q market.Search) *market.SearchPage {
-			page := &market.SearchPage{Markets: []*market.Market{{MarketID: "m" + q.Page, EventID: q.EventID}}}
+		v := &venue{search: func(q queries.Search) *queries.SearchPage {
+			page := &queries.SearchPage{Markets: []*market.Market{{MarketID: "m" + q.Page, EventID: q.EventID}}}
 			if len(q.Page) < 4 {
 				page.Next = q.Page + "+"
 			}
@@ -454,7 +456,7 @@ type streamer struct {
 	tokens []string
 }
 
-func (s *streamer) AutoWatch(_ string, _ market.Channel, tokens []string) {
+func (s *streamer) AutoWatch(_ string, _ messages.Channel, tokens []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, tokens...)
@@ -486,7 +488,7 @@ func TestStreamAnswersMisses(t *testing.T) {
 		books := make(chan *market.Book, 3)
 		for _, d := range []int{20, 50, 200} {
 			go func() {
-				r, err := readOne(by(t, "a", 2*time.Minute), c.Books(), market.BookQuery{TokenID: "yes", Depth: d})
+				r, err := readOne(by(t, "a", 2*time.Minute), c.Books(), queries.Book{TokenID: "yes", Depth: d})
 				if err != nil || r.Source != market.SourceStream || r.Stale {
 					t.Errorf("%+v, %v", r, err)
 				}
@@ -549,7 +551,7 @@ func TestOnlyWhatExistsIsWanted(t *testing.T) {
 		c.SetStreamer(s)
 		must(t, c.Prices(), "priced")
 		must(t, c.Prices(), "none")
-		must(t, c.Books(), market.BookQuery{TokenID: "booked", Depth: 20})
+		must(t, c.Books(), queries.Book{TokenID: "booked", Depth: 20})
 		must(t, c.Spreads(), "spread")
 		spend(t, b, 47)
 		time.Sleep(40 * time.Second) // all of it is past its stale time
@@ -652,7 +654,7 @@ func page(ctx context.Context, c *Cache, n int, o *verdicts) {
 	if r, err := readOne(ctx, c.Markets(), market.MarketRef{Value: fmt.Sprint("m", n)}); err != nil || r.Value == nil {
 		o.note(r.Meta, err) // else it is of no interest: what changes slowly may be an hour old
 	}
-	for _, b := range readAll(ctx, c.Books(), market.BookQuery{TokenID: fmt.Sprint("y", n), Depth: 20}, market.BookQuery{TokenID: fmt.Sprint("n", n), Depth: 20}) {
+	for _, b := range readAll(ctx, c.Books(), queries.Book{TokenID: fmt.Sprint("y", n), Depth: 20}, queries.Book{TokenID: fmt.Sprint("n", n), Depth: 20}) {
 		o.note(b.Value.Meta, b.Err)
 	}
 }

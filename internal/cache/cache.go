@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -16,15 +17,15 @@ type Venue interface {
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
 	Book(ctx context.Context, tokenID string, depth int) (*market.Book, error)
 	PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error)
-	Search(ctx context.Context, q market.Search) (*market.SearchPage, error)
+	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
 	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
 	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
-	Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error)
-	History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error)
+	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
+	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 }
 
 // Kind configures the cache of one kind of data.
@@ -98,16 +99,16 @@ type Cache struct {
 
 	prices    *store[string, market.Price]
 	spreads   *store[string, market.Spread]
-	books     *store[market.BookQuery, market.Book]
-	histories *store[market.PriceHistoryQuery, market.PriceHistory]
+	books     *store[queries.Book, market.Book]
+	histories *store[queries.PriceHistory, market.PriceHistory]
 	markets   *store[market.MarketRef, market.Market]
 	events    *store[market.EventRef, market.Event]
-	searches  *store[market.SearchKey, market.SearchPage]
+	searches  *store[queries.SearchKey, queries.SearchPage]
 	balances  *store[userKey, market.Balance]
 	positions *store[userKey, []market.Position]
 	orders    *store[userKey, []market.Order]
-	trades    *store[tradesKey, market.TradePage]
-	records   *store[historyKey, market.HistoryPage]
+	trades    *store[tradesKey, queries.TradePage]
+	records   *store[historyKey, queries.HistoryPage]
 
 	// refs maps slugs and tokens to the ids of their markets.
 	refs *nameIndex
@@ -160,10 +161,10 @@ func (c *Cache) Prices() Source[string, market.Price] { return c.prices }
 func (c *Cache) Spreads() Source[string, market.Spread] { return c.spreads }
 
 // Books returns the source of order books. A book may be deeper than requested.
-func (c *Cache) Books() Source[market.BookQuery, market.Book] { return c.books }
+func (c *Cache) Books() Source[queries.Book, market.Book] { return c.books }
 
 // Histories returns the source of price histories.
-func (c *Cache) Histories() Source[market.PriceHistoryQuery, market.PriceHistory] { return c.histories }
+func (c *Cache) Histories() Source[queries.PriceHistory, market.PriceHistory] { return c.histories }
 
 // Markets returns the source of markets.
 func (c *Cache) Markets() Source[market.MarketRef, market.Market] { return c.markets }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
@@ -146,7 +147,7 @@ func TestAGapEndsTheStreamsWords(t *testing.T) {
 		saying(v)(market.StatusOpen, "")
 		c, session := open(t, v), new(market.Session)
 		c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
-		c.StreamStale(market.Topic{Channel: market.ChannelMarket, ID: "m"})
+		c.StreamStale(messages.Topic{Channel: messages.ChannelMarket, ID: "m"})
 		c.StreamMarket(session, "m", nil)
 		if r := must(t, c.Markets(), marketM); r.Value.Status != market.StatusClosed || !r.Stale {
 			t.Errorf("right after the gap: %+v", r)
@@ -164,7 +165,7 @@ func TestAnswersOlderThanTheEndOfAStream(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
 		c, session := open(t, v), new(market.Session)
 		ctx := as(t, "alice")
-		topic := market.Topic{Channel: market.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
+		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
 		streamed := &market.Balance{}
 		c.StreamAccount(session, topic, nil, nil, streamed, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
 		time.Sleep(time.Minute)

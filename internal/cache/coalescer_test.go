@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -795,12 +796,12 @@ func TestPanicInTheVenueIsAnError(t *testing.T) {
 		}
 		// So is one in what is done with an answer.
 		v.fail = nil
-		v.search = func(market.Search) *market.SearchPage { return &market.SearchPage{Markets: []*market.Market{nil}} }
-		if _, err := readOne(t.Context(), c.Searches(), market.Search{}.Key()); market.CodeOf(err) != market.CodeInternal {
+		v.search = func(queries.Search) *queries.SearchPage { return &queries.SearchPage{Markets: []*market.Market{nil}} }
+		if _, err := readOne(t.Context(), c.Searches(), queries.Search{}.Key()); market.CodeOf(err) != market.CodeInternal {
 			t.Errorf("%v", err)
 		}
 		v.search = nil
-		if _, err := readOne(t.Context(), c.Searches(), market.Search{}.Key()); err != nil {
+		if _, err := readOne(t.Context(), c.Searches(), queries.Search{}.Key()); err != nil {
 			t.Errorf("after a panic: %v", err)
 		}
 		atRest(t, c.prices.routes[0])

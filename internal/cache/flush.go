@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // flusher flushes one kind of data. Its function flush removes the entries of a key, or all entries if key is empty, and
@@ -57,10 +58,10 @@ func (c *Cache) flushers() []flusher {
 		{"price", true, func(key string) int { return c.prices.flush(key, func(k string) bool { return k == key }) }},
 		{"spread", true, func(key string) int { return c.spreads.flush(key, func(k string) bool { return k == key }) }},
 		{"book", true, func(key string) int {
-			return c.books.flush(key, func(k market.BookQuery) bool { return k.TokenID == key })
+			return c.books.flush(key, func(k queries.Book) bool { return k.TokenID == key })
 		}},
 		{"history", true, func(key string) int {
-			return c.histories.flush(key, func(k market.PriceHistoryQuery) bool { return k.TokenID == key })
+			return c.histories.flush(key, func(k queries.PriceHistory) bool { return k.TokenID == key })
 		}},
 		{"market", true, c.flushMarkets},
 		{"event", true, func(key string) int {

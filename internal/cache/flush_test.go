@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -99,13 +100,13 @@ func TestFlushOfEachKind(t *testing.T) {
 	}{
 		{"price", token, func(t *testing.T, c *Cache) { must(t, c.Prices(), token) }},
 		{"spread", token, func(t *testing.T, c *Cache) { must(t, c.Spreads(), token) }},
-		{"book", token, func(t *testing.T, c *Cache) { must(t, c.Books(), market.BookQuery{TokenID: token, Depth: 5}) }},
-		{"history", token, func(t *testing.T, c *Cache) { must(t, c.Histories(), market.PriceHistoryQuery{TokenID: token}) }},
+		{"book", token, func(t *testing.T, c *Cache) { must(t, c.Books(), queries.Book{TokenID: token, Depth: 5}) }},
+		{"history", token, func(t *testing.T, c *Cache) { must(t, c.Histories(), queries.PriceHistory{TokenID: token}) }},
 		{"market", "m1", func(t *testing.T, c *Cache) { must(t, c.Markets(), byID("m1")) }},
 		{"event", "e1", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) }},
 		{"event", "elections", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventSlug: "elections"}) }},
 		{"search", "", func(t *testing.T, c *Cache) {
-			if _, err := readOne(t.Context(), c.Searches(), market.Search{Text: "x"}.Key()); err != nil {
+			if _, err := readOne(t.Context(), c.Searches(), queries.Search{Text: "x"}.Key()); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // The ids in a request are parts of one large string, which an entry must not keep in memory. So the strings in a stored key
@@ -27,12 +28,12 @@ func ownSpread(key string, s *market.Spread) string {
 	return own(key, s, func(s *market.Spread) string { return s.TokenID })
 }
 
-func ownBook(key market.BookQuery, b *market.Book) market.BookQuery {
+func ownBook(key queries.Book, b *market.Book) queries.Book {
 	key.TokenID = own(key.TokenID, b, func(b *market.Book) string { return b.TokenID })
 	return key
 }
 
-func ownHistory(key market.PriceHistoryQuery, _ *market.PriceHistory) market.PriceHistoryQuery {
+func ownHistory(key queries.PriceHistory, _ *market.PriceHistory) queries.PriceHistory {
 	key.TokenID = strings.Clone(key.TokenID)
 	return key
 }
@@ -46,7 +47,7 @@ func ownEvent(key market.EventRef, _ *market.Event) market.EventRef {
 	return market.EventRef{EventID: strings.Clone(key.EventID), EventSlug: strings.Clone(key.EventSlug)}
 }
 
-func ownSearch(key market.SearchKey, _ *market.SearchPage) market.SearchKey {
+func ownSearch(key queries.SearchKey, _ *queries.SearchPage) queries.SearchKey {
 	for _, text := range []*string{&key.Text, &key.Status, &key.Category, &key.Tag, &key.EventID, &key.EventSlug, &key.Page} {
 		*text = strings.Clone(*text)
 	}
@@ -58,13 +59,13 @@ func ownUser[T any](key userKey, _ *T) userKey {
 	return key
 }
 
-func ownTrades(key tradesKey, page *market.TradePage) tradesKey {
+func ownTrades(key tradesKey, page *queries.TradePage) tradesKey {
 	key.userKey = ownUser(key.userKey, page)
 	key.query.MarketID, key.query.Page = strings.Clone(key.query.MarketID), strings.Clone(key.query.Page)
 	return key
 }
 
-func ownRecords(key historyKey, page *market.HistoryPage) historyKey {
+func ownRecords(key historyKey, page *queries.HistoryPage) historyKey {
 	key.userKey = ownUser(key.userKey, page)
 	key.key.Address = key.address
 	key.key.Kinds, key.key.Page.Page = strings.Clone(key.key.Kinds), strings.Clone(key.key.Page.Page)

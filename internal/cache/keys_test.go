@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // What a client has sent is not kept: no text of a key lies in it, whether there is a value or not.
@@ -16,18 +17,18 @@ func TestKeysAreTheirOwn(t *testing.T) {
 	user := userKey{address: market.Address(sent[:42])}
 	keepsNothing(t, c.prices, sent, sent[:5])
 	keepsNothing(t, c.spreads, sent, sent[:5])
-	keepsNothing(t, c.books, sent, market.BookQuery{TokenID: sent[:5], Depth: 20})
-	keepsNothing(t, c.histories, sent, market.PriceHistoryQuery{TokenID: sent[:5]})
+	keepsNothing(t, c.books, sent, queries.Book{TokenID: sent[:5], Depth: 20})
+	keepsNothing(t, c.histories, sent, queries.PriceHistory{TokenID: sent[:5]})
 	for _, by := range []market.MarketRefKind{market.ByMarketID, market.BySlug, market.ByToken} {
 		keepsNothing(t, c.markets, sent, market.MarketRef{By: by, Value: sent[:5]})
 	}
 	keepsNothing(t, c.events, sent, market.EventRef{EventID: sent[:5], EventSlug: sent[5:9]})
-	keepsNothing(t, c.searches, sent, market.SearchKey{Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
+	keepsNothing(t, c.searches, sent, queries.SearchKey{Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
 	keepsNothing(t, c.balances, sent, user)
 	keepsNothing(t, c.positions, sent, user)
 	keepsNothing(t, c.orders, sent, user)
-	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: market.TradeQuery{MarketID: sent[:5], Page: sent[:6]}})
-	keepsNothing(t, c.records, sent, historyKey{userKey: user, key: market.HistoryKey{Address: user.address, Kinds: sent[:4], Page: market.TradeQuery{Page: sent[:6]}}})
+	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: queries.Trades{MarketID: sent[:5], Page: sent[:6]}})
+	keepsNothing(t, c.records, sent, historyKey{userKey: user, key: queries.HistoryKey{Address: user.address, Kinds: sent[:4], Page: queries.Trades{Page: sent[:6]}}})
 }
 
 func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string, key K) {
@@ -63,7 +64,7 @@ func TestKeysShareTheirValues(t *testing.T) {
 	c := open(t, &venue{})
 	id := strings.Clone("token")
 	c.prices.accept("token", &market.Price{TokenID: id}, origin{})
-	c.books.accept(market.BookQuery{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})
+	c.books.accept(queries.Book{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})
 	if a, b := c.prices.entries.keys()[0], c.books.entries.keys()[0].TokenID; unsafe.StringData(a) != unsafe.StringData(id) || unsafe.StringData(b) != unsafe.StringData(id) {
 		t.Error("a key is a copy of what its value has")
 	}

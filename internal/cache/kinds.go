@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -92,32 +93,32 @@ func (c *Cache) build(b *builder) {
 	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
 		route[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, cfg.Batch, list, v.Spreads})
 	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
-		route[market.BookQuery, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
-			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
+		route[queries.Book, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
+			one(func(ctx context.Context, q queries.Book) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
 			})})
-	c.books.canonical = func(q market.BookQuery) market.BookQuery {
-		return market.BookQuery{TokenID: q.TokenID, Depth: market.BookDepthStep(q.Depth)}
+	c.books.canonical = func(q queries.Book) queries.Book {
+		return queries.Book{TokenID: q.TokenID, Depth: queries.BookDepthStep(q.Depth)}
 	}
-	c.books.slot = func(q market.BookQuery) market.BookQuery { return market.BookQuery{TokenID: q.TokenID} }
-	c.books.covers = func(q market.BookQuery, b *market.Book) bool { return b.Covers(q.Depth) }
-	c.books.widen = func(q market.BookQuery, b *market.Book) market.BookQuery {
-		return market.BookQuery{TokenID: q.TokenID, Depth: max(q.Depth, b.Depth)}
+	c.books.slot = func(q queries.Book) queries.Book { return queries.Book{TokenID: q.TokenID} }
+	c.books.covers = func(q queries.Book, b *market.Book) bool { return b.Covers(q.Depth) }
+	c.books.widen = func(q queries.Book, b *market.Book) queries.Book {
+		return queries.Book{TokenID: q.TokenID, Depth: max(q.Depth, b.Depth)}
 	}
 	c.books.keep = func(old, fetched *market.Book) bool {
 		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
 	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
-		route[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
-			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
+		route[queries.PriceHistory, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
+			one(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 			})})
-	c.books.queries = func(slot market.BookQuery) []market.BookQuery {
-		var out []market.BookQuery
-		for depth := 0; depth < market.MaxBookDepth; {
-			depth = market.BookDepthStep(depth + 1)
-			out = append(out, market.BookQuery{TokenID: slot.TokenID, Depth: depth})
+	c.books.queries = func(slot queries.Book) []queries.Book {
+		var out []queries.Book
+		for depth := 0; depth < queries.MaxBookDepth; {
+			depth = queries.BookDepthStep(depth + 1)
+			out = append(out, queries.Book{TokenID: slot.TokenID, Depth: depth})
 		}
 		return out
 	}
@@ -163,12 +164,12 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
-	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		route[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
-			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
+	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
+		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
+			one(func(ctx context.Context, key queries.SearchKey) (*queries.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
-	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
+	c.searches.learn = func(p *queries.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
 		route[market.EventRef, market.Event]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
@@ -210,14 +211,14 @@ func (c *Cache) buildUsers(b *builder, width int) {
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
-	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
-		route[tradesKey, market.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
-			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
+	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[queries.TradePage]{shares.trades, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownTrades,
+		route[tradesKey, queries.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
+			one(func(ctx context.Context, key tradesKey) (*queries.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
-	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
-		route[historyKey, market.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
-			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
+	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[queries.HistoryPage]{shares.records, weighRecords}, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownRecords,
+		route[historyKey, queries.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
+			one(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
-func depth(n int) market.BookQuery { return market.BookQuery{TokenID: "t", Depth: n} }
+func depth(n int) queries.Book { return queries.Book{TokenID: "t", Depth: n} }
 
 // depths returns the depths that books were asked for by, in order.
 func (v *venue) depths() []int {
@@ -105,7 +106,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				<-v.gate // the order of two calls that wait at once is not ours to choose
 				synctest.Wait()
 				v.gate = nil
-				shallow = c.Books().Fetch(t.Context(), []market.BookQuery{depth(20)})[0].Value
+				shallow = c.Books().Fetch(t.Context(), []queries.Book{depth(20)})[0].Value
 				if n := len(v.calls()); n != 1 {
 					t.Fatalf("%d calls: a fresh deeper book answers", n)
 				}
@@ -202,7 +203,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
 		"search": func(t *testing.T, c *Cache) {
-			if _, err := readOne(t.Context(), c.Searches(), market.Search{Text: "x"}.Key()); err != nil {
+			if _, err := readOne(t.Context(), c.Searches(), queries.Search{Text: "x"}.Key()); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -211,10 +212,10 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 		for _, ref := range names[1:] {
 			t.Run(fmt.Sprint(name, ref), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := &venue{market: election, search: func(market.Search) *market.SearchPage {
+					v := &venue{market: election, search: func(queries.Search) *queries.SearchPage {
 						m := election("")
 						m.Summary = true
-						return &market.SearchPage{Markets: []*market.Market{m}}
+						return &queries.SearchPage{Markets: []*market.Market{m}}
 					}}
 					c := open(t, v)
 					v.setUnknown(ref.Value, true)
@@ -276,11 +277,11 @@ func TestMarketsByDifferentNamesAtOnce(t *testing.T) {
 
 func TestEventOverPages(t *testing.T) {
 	// pages makes an event of so many pages of two markets each, the last of each page again on the next one.
-	pages := func(n int) func(market.Search) *market.SearchPage {
-		return func(q market.Search) *market.SearchPage {
+	pages := func(n int) func(queries.Search) *queries.SearchPage {
+		return func(q queries.Search) *queries.SearchPage {
 			i := len(q.Page)
 			volume := market.NewDecimal(1, 0)
-			page := &market.SearchPage{}
+			page := &queries.SearchPage{}
 			for _, id := range []int{i, i + 1} {
 				page.Markets = append(page.Markets, &market.Market{MarketID: fmt.Sprint(id), EventID: "e1", EventSlug: "slug", EventTitle: "Title", Volume: &volume})
 			}
@@ -323,8 +324,8 @@ func TestEventOverPages(t *testing.T) {
 
 func TestEventBySlug(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked market.Search
-		v := &venue{search: func(q market.Search) *market.SearchPage { asked = q; return &market.SearchPage{} }}
+		var asked queries.Search
+		v := &venue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
 		c := open(t, v)
 		if r := must(t, c.Events(), market.EventRef{EventSlug: "s"}); r.Value != nil {
 			t.Errorf("an event without markets: %+v", r.Value)
@@ -338,29 +339,29 @@ func TestEventBySlug(t *testing.T) {
 // A page has an entry of its own for each question; what is the same question in another form shares it.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked market.Search
-		v := &venue{search: func(q market.Search) *market.SearchPage { asked = q; return &market.SearchPage{} }}
+		var asked queries.Search
+		v := &venue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
 		c := open(t, v)
 		at := time.Now()
-		base := func() market.Search {
-			return market.Search{Text: "q", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "c", Tag: "t",
-				EndsAfter: at, EndsBefore: at.Add(time.Hour), EventID: "e", EventSlug: "s", Sort: market.SortVolume, Direction: market.Ascending, Limit: 7, Page: "p"}
+		base := func() queries.Search {
+			return queries.Search{Text: "q", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "c", Tag: "t",
+				EndsAfter: at, EndsBefore: at.Add(time.Hour), EventID: "e", EventSlug: "s", Sort: queries.SortVolume, Direction: queries.Ascending, Limit: 7, Page: "p"}
 		}
-		change := []func(*market.Search){
-			func(*market.Search) {},
-			func(q *market.Search) { q.Text = "r" },
-			func(q *market.Search) { q.Status = q.Status[:1] },
-			func(q *market.Search) { q.Status = nil },
-			func(q *market.Search) { q.Category = "d" },
-			func(q *market.Search) { q.Tag = "u" },
-			func(q *market.Search) { q.EndsAfter = time.Time{} },
-			func(q *market.Search) { q.EndsBefore = at },
-			func(q *market.Search) { q.EventID = "f" },
-			func(q *market.Search) { q.EventSlug = "z" },
-			func(q *market.Search) { q.Sort = market.SortEndsAt },
-			func(q *market.Search) { q.Direction = market.Descending },
-			func(q *market.Search) { q.Limit = 8 },
-			func(q *market.Search) { q.Page = "" },
+		change := []func(*queries.Search){
+			func(*queries.Search) {},
+			func(q *queries.Search) { q.Text = "r" },
+			func(q *queries.Search) { q.Status = q.Status[:1] },
+			func(q *queries.Search) { q.Status = nil },
+			func(q *queries.Search) { q.Category = "d" },
+			func(q *queries.Search) { q.Tag = "u" },
+			func(q *queries.Search) { q.EndsAfter = time.Time{} },
+			func(q *queries.Search) { q.EndsBefore = at },
+			func(q *queries.Search) { q.EventID = "f" },
+			func(q *queries.Search) { q.EventSlug = "z" },
+			func(q *queries.Search) { q.Sort = queries.SortEndsAt },
+			func(q *queries.Search) { q.Direction = queries.Descending },
+			func(q *queries.Search) { q.Limit = 8 },
+			func(q *queries.Search) { q.Page = "" },
 		}
 		for i, f := range change {
 			q := base()

@@ -7,27 +7,29 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // Watcher learns which tokens queries read, so that it can stream tokens that are read repeatedly.
 type Watcher interface {
 	// RecordPoll counts a caller's query for the prices or books of existing tokens. Several calls with the same demand count once
 	// for each token; a demand of 0 always counts. RecordPoll must not wait.
-	RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string)
+	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
 // SetWatcher sets the watcher. Spreads count as prices. It must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
 	prices := func(demand uint64, caller string, tokens []string) {
-		w.RecordPoll(demand, caller, market.ChannelPrices, tokens)
+		w.RecordPoll(demand, caller, messages.ChannelPrices, tokens)
 	}
 	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
-	c.books.recordPoll = func(demand uint64, caller string, queries []market.BookQuery) {
-		w.RecordPoll(demand, caller, market.ChannelOrderbook, tokensOf(queries))
+	c.books.recordPoll = func(demand uint64, caller string, queries []queries.Book) {
+		w.RecordPoll(demand, caller, messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 
-func tokensOf(queries []market.BookQuery) []string {
+func tokensOf(queries []queries.Book) []string {
 	tokens := make([]string, len(queries))
 	for i, q := range queries {
 		tokens[i] = q.TokenID
@@ -48,20 +50,20 @@ func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta
 // StreamBook stores a streamed book. The book is fresh while its session is open. Reads of smaller depths get the same book, so
 // that the levels and the spread of a response agree.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
-	c.books.stream(market.BookQuery{TokenID: b.TokenID}, b, s, m)
+	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }
 
 // StreamStale makes the streamed entries of a topic stale, after the stream may have missed a message.
-func (c *Cache) StreamStale(t market.Topic) {
+func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
-	case market.ChannelMarket:
+	case messages.ChannelMarket:
 		c.markets.markMissed(market.MarketRef{By: market.ByMarketID, Value: t.ID})
-	case market.ChannelPrices:
+	case messages.ChannelPrices:
 		c.prices.cutOff(t.ID)
 		c.spreads.cutOff(t.ID)
-	case market.ChannelOrderbook:
-		c.books.cutOff(market.BookQuery{TokenID: t.ID})
-	case market.ChannelUser:
+	case messages.ChannelOrderbook:
+		c.books.cutOff(queries.Book{TokenID: t.ID})
+	case messages.ChannelUser:
 		if key, ok := keyOfTopic(t); ok {
 			c.balances.cutOff(key)
 			c.positions.cutOff(key)
@@ -91,7 +93,7 @@ func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	return y.TokenID, n.TokenID, true
 }
 
-// Scope returns the scope of the stream topic of account a for the caller in ctx; see market.Topic.
+// Scope returns the scope of the stream topic of account a for the caller in ctx; see messages.Topic.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	caller := c.scope.of(ctx, a).caller
 	return hex.EncodeToString(caller[:])
@@ -99,7 +101,7 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 
 // StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open.
 // Orders, positions or a balance that are nil are unknown and change nothing.
-func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
 		return
@@ -116,7 +118,7 @@ func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market
 }
 
 // keyOfTopic returns the key that a topic's account has for the caller of the topic.
-func keyOfTopic(t market.Topic) (userKey, bool) {
+func keyOfTopic(t messages.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
 		return key, false
@@ -129,7 +131,7 @@ func keyOfTopic(t market.Topic) (userKey, bool) {
 // calls. It is safe for concurrent use.
 type Origin struct {
 	prices *coalescer[string, market.Price]
-	books  *coalescer[market.BookQuery, market.Book]
+	books  *coalescer[queries.Book, market.Book]
 }
 
 // Origin returns a reader that does not use the cache. The feed uses it to get the venue's REST values, because the cache would
@@ -146,7 +148,7 @@ func (o *Origin) Price(ctx context.Context, tokenID string) (market.Read[*market
 
 // Book reads a token's book. A nil value means that the venue has no book.
 func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error) {
-	r := o.books.do(ctx, []market.BookQuery{{TokenID: tokenID, Depth: depth}}, false)[0]
+	r := o.books.do(ctx, []queries.Book{{TokenID: tokenID, Depth: depth}}, false)[0]
 	return r.Value, r.Err
 }
 

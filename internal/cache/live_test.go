@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -118,14 +120,14 @@ func TestGapMakesStreamedValuesStale(t *testing.T) {
 		c.StreamSpread(session, &market.Spread{TokenID: "t"}, streamed(time.Now()))
 		c.StreamBook(session, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
 		p, s, b := must(t, c.Prices(), "t"), must(t, c.Spreads(), "t"), must(t, c.Books(), depth(20))
-		c.StreamStale(market.Topic{Channel: market.ChannelPrices, ID: "t"})
+		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})
 		if p.Handle.Version() == 0 || s.Handle.Version() == 0 || b.Handle.Version() != 0 {
 			t.Errorf("versions %d %d %d", p.Handle.Version(), s.Handle.Version(), b.Handle.Version())
 		}
 		if !must(t, c.Prices(), "t").Stale || !must(t, c.Spreads(), "t").Stale || must(t, c.Books(), depth(20)).Stale {
 			t.Error("stale is what the gap is not in")
 		}
-		c.StreamStale(market.Topic{Channel: market.ChannelOrderbook, ID: "t"})
+		c.StreamStale(messages.Topic{Channel: messages.ChannelOrderbook, ID: "t"})
 		if b.Handle.Version() == 0 || !must(t, c.Books(), depth(20)).Stale {
 			t.Error("the gap is not to be seen")
 		}
@@ -137,7 +139,7 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		topic := market.Topic{Channel: market.ChannelUser, ID: string(wallet), Scope: c.Scope(as(t, "alice"), wallet)}
+		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(as(t, "alice"), wallet)}
 		positions := []market.Position{{Outcome: "streamed"}}
 		session := &market.Session{}
 		c.StreamAccount(session, topic, nil, positions, nil, streamed(time.Now()))
@@ -165,7 +167,7 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 
 type watcher struct{ asked []string }
 
-func (w *watcher) RecordPoll(_ uint64, caller string, c market.Channel, tokens []string) {
+func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens []string) {
 	for _, t := range tokens {
 		w.asked = append(w.asked, fmt.Sprint(caller, c, " ", t))
 	}
@@ -190,9 +192,9 @@ func TestWatcherHearsOfDemand(t *testing.T) {
 		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // refreshes
 		synctest.Wait()
 		must(t, c.Spreads(), "s")
-		must(t, c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
+		must(t, c.Books(), queries.Book{TokenID: "b", Depth: 7})
 		must(t, c.Markets(), byToken("m"))
-		readAll(reqctx.WithCaller(t.Context(), "ann: "), c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
+		readAll(reqctx.WithCaller(t.Context(), "ann: "), c.Books(), queries.Book{TokenID: "b", Depth: 7})
 		if !slices.Equal(w.asked, []string{"prices s", "orderbook b", "ann: orderbook b"}) {
 			t.Errorf("heard of %v", w.asked)
 		}
@@ -549,7 +551,7 @@ func TestEndOfASession(t *testing.T) {
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})
-		session, topic := &market.Session{}, market.Topic{Channel: market.ChannelPrices, ID: "t"}
+		session, topic := &market.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
 		c.StreamStale(topic) // of nothing
 		c.StreamPrice(session, priced(".5", 1), streamed(at(1)))
 		one := must(t, c.Prices(), "t")
@@ -584,7 +586,7 @@ func TestGapBeforeTheEnd(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})
 		session := &market.Session{}
 		c.StreamPrice(session, priced(".5", 1), streamed(at(1)))
-		c.StreamStale(market.Topic{Channel: market.ChannelPrices, ID: "t"})
+		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})
 		time.Sleep(20 * time.Second)
 		session.End(time.Now())
 		out := make([]market.Result[market.Read[*market.Price]], 1)
@@ -732,7 +734,7 @@ func TestScopeIsTheCallersKey(t *testing.T) {
 				t.Errorf("the scope of %q and %s is not theirs alone", secret, a)
 			}
 			seen[scope] = true
-			key, ok := keyOfTopic(market.Topic{Channel: market.ChannelUser, ID: string(a), Scope: scope})
+			key, ok := keyOfTopic(messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: scope})
 			if !ok || key != c.scope.of(ctx, a) {
 				t.Errorf("the scope of %q and %s leads to another key", secret, a)
 			}
@@ -746,7 +748,7 @@ func TestStreamedAccountEnds(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
 		ctx := as(t, "alice")
-		topic := market.Topic{Channel: market.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
+		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
 		balance := &market.Balance{UpdatedAt: at(1)}
 		read := func() (fromStream int) {
 			t.Helper()
@@ -817,7 +819,7 @@ func TestOriginPassesByTheCache(t *testing.T) {
 		if _, err = o.Book(t.Context(), "t", 200); err != nil {
 			t.Fatal(err)
 		}
-		if got := must(t, c.Books(), market.BookQuery{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
+		if got := must(t, c.Books(), queries.Book{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
 			t.Errorf("queries read %d", got)
 		}
 		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Value.Seq != 4 {

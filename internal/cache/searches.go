@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // Searches returns the source of pages of market searches.
-func (c *Cache) Searches() Source[market.SearchKey, market.SearchPage] { return c.searches }
+func (c *Cache) Searches() Source[queries.SearchKey, queries.SearchPage] { return c.searches }
 
 const (
 	// eventPageSize is the page size of the search for an event's markets.
@@ -19,7 +20,7 @@ const (
 // fetchEvent builds an event from a search for the event's markets. It returns nil if the search finds none. If the markets
 // need more than maxEventPages pages, it returns an error, because sums over a part of the markets would be wrong.
 func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Event, error) {
-	q := market.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: market.SortRelevance, Direction: market.Descending, Limit: eventPageSize}
+	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
 	if q.EventID != "" {
 		q.EventSlug = ""
 	}

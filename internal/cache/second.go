@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -224,7 +225,7 @@ func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) 
 // complete reports whether all rows of a value could be read.
 func complete(value any) bool {
 	switch v := value.(type) {
-	case *market.SearchPage:
+	case *queries.SearchPage:
 		return v == nil || len(v.LeftOut) == 0
 	case *market.Event:
 		return v == nil || len(v.LeftOut) == 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -161,7 +162,7 @@ func TestSecondRound(t *testing.T) {
 		&market.Price{TokenID: "t", Price: price}, &market.Spread{TokenID: "t", BestBid: &price, FromBook: true},
 		&market.Book{TokenID: "t", Bids: []market.Level{{Price: price, Size: price}}, Asks: []market.Level{}, Epoch: "e", Seq: 7, Depth: 20},
 		&market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: time.Unix(9, 0).UTC(), Price: price}}},
-		&market.Event{EventID: "e", Markets: []*market.Market{{MarketID: "m"}}}, &market.SearchPage{Markets: []*market.Market{{MarketID: "m", Summary: true}}, Next: "n"},
+		&market.Event{EventID: "e", Markets: []*market.Market{{MarketID: "m"}}}, &queries.SearchPage{Markets: []*market.Market{{MarketID: "m", Summary: true}}, Next: "n"},
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -193,7 +194,7 @@ func emptyLike(value any) any {
 	case *market.Event:
 		return &market.Event{}
 	}
-	return &market.SearchPage{}
+	return &queries.SearchPage{}
 }
 
 // TestSecondFlight asks two processes for the same keys at once. Each key is asked for by one of them.
@@ -266,12 +267,12 @@ func TestSecondFailure(t *testing.T) {
 // TestSecondPart shows that an answer without some of its parts is not shared.
 func TestSecondPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{search: func(market.Search) *market.SearchPage {
-			return &market.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
+		v := &venue{search: func(queries.Search) *queries.SearchPage {
+			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
 		}}
 		a, b, _ := pair(t, v)
-		must(t, a.Searches(), market.Search{Text: "k"}.Key())
-		must(t, b.Searches(), market.Search{Text: "k"}.Key())
+		must(t, a.Searches(), queries.Search{Text: "k"}.Key())
+		must(t, b.Searches(), queries.Search{Text: "k"}.Key())
 		if calls := len(v.calls()); calls != 2 {
 			t.Errorf("%d calls; want 2", calls)
 		}

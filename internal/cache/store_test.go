@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -33,10 +34,10 @@ var kinds = []struct {
 		return present(readOne(ctx, c.Spreads(), "k"))
 	}},
 	{"book", "k", 500 * time.Millisecond, 10 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(readOne(ctx, c.Books(), market.BookQuery{TokenID: "k", Depth: 20}))
+		return present(readOne(ctx, c.Books(), queries.Book{TokenID: "k", Depth: 20}))
 	}},
 	{"history", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(readOne(ctx, c.Histories(), market.PriceHistoryQuery{TokenID: "k", From: 1, To: 2}))
+		return present(readOne(ctx, c.Histories(), queries.PriceHistory{TokenID: "k", From: 1, To: 2}))
 	}},
 	{"market by id", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
 		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "k"}))
@@ -51,7 +52,7 @@ var kinds = []struct {
 		return present(readOne(ctx, c.Events(), market.EventRef{EventID: "k"}))
 	}},
 	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(readOne(ctx, c.Searches(), market.Search{Text: "k"}.Key()))
+		return present(readOne(ctx, c.Searches(), queries.Search{Text: "k"}.Key()))
 	}},
 	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
 		return present(readOne(ctx, c.Balances(), wallet))
@@ -63,10 +64,10 @@ var kinds = []struct {
 		return present(readOne(ctx, c.Orders(), wallet))
 	}},
 	{"trades", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(readOne(ctx, c.Trades(), market.TradeQuery{Limit: 10}.Key(wallet)))
+		return present(readOne(ctx, c.Trades(), queries.Trades{Limit: 10}.Key(wallet)))
 	}},
 	{"user history", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(readOne(ctx, c.Records(), market.HistoryQuery{Limit: 10}.Key(wallet)))
+		return present(readOne(ctx, c.Records(), queries.History{Limit: 10}.Key(wallet)))
 	}},
 }
 

@@ -1,19 +1,23 @@
 package cache
 
-import "oddsgraph/internal/market"
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
+)
 
 // Streamer streams tokens that are missing from the cache while the rate limit is scarce.
 type Streamer interface {
 	// AutoWatch streams tokens for whose price or book a caller waits. The venue knows the tokens; a token may occur repeatedly. A
 	// streamed value is stored in the cache, and ends the wait if it arrives before the venue's response. AutoWatch must not wait.
 	// It is called concurrently.
-	AutoWatch(caller string, c market.Channel, tokenIDs []string)
+	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
 }
 
 // SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free. It must be
 // called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
-	want := func(caller string, channel market.Channel, tokens []string) {
+	want := func(caller string, channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
 		for _, t := range tokens {
 			if c.isKnownToken(t) {
@@ -24,10 +28,10 @@ func (c *Cache) SetStreamer(s Streamer) {
 			s.AutoWatch(caller, channel, exist)
 		}
 	}
-	prices := func(caller string, tokens []string) { want(caller, market.ChannelPrices, tokens) }
+	prices := func(caller string, tokens []string) { want(caller, messages.ChannelPrices, tokens) }
 	c.prices.requestStream, c.spreads.requestStream = prices, prices
-	c.books.requestStream = func(caller string, queries []market.BookQuery) {
-		want(caller, market.ChannelOrderbook, tokensOf(queries))
+	c.books.requestStream = func(caller string, queries []queries.Book) {
+		want(caller, messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 
@@ -35,5 +39,5 @@ func (c *Cache) SetStreamer(s Streamer) {
 // watches.
 func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
-		c.spreads.entries.get(token) != nil || c.books.entries.get(market.BookQuery{TokenID: token}) != nil
+		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -54,11 +55,11 @@ func (s *scope) credentials(c *market.Credentials) string {
 type (
 	tradesKey struct {
 		userKey
-		query market.TradeQuery
+		query queries.Trades
 	}
 	historyKey struct {
 		userKey
-		key market.HistoryKey
+		key queries.HistoryKey
 	}
 )
 
@@ -110,17 +111,17 @@ func (c *Cache) Orders() Source[market.Address, []market.Order] {
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
-func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
-	return freshSource[market.TradesKey, market.TradePage]{userSource[market.TradesKey, tradesKey, market.TradePage]{
-		c.trades, func(ctx context.Context, key market.TradesKey) tradesKey {
+func (c *Cache) Trades() Source[queries.TradesKey, queries.TradePage] {
+	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
+		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
 			return tradesKey{c.scope.of(ctx, key.Address), key.Query}
 		}}}
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.
-func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
-	return freshSource[market.HistoryKey, market.HistoryPage]{userSource[market.HistoryKey, historyKey, market.HistoryPage]{
-		c.records, func(ctx context.Context, key market.HistoryKey) historyKey {
+func (c *Cache) Records() Source[queries.HistoryKey, queries.HistoryPage] {
+	return freshSource[queries.HistoryKey, queries.HistoryPage]{userSource[queries.HistoryKey, historyKey, queries.HistoryPage]{
+		c.records, func(ctx context.Context, key queries.HistoryKey) historyKey {
 			return historyKey{c.scope.of(ctx, key.Address), key}
 		}}}
 }

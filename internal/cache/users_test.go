@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -48,14 +49,14 @@ var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address)
 		return (*r.Value)[0].Outcome, nil
 	},
 	"trades": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
-		r, err := readOne(ctx, c.Trades(), market.TradeQuery{Limit: 10}.Key(a))
+		r, err := readOne(ctx, c.Trades(), queries.Trades{Limit: 10}.Key(a))
 		if err != nil {
 			return "", err
 		}
 		return r.Value.Trades[0].Outcome, nil
 	},
 	"history": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
-		r, err := readOne(ctx, c.Records(), market.HistoryQuery{Limit: 10}.Key(a))
+		r, err := readOne(ctx, c.Records(), queries.History{Limit: 10}.Key(a))
 		if err != nil {
 			return "", err
 		}
@@ -199,8 +200,8 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 		c := open(t, v)
 		ctx, at := as(t, "alice"), time.Now()
 		for range 2 {
-			trades := []market.TradeQuery{{}, {Limit: 10}, {MarketID: "m"}, {From: at}, {To: at}, {Page: "p"}}
-			records := []market.HistoryQuery{{}, {Limit: 10}, {Kinds: []market.HistoryKind{market.HistoryFee}},
+			trades := []queries.Trades{{}, {Limit: 10}, {MarketID: "m"}, {From: at}, {To: at}, {Page: "p"}}
+			records := []queries.History{{}, {Limit: 10}, {Kinds: []market.HistoryKind{market.HistoryFee}},
 				{Kinds: []market.HistoryKind{market.HistoryFee, market.HistoryTrade}}, {From: at}, {To: at}, {Page: "p"}}
 			for _, q := range trades {
 				want := fmt.Sprint(q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
@@ -227,7 +228,7 @@ func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
 		c := open(t, v)
-		ctx, q := as(t, "alice"), market.TradeQuery{Limit: 10}
+		ctx, q := as(t, "alice"), queries.Trades{Limit: 10}
 		var wg sync.WaitGroup
 		read := func(ctx context.Context) {
 			wg.Go(func() {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -37,7 +38,7 @@ type venue struct {
 	// Makers of values; nil means a plain one.
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
-	search func(q market.Search) *market.SearchPage
+	search func(q queries.Search) *queries.SearchPage
 	age    market.Age // of every answer
 	short  bool       // lists are answered with one result too few
 }
@@ -183,12 +184,12 @@ func (v *venue) PriceHistory(ctx context.Context, id string, from, to market.Dat
 	})
 }
 
-func (v *venue) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
-	return single(v, ctx, reqctx.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *market.SearchPage {
+func (v *venue) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	return single(v, ctx, reqctx.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
 		if v.search != nil {
 			return v.search(q)
 		}
-		return &market.SearchPage{Markets: []*market.Market{{MarketID: "m1", EventID: q.EventID, EventSlug: q.EventSlug}}}
+		return &queries.SearchPage{Markets: []*market.Market{{MarketID: "m1", EventID: q.EventID, EventSlug: q.EventSlug}}}
 	})
 }
 
@@ -243,15 +244,15 @@ func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, e
 	return []market.Order{*o}, nil
 }
 
-func (v *venue) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
-	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *market.TradePage {
-		return &market.TradePage{Trades: []market.Trade{{Outcome: seen(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
+func (v *venue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *queries.TradePage {
+		return &queries.TradePage{Trades: []market.Trade{{Outcome: seen(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
-func (v *venue) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
-	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *market.HistoryPage {
-		return &market.HistoryPage{Records: []market.HistoryRecord{{Outcome: seen(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
+func (v *venue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *queries.HistoryPage {
+		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: seen(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // DefaultMemory is the default of Config.Memory, in bytes.
@@ -125,7 +126,7 @@ func weighEvent(e *market.Event) int {
 	return int(unsafe.Sizeof(*e)) + texts(e.EventID, e.Slug, e.Title) + decimals(e.Volume) + weighMarkets(e.Markets) + leftOut(e.LeftOut)
 }
 
-func weighSearch(p *market.SearchPage) int {
+func weighSearch(p *queries.SearchPage) int {
 	return int(unsafe.Sizeof(*p)) + texts(p.Next) + weighMarkets(p.Markets) + leftOut(p.LeftOut)
 }
 
@@ -151,7 +152,7 @@ func weighOrders(list *[]market.Order) int {
 	return bytes
 }
 
-func weighTrades(p *market.TradePage) int {
+func weighTrades(p *queries.TradePage) int {
 	bytes := int(unsafe.Sizeof(*p)) + rows(p.Trades) + texts(p.Next) + leftOut(p.LeftOut)
 	for i := range p.Trades {
 		t := &p.Trades[i]
@@ -160,7 +161,7 @@ func weighTrades(p *market.TradePage) int {
 	return bytes
 }
 
-func weighRecords(p *market.HistoryPage) int {
+func weighRecords(p *queries.HistoryPage) int {
 	bytes := int(unsafe.Sizeof(*p)) + rows(p.Records) + texts(p.Next) + leftOut(p.LeftOut)
 	for i := range p.Records {
 		r := &p.Records[i]
@@ -176,15 +177,15 @@ func keyTexts(key any) int {
 	switch k := key.(type) {
 	case string:
 		return texts(k)
-	case market.BookQuery:
+	case queries.Book:
 		return texts(k.TokenID)
-	case market.PriceHistoryQuery:
+	case queries.PriceHistory:
 		return texts(k.TokenID)
 	case market.MarketRef:
 		return texts(k.Value)
 	case market.EventRef:
 		return texts(k.EventID, k.EventSlug)
-	case market.SearchKey:
+	case queries.SearchKey:
 		return texts(k.Text, k.Status, k.Category, k.Tag, k.EventID, k.EventSlug, k.Page)
 	case userKey:
 		return texts(string(k.address))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // number returns a number in memory of its own.
@@ -61,16 +63,16 @@ func sampleOrders(n int) *[]market.Order {
 	return &list
 }
 
-func sampleTrades() *market.TradePage {
-	p := &market.TradePage{Trades: make([]market.Trade, 100), Next: name(40)}
+func sampleTrades() *queries.TradePage {
+	p := &queries.TradePage{Trades: make([]market.Trade, 100), Next: name(40)}
 	for i := range p.Trades {
 		p.Trades[i] = market.Trade{TradeID: name(40), MarketID: name(66), TokenID: name(78), Outcome: name(8), Fee: number(), TransactionHash: name(66)}
 	}
 	return p
 }
 
-func sampleRecords() *market.HistoryPage {
-	p := &market.HistoryPage{Records: make([]market.HistoryRecord, 100), Next: name(40)}
+func sampleRecords() *queries.HistoryPage {
+	p := &queries.HistoryPage{Records: make([]market.HistoryRecord, 100), Next: name(40)}
 	for i := range p.Records {
 		p.Records[i] = market.HistoryRecord{ID: name(40), MarketID: name(66), TokenID: name(78), Amount: number(), Price: number(), Size: number(), TransactionHash: name(66)}
 	}
@@ -88,8 +90,8 @@ func samplePoints() *market.PriceHistory {
 func user(n int) userKey { return userKey{address: market.Address(fmt.Sprintf("0x%040d", n))} }
 
 // account is a topic of an account on the stream.
-func account(n int) market.Topic {
-	return market.Topic{Channel: market.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}
+func account(n int) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}
 }
 
 // TestWeights compares what the entries of each kind are counted with to what they take.
@@ -110,16 +112,16 @@ func TestWeights(t *testing.T) {
 			c.spreads.accept(token(n), &market.Spread{TokenID: token(n), BestBid: number(), BestAsk: number(), Spread: number()}, origin{})
 		}, c.spreads.stats},
 		{"absent prices", 5000, func(n int) { c.prices.accept("none"+token(n), nil, origin{}) }, c.prices.stats},
-		{"small books", 1000, func(n int) { c.books.accept(market.BookQuery{TokenID: token(n), Depth: 20}, sampleBook(20), origin{}) }, c.books.stats},
+		{"small books", 1000, func(n int) { c.books.accept(queries.Book{TokenID: token(n), Depth: 20}, sampleBook(20), origin{}) }, c.books.stats},
 		{"deep books", 200, func(n int) {
-			c.books.accept(market.BookQuery{TokenID: "deep" + token(n), Depth: 200}, sampleBook(200), origin{})
+			c.books.accept(queries.Book{TokenID: "deep" + token(n), Depth: 200}, sampleBook(200), origin{})
 		}, c.books.stats},
-		{"histories", 200, func(n int) { c.histories.accept(market.PriceHistoryQuery{TokenID: token(n)}, samplePoints(), origin{}) }, c.histories.stats},
+		{"histories", 200, func(n int) { c.histories.accept(queries.PriceHistory{TokenID: token(n)}, samplePoints(), origin{}) }, c.histories.stats},
 		{"markets", 2000, func(n int) {
 			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), origin{})
 		}, c.markets.stats},
 		{"searches", 50, func(n int) {
-			c.searches.accept(market.SearchKey{Text: token(n)}, &market.SearchPage{Markets: sampleMarkets(100)}, origin{})
+			c.searches.accept(queries.SearchKey{Text: token(n)}, &queries.SearchPage{Markets: sampleMarkets(100)}, origin{})
 		}, c.searches.stats},
 		{"events", 200, func(n int) {
 			c.events.accept(market.EventRef{EventID: token(n)}, &market.Event{EventID: token(n), Markets: sampleMarkets(20)}, origin{})
@@ -178,7 +180,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: make([]market.Level, 200), Asks: make([]market.Level, 200), Rendered: new(market.Rendered)}, market.Meta{})
 		m := &market.Market{MarketID: fmt.Sprint("m", n), Slug: fmt.Sprint(strings.Repeat("s", 2000), n), Description: large}
 		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, origin{})
-		c.searches.accept(market.SearchKey{Text: fmt.Sprint(n)}, &market.SearchPage{Markets: []*market.Market{m}}, origin{})
+		c.searches.accept(queries.SearchKey{Text: fmt.Sprint(n)}, &queries.SearchPage{Markets: []*market.Market{m}}, origin{})
 		c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), n), nil, origin{})
 	}
 	sum := c.refs.bytes
@@ -257,7 +259,7 @@ func TestHitsTakeNoMemory(t *testing.T) {
 	c := New(&venue{}, DefaultConfig())
 	defer c.Close()
 	c.StreamBook(&market.Session{}, sampleBook(200), market.Meta{ReceivedAt: time.Now()})
-	keys, out, missing := []market.BookQuery{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
+	keys, out, missing := []queries.Book{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
 	if n := testing.AllocsPerRun(100, func() { missing = c.Books().Lookup(t.Context(), keys, out, missing[:0]) }); n > 0 || len(missing) > 0 {
 		t.Errorf("%v allocations, %d are missing", n, len(missing))
 	}

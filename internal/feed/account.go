@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // accountInterval is the minimum time between two flushes of an account. Venues send each new price of a position as its own
@@ -36,7 +37,7 @@ type keyedList[K comparable, T any] struct {
 
 // newMutableAccount returns the account of a snapshot. Orders and positions that are nil in the snapshot are unknown.
 // before is the account that the snapshot replaces, or nil.
-func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccount {
+func newMutableAccount(m *messages.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
 	a := &mutableAccount{
@@ -51,7 +52,7 @@ func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccoun
 }
 
 // addFills adds the fills of a message and returns the fills that were not known.
-func (a *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
+func (a *mutableAccount) addFills(m *messages.Message) (fresh []market.Trade) {
 	a.fills, fresh = appendNew(a.fills, m.Trades, m.Seq != 0)
 	return fresh
 }
@@ -65,17 +66,17 @@ func isActive(o *market.Order) bool {
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
 // apply applies a change. An unknown list stays unknown, because the change contains only one element of the list.
-func (a *mutableAccount) apply(m *market.Message) {
+func (a *mutableAccount) apply(m *messages.Message) {
 	switch m.Kind {
-	case market.MessageOrder:
+	case messages.KindOrder:
 		for i := range m.Orders {
 			a.orders.put(orderKey(&m.Orders[i]), m.Orders[i], isActive(&m.Orders[i]))
 		}
-	case market.MessagePosition:
+	case messages.KindPosition:
 		for i := range m.Positions {
 			a.applyPosition(m.Positions[i])
 		}
-	case market.MessageBalance:
+	case messages.KindBalance:
 		a.balance = m.Balance
 	default:
 		return

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
-func userOf(id string) market.Topic {
-	return market.Topic{Channel: market.ChannelUser, ID: id, Scope: "s"}
+func userOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelUser, ID: id, Scope: "s"}
 }
 
-func accountMessage(kind market.MessageKind, seq uint64, verb, value string) *market.Message {
+func accountMessage(kind messages.Kind, seq uint64, verb, value string) *messages.Message {
 	m := messageOf(verb, value)
 	m.Topic, m.Kind, m.Epoch, m.Seq, m.ReceivedAt = userOf("0xa"), kind, "A", seq, time.Now()
 	return m
@@ -35,7 +36,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		reader, w := r.watch(t, key)
 		defer reader.Close()
 		r.upNow(key)
-		r.Message(accountMessage(market.MessageUserSnapshot, 1, "acct", "| p1x1 p2x1 | 100"))
+		r.Message(accountMessage(messages.KindUserSnapshot, 1, "acct", "| p1x1 p2x1 | 100"))
 		queried := func() string { return showAccount(r.sink.of(key).account) }
 		if queried() != " | p1x1 p2x1  | 100" {
 			t.Fatalf("queries find %q after the snapshot", queried())
@@ -44,7 +45,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		burst := func(n int) {
 			for range n {
 				seq++
-				r.Message(accountMessage(market.MessagePosition, seq, "pos", fmt.Sprintf("p2x%d", seq)))
+				r.Message(accountMessage(messages.KindPosition, seq, "pos", fmt.Sprintf("p2x%d", seq)))
 			}
 		}
 		burst(500)
@@ -72,7 +73,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 // TestPositionUpdatesCopyNothing changes one of many positions without an allocation.
 func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f, w, key := wallet(t, 2000)
-	m := &market.Message{Topic: key, Kind: market.MessagePosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
+	m := &messages.Message{Topic: key, Kind: messages.KindPosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
 	m.ReceivedAt = time.Now()
 	update := func() {
 		m.Seq++
@@ -117,7 +118,7 @@ func TestLots(t *testing.T) {
 	lot := func(size, price, current string) market.Position {
 		return market.Position{MarketID: "M", Outcome: "YES", Size: market.MustDecimal(size), AvgPrice: avg(price), CurrentPrice: avg(current)}
 	}
-	snapshot := &market.Message{Kind: market.MessageUserSnapshot, Positions: []market.Position{lot("0", "0.1", "0.5"), lot("5", "0.4", "0.5"), lot("7", "0.6", "0.5")}}
+	snapshot := &messages.Message{Kind: messages.KindUserSnapshot, Positions: []market.Position{lot("0", "0.1", "0.5"), lot("5", "0.4", "0.5"), lot("7", "0.6", "0.5")}}
 	l := newMutableAccount(snapshot, nil)
 	rest := append([]market.Position(nil), snapshot.Positions[1:]...)
 	market.NumberPositions(rest)
@@ -125,12 +126,12 @@ func TestLots(t *testing.T) {
 	if len(first) != 2 || first[0].Key() != rest[0].Key() || first[1].Key() != rest[1].Key() || first[0].Key() == first[1].Key() {
 		t.Fatalf("lots are %+v, over REST %+v", first, rest)
 	}
-	l.apply(&market.Message{Kind: market.MessagePosition, Positions: []market.Position{lot("7.0", "0.60", "0.9")}})
+	l.apply(&messages.Message{Kind: messages.KindPosition, Positions: []market.Position{lot("7.0", "0.60", "0.9")}})
 	now := l.snapshot().Positions
 	if len(now) != 2 || now[0] != first[0] || now[1].CurrentPrice.String() != "0.9" || now[1].Key() != first[1].Key() {
 		t.Errorf("after a new price: %+v", now)
 	}
-	l.apply(&market.Message{Kind: market.MessagePosition, Positions: []market.Position{lot("8", "0.6", "0.9")}})
+	l.apply(&messages.Message{Kind: messages.KindPosition, Positions: []market.Position{lot("8", "0.6", "0.9")}})
 	if now := l.snapshot().Positions; now != nil {
 		t.Errorf("a change of either lot made %+v", now)
 	}
@@ -146,8 +147,8 @@ func TestEqualFills(t *testing.T) {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),
 			Timestamp: time.Unix(1_764_000_000, 0), TransactionHash: "0xabc"}
 	}
-	message := func(seq uint64, price string) *market.Message {
-		return &market.Message{Kind: market.MessageFill, Seq: seq, Trades: []market.Trade{fill(price)}}
+	message := func(seq uint64, price string) *messages.Message {
+		return &messages.Message{Kind: messages.KindFill, Seq: seq, Trades: []market.Trade{fill(price)}}
 	}
 	rest := []market.Trade{fill("0.65"), fill("0.65"), fill("0.66")}
 	rest[0].SideRaw = "buy"
@@ -157,11 +158,11 @@ func TestEqualFills(t *testing.T) {
 	for i := range rest {
 		want[rest[i].Key()] = true
 	}
-	l := newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, nil)
+	l := newMutableAccount(&messages.Message{Kind: messages.KindUserSnapshot}, nil)
 	got := map[string]bool{}
 	for i, price := range []string{"0.650", "0.66", "0.65"} {
 		if i == 2 {
-			l = newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, l) // a resync in between
+			l = newMutableAccount(&messages.Message{Kind: messages.KindUserSnapshot}, l) // a resync in between
 		}
 		for _, x := range l.addFills(message(uint64(i+1), price)) {
 			got[x.Key()] = true

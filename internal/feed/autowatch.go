@@ -9,6 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 const (
@@ -30,10 +31,10 @@ type autoWatcher struct {
 	// mu protects all fields below. It may be taken under the feed's lock. Topics' locks may be taken under mu.
 	mu sync.Mutex
 	// polls contains the recent polls of topics that have no auto-watch.
-	polls   *lru.Cache[market.Topic, *pollTimes]
-	watches map[market.Topic]*autoWatch
+	polls   *lru.Cache[messages.Topic, *pollTimes]
+	watches map[messages.Topic]*autoWatch
 	// byToken contains the same auto-watches as watches, for fast look-ups by queries.
-	byToken map[market.Channel]map[string]*autoWatch
+	byToken map[messages.Channel]map[string]*autoWatch
 	// callers contains the callers that have an auto-watch.
 	callers map[string]*autoCaller
 	// changes is the number of additions and removals of auto-watches.
@@ -46,7 +47,7 @@ type autoWatcher struct {
 
 // autoWatch is the watch of a topic that queries poll often.
 type autoWatch struct {
-	key market.Topic
+	key messages.Topic
 	// caller is the caller whose poll opened the auto-watch. polled is the time of the last poll by any caller.
 	caller *autoCaller
 	polled time.Time
@@ -77,18 +78,18 @@ type pollTimes struct {
 
 func newAutoWatcher(f *Feed) *autoWatcher {
 	size := max(f.cfg.Topics/2, 1)
-	recent, err := lru.New[market.Topic, *pollTimes](10 * size)
+	recent, err := lru.New[messages.Topic, *pollTimes](10 * size)
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
 	return &autoWatcher{
-		feed: f, size: size, polls: recent, watches: make(map[market.Topic]*autoWatch),
-		byToken: make(map[market.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller),
+		feed: f, size: size, polls: recent, watches: make(map[messages.Topic]*autoWatch),
+		byToken: make(map[messages.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller),
 	}
 }
 
 // recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token with at least enough recent polls.
-func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
+func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
 	}
@@ -106,7 +107,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c market.Channel,
 		if full {
 			continue
 		}
-		key := market.Topic{Channel: c, ID: id}
+		key := messages.Topic{Channel: c, ID: id}
 		polls, known := aw.polls.Get(key)
 		if !known {
 			polls = new(pollTimes)
@@ -201,7 +202,7 @@ func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 }
 
 // add adds an auto-watch. open must be called for it next. The caller holds the lock.
-func (aw *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoWatch {
+func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *autoWatch {
 	c := aw.callers[caller]
 	if c == nil {
 		c = &autoCaller{name: caller}

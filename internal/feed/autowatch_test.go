@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestPolledTokensAreWatched(t *testing.T) {
@@ -153,7 +154,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		}
 		reader := r.NewReader()
 		defer reader.Close()
-		for _, key := range []market.Topic{bookOf("w1"), priceOf("w1")} {
+		for _, key := range []messages.Topic{bookOf("w1"), priceOf("w1")} {
 			if _, err := reader.Watch(key, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -208,8 +209,8 @@ func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 		r := newTestFeed(t)
 		r.up.accounts = 1
 		pollThrice(r, "w")
-		one := market.Topic{Channel: market.ChannelUser, ID: "0x1", Scope: "s"}
-		two := market.Topic{Channel: market.ChannelUser, ID: "0x2", Scope: "s"}
+		one := messages.Topic{Channel: messages.ChannelUser, ID: "0x1", Scope: "s"}
+		two := messages.Topic{Channel: messages.ChannelUser, ID: "0x2", Scope: "s"}
 		first, _ := r.watch(t, one)
 		second := r.NewReader()
 		if _, err := second.Watch(two, nil); market.CodeOf(err) != market.CodeRateLimited {
@@ -273,10 +274,10 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 				for i := range board {
 					board[i] = fmt.Sprint("p", (client*50+i)%500)
 				}
-				r.Feed.RecordPoll(0, fmt.Sprint("client", client), market.ChannelPrices, board)
+				r.Feed.RecordPoll(0, fmt.Sprint("client", client), messages.ChannelPrices, board)
 			}
 			for i := range 40 {
-				r.Feed.RecordPoll(0, "pages", market.ChannelOrderbook, []string{fmt.Sprint("b", i)})
+				r.Feed.RecordPoll(0, "pages", messages.ChannelOrderbook, []string{fmt.Sprint("b", i)})
 			}
 			time.Sleep(time.Second)
 		}
@@ -297,7 +298,7 @@ func TestAutoWatchesAreShared(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
 		poll := func(caller, prefix string, n int) {
 			for i := range n {
-				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
+				r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
 		poll("hog", "h", 300)
@@ -347,7 +348,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 		failures := 0
 		for range 20_000 {
 			caller := fmt.Sprint("caller ", random.IntN(5))
-			r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
+			r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.auto, time.Now()
 			d.mu.Lock() // expire may run
@@ -377,7 +378,7 @@ func TestAutoWatchesStay(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
 		poll := func(caller, prefix string, n int) {
 			for i := range n {
-				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
+				r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
 		want := func(one, other int) {
@@ -390,9 +391,9 @@ func TestAutoWatchesStay(t *testing.T) {
 		poll("other", "b", 5)
 		want(3, 2)
 		time.Sleep(11 * time.Second)
-		for id := range r.auto.byToken[market.ChannelPrices] {
+		for id := range r.auto.byToken[messages.ChannelPrices] {
 			if strings.HasPrefix(id, "a") {
-				r.Feed.RecordPoll(0, "one", market.ChannelPrices, []string{id})
+				r.Feed.RecordPoll(0, "one", messages.ChannelPrices, []string{id})
 			}
 		}
 		poll("one", "more", 5)
@@ -465,7 +466,7 @@ func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
 	f := New(Config{})
 	defer f.Close()
 	tokens := []string{"A", "B"}
-	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", market.ChannelPrices, tokens) })
+	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", messages.ChannelPrices, tokens) })
 	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
 		t.Errorf("%v allocations, %d counted tokens and %d auto-watches", n, f.auto.polls.Len(), len(f.auto.watches))
 	}

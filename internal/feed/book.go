@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // crossed reports whether a book's best bid is at or above its best ask. The venue would have matched these orders, so a
@@ -14,7 +15,7 @@ func crossed(b *market.Book) bool {
 
 // withPosition returns a copy of a book with the token, the sequence number and the time of a message. It does not change the
 // book of the message.
-func withPosition(b *market.Book, m *market.Message) *market.Book {
+func withPosition(b *market.Book, m *messages.Message) *market.Book {
 	c := *b
 	c.TokenID = m.Topic.ID
 	c.Epoch, c.Seq = m.Epoch, m.Seq

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // request is a call of the feed to its upstream.
 type request struct {
 	verb  string
-	topic market.Topic
+	topic messages.Topic
 	due   time.Time
 }
 
@@ -23,7 +24,7 @@ func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a
 // link is one connection.
 type link struct {
 	socket  *socket // nil without a wire
-	topics  map[market.Topic]*linkTopic
+	topics  map[messages.Topic]*linkTopic
 	up      bool
 	upAt    time.Time // the time of the next connection while the link is down
 	last    time.Time // when the last frame was sent
@@ -49,7 +50,7 @@ type delayedFrame struct {
 	deliver func()
 }
 
-func (c *chaos) linkOf(t market.Topic) *link {
+func (c *chaos) linkOf(t messages.Topic) *link {
 	n := 0
 	for _, b := range []byte(t.ID + string(t.Channel)) {
 		n = n*31 + int(b)
@@ -58,7 +59,7 @@ func (c *chaos) linkOf(t market.Topic) *link {
 }
 
 // topicOnLink returns a topic and its link. Over a wire the topic may have no link.
-func (c *chaos) topicOnLink(t market.Topic) (*link, *linkTopic) {
+func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
 	l := c.wire.linkOf(t)
 	if c.wire == nil {
 		l = c.linkOf(t)
@@ -69,22 +70,22 @@ func (c *chaos) topicOnLink(t market.Topic) (*link, *linkTopic) {
 	return l, &linkTopic{}
 }
 
-func (c *chaos) record(verb string, t market.Topic) {
+func (c *chaos) record(verb string, t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests = append(c.requests, request{verb, t, time.Now()})
 }
 
-func (c *chaos) Watch(t market.Topic, _ *market.Credentials) error {
+func (c *chaos) Watch(t messages.Topic, _ *market.Credentials) error {
 	c.record("watch", t)
 	return nil
 }
 
-func (c *chaos) Unwatch(t market.Topic) { c.record("unwatch", t) }
+func (c *chaos) Unwatch(t messages.Topic) { c.record("unwatch", t) }
 
-func (c *chaos) Resync(t market.Topic) { c.record("resync", t) }
+func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
-func (c *chaos) Reconnect(t market.Topic) { c.record("reconnect", t) }
+func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
 // listen executes the feed's requests like the stream's client: a resync is delayed by a jitter, and at least a second
 // after the last one.
@@ -140,7 +141,7 @@ func (c *chaos) close(l *link) {
 	}
 	l.up, l.wire = false, nil
 	l.upAt = time.Now().Add(time.Second + time.Duration(c.rand.IntN(1000))*time.Millisecond)
-	var down []market.Topic
+	var down []messages.Topic
 	for t, k := range l.topics {
 		if k.up {
 			down = append(down, t)
@@ -151,14 +152,14 @@ func (c *chaos) close(l *link) {
 	c.feed.Down(down, errors.New("closed"))
 }
 
-func sortTopics(topics []market.Topic) {
-	slices.SortFunc(topics, func(a, b market.Topic) int {
+func sortTopics(topics []messages.Topic) {
+	slices.SortFunc(topics, func(a, b messages.Topic) int {
 		return cmp.Or(strings.Compare(a.ID, b.ID), cmp.Compare(a.Channel, b.Channel))
 	})
 }
 
-func (l *link) sorted() []market.Topic {
-	topics := make([]market.Topic, 0, len(l.topics))
+func (l *link) sorted() []messages.Topic {
+	topics := make([]messages.Topic, 0, len(l.topics))
 	for t := range l.topics {
 		topics = append(topics, t)
 	}
@@ -180,7 +181,7 @@ func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 }
 
 // sendFaulty sends a message and injects faults.
-func (c *chaos) sendFaulty(m *market.Message) {
+func (c *chaos) sendFaulty(m *messages.Message) {
 	l, k := c.topicOnLink(m.Topic)
 	if !k.up || !l.up {
 		return
@@ -195,7 +196,7 @@ func (c *chaos) sendFaulty(m *market.Message) {
 		}
 	}
 	lag := func(most int) time.Duration { return time.Duration(30+c.rand.IntN(most)) * time.Millisecond }
-	whole := m.Kind == market.MessageBookSnapshot && m.Seq != 0
+	whole := m.Kind == messages.KindBookSnapshot && m.Seq != 0
 	switch {
 	case c.inject("drop", 1.5, k):
 	case l.socket != nil && c.inject("damage", 0.7, k):
@@ -226,7 +227,7 @@ func (c *chaos) subscribe(l *link) {
 		}
 		l.up, l.beatAt, l.last, l.stalled = true, now.Add(chaosBeat), now, time.Time{}
 	}
-	var ready []market.Topic
+	var ready []messages.Topic
 	for _, t := range l.sorted() {
 		if k := l.topics[t]; !k.up && !now.Before(k.upAt) {
 			k.up, k.resync, k.resent = true, time.Time{}, time.Time{}
@@ -242,9 +243,9 @@ func (c *chaos) subscribe(l *link) {
 	}
 }
 
-func (c *chaos) snapshot(t market.Topic) {
+func (c *chaos) snapshot(t messages.Topic) {
 	k := c.tokenOf(t.ID)
-	if t.Channel == market.ChannelPrices {
+	if t.Channel == messages.ChannelPrices {
 		c.sendFaulty(c.priceMessage(k))
 		return
 	}
@@ -305,7 +306,7 @@ func (c *chaos) breakConnections() {
 		t := sorted[c.rand.IntN(len(sorted))]
 		if k := l.topics[t]; k.up && c.inject("put off", 0.2, k) {
 			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
-			c.feed.Down([]market.Topic{t}, errors.New("put off"))
+			c.feed.Down([]messages.Topic{t}, errors.New("put off"))
 		} else if k.up && c.inject("subscribed anew", 0.2, k) {
 			k.up, k.upAt = false, now // queued frames still arrive
 		}
@@ -360,9 +361,9 @@ func (c *chaos) beat(l *link) {
 		return
 	}
 	l.beatAt = now.Add(chaosBeat)
-	seqs := make(map[market.Topic]uint64)
+	seqs := make(map[messages.Topic]uint64)
 	for t, k := range l.topics {
-		if token := c.tokenOf(t.ID); t.Channel == market.ChannelOrderbook && token.numbered && k.up {
+		if token := c.tokenOf(t.ID); t.Channel == messages.ChannelOrderbook && token.numbered && k.up {
 			seqs[t] = token.seq
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // replayer is a subscription to a book with deltas, and a client that applies the deltas.
@@ -134,7 +135,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 
 // checkQuery reads a token's book as a query does, which may call the venue.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
-	keys, out := []market.BookQuery{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
+	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
 		if live.Live {
 			return fmt.Errorf("wrong: %s is live and queries have to ask for it", k.id)

@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/tests/unraced"
 )
 
@@ -214,7 +215,7 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 			if wired {
 				break // the client opens the links
 			}
-			c.links = append(c.links, &link{topics: make(map[market.Topic]*linkTopic), upAt: time.Now()})
+			c.links = append(c.links, &link{topics: make(map[messages.Topic]*linkTopic), upAt: time.Now()})
 		}
 		c.cache = cache.New(c, cache.DefaultConfig())
 		defer c.cache.Close()

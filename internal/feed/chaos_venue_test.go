@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 func tickOf(d market.Decimal) int32 { return ticks[d.Reduce().String()] }
@@ -106,17 +108,17 @@ func (c *chaos) tokenOf(id string) *token {
 	panic("no token " + id)
 }
 
-func (c *chaos) bookMessage(k *token) *market.Message {
-	m := &market.Message{Topic: bookOf(k.id), Kind: market.MessageBookSnapshot, Time: time.Now()}
+func (c *chaos) bookMessage(k *token) *messages.Message {
+	m := &messages.Message{Topic: bookOf(k.id), Kind: messages.KindBookSnapshot, Time: time.Now()}
 	if k.numbered {
 		m.Epoch, m.Seq = c.epochName(), k.seq
 	}
-	m.Book = k.now.book(k.id, m.Epoch, m.Seq, k.hash(), market.MaxBookDepth)
+	m.Book = k.now.book(k.id, m.Epoch, m.Seq, k.hash(), queries.MaxBookDepth)
 	return m
 }
 
-func (c *chaos) priceMessage(k *token) *market.Message {
-	m := &market.Message{Topic: priceOf(k.id), Kind: market.MessagePrice, Epoch: c.epochName(), Seq: k.priceSeq, Time: time.Now()}
+func (c *chaos) priceMessage(k *token) *messages.Message {
+	m := &messages.Message{Topic: priceOf(k.id), Kind: messages.KindPrice, Epoch: c.epochName(), Seq: k.priceSeq, Time: time.Now()}
 	m.Price = &market.Price{TokenID: k.id, Price: decimals[[2]int32{0, k.price}], Timestamp: m.Time}
 	return m
 }
@@ -144,12 +146,12 @@ func (k *token) best() (bid, ask int32) {
 // streamedBook returns the book as the venue streams it.
 func (k *token) streamedBook() venueBook {
 	var b venueBook
-	for i := int32(chaosTicks - 1); i > 0 && len(b.bids) < market.MaxBookDepth; i-- {
+	for i := int32(chaosTicks - 1); i > 0 && len(b.bids) < queries.MaxBookDepth; i-- {
 		if k.bids[i] > 0 {
 			b.bids = append(b.bids, tickLevel{i, k.bids[i]})
 		}
 	}
-	for i := int32(1); i < chaosTicks && len(b.asks) < market.MaxBookDepth; i++ {
+	for i := int32(1); i < chaosTicks && len(b.asks) < queries.MaxBookDepth; i++ {
 		if k.asks[i] > 0 {
 			b.asks = append(b.asks, tickLevel{i, k.asks[i]})
 		}
@@ -227,7 +229,7 @@ func (c *chaos) publish(k *token) {
 	c.published++
 
 	if k.numbered {
-		m := &market.Message{Topic: bookOf(k.id), Kind: market.MessageBookDelta, Epoch: c.epochName(), Seq: k.seq, Time: time.Now()}
+		m := &messages.Message{Topic: bookOf(k.id), Kind: messages.KindBookDelta, Epoch: c.epochName(), Seq: k.seq, Time: time.Now()}
 		if c.chance(50) {
 			m.PrevSeq = prev
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -17,7 +19,7 @@ import (
 type wire struct {
 	chaos  *chaos
 	client *stream.Client
-	carry  map[market.Topic]*link
+	carry  map[messages.Topic]*link
 	closes int // the number of sockets that the venue has closed
 
 	mu       sync.Mutex // protects the fields below from the client's goroutines
@@ -51,7 +53,7 @@ type socket struct {
 // newWire returns a wire whose client passes messages to a feed.
 func newWire(c *chaos, f *Feed, seed uint64) (*wire, error) {
 	w := &wire{
-		chaos: c, carry: make(map[market.Topic]*link), rand: rand.New(rand.NewPCG(seed, 1)),
+		chaos: c, carry: make(map[messages.Topic]*link), rand: rand.New(rand.NewPCG(seed, 1)),
 		reasons: make(map[string]int), kinds: make(map[string]int), drifts: make(map[string]int),
 	}
 	var err error
@@ -138,7 +140,7 @@ func (l *link) send(o fields) {
 }
 
 func (w *wire) hello(l *link) {
-	l.send(fields{"type": "hello", "epoch": w.chaos.epochName(), "heartbeatMs": chaosBeat.Milliseconds(), "limits": fields{"depth": market.MaxBookDepth}})
+	l.send(fields{"type": "hello", "epoch": w.chaos.epochName(), "heartbeatMs": chaosBeat.Milliseconds(), "limits": fields{"depth": queries.MaxBookDepth}})
 }
 
 // listen opens links and executes the client's requests.
@@ -149,7 +151,7 @@ func (w *wire) listen() {
 	w.mu.Unlock()
 	now := time.Now()
 	for _, s := range opened {
-		l := &link{socket: s, topics: make(map[market.Topic]*linkTopic), up: true, upAt: now, last: now, beatAt: now.Add(chaosBeat)}
+		l := &link{socket: s, topics: make(map[messages.Topic]*linkTopic), up: true, upAt: now, last: now, beatAt: now.Add(chaosBeat)}
 		w.chaos.links = append(w.chaos.links, l)
 		w.hello(l)
 	}
@@ -168,16 +170,16 @@ func (w *wire) listen() {
 		case x.frame.Type == "subscribe":
 			l.send(fields{"type": "subscribed", "rid": x.frame.Rid})
 			for _, id := range x.frame.TokenIDs {
-				t := market.Topic{Channel: market.Channel(x.frame.Channel), ID: id}
+				t := messages.Topic{Channel: messages.Channel(x.frame.Channel), ID: id}
 				l.topics[t], w.carry[t] = &linkTopic{up: true, upAt: now}, l
 				w.chaos.snapshot(t)
 			}
 		case x.frame.Type == "unsubscribe":
 			for _, id := range x.frame.TokenIDs {
-				w.leave(l, market.Topic{Channel: market.Channel(x.frame.Channel), ID: id})
+				w.leave(l, messages.Topic{Channel: messages.Channel(x.frame.Channel), ID: id})
 			}
 		case x.frame.Type == "resync":
-			if k := l.topics[market.Topic{Channel: market.Channel(x.frame.Channel), ID: x.frame.TokenID}]; k != nil {
+			if k := l.topics[messages.Topic{Channel: messages.Channel(x.frame.Channel), ID: x.frame.TokenID}]; k != nil {
 				k.resync = now
 			}
 		}
@@ -185,7 +187,7 @@ func (w *wire) listen() {
 }
 
 // linkOf returns the link of a topic. The result is down if no link carries the topic.
-func (w *wire) linkOf(t market.Topic) *link {
+func (w *wire) linkOf(t messages.Topic) *link {
 	if w == nil {
 		return nil
 	}
@@ -195,7 +197,7 @@ func (w *wire) linkOf(t market.Topic) *link {
 	return &link{}
 }
 
-func (w *wire) leave(l *link, t market.Topic) {
+func (w *wire) leave(l *link, t messages.Topic) {
 	delete(l.topics, t)
 	if w.carry[t] == l {
 		delete(w.carry, t)
@@ -213,7 +215,7 @@ func (w *wire) removeLink(l *link) {
 }
 
 // frame encodes a message as the venue does.
-func frame(m *market.Message) fields {
+func frame(m *messages.Message) fields {
 	o := fields{"tokenId": m.Topic.ID, "timestamp": m.Time}
 	if m.Seq != 0 {
 		o["epoch"], o["seq"] = m.Epoch, m.Seq
@@ -229,9 +231,9 @@ func frame(m *market.Message) fields {
 		return out
 	}
 	switch m.Kind {
-	case market.MessagePrice:
+	case messages.KindPrice:
 		o["type"], o["price"] = "price_update", json.Number(m.Price.Price.String())
-	case market.MessageBookSnapshot:
+	case messages.KindBookSnapshot:
 		o["type"], o["bids"], o["asks"], o["hash"] = "orderbook_snapshot", side(m.Book.Bids), side(m.Book.Asks), m.Book.Hash
 	default:
 		list := make([]fields, len(m.Changes))
@@ -294,7 +296,7 @@ func (w *wire) breakLinks(tick int) {
 }
 
 // damage returns an unusable version of a message.
-func (c *chaos) damage(m *market.Message) any {
+func (c *chaos) damage(m *messages.Message) any {
 	o := frame(m)
 	switch c.rand.IntN(4) {
 	case 0:

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // TestStuckReaderDelaysNobody has readers of different speeds, with and without one that never reads.
@@ -31,9 +32,9 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 				_, watches[i] = r.watch(t, tradesOf("T"))
 			}
 			r.upNow(tradesOf("T"), priceOf("0"), priceOf("1"))
-			r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
+			r.Message(tradesMessage("T", "A", 1, messages.KindTradesSnapshot))
 			for n := range 3000 {
-				r.Message(tradesMessage("T", "A", uint64(n+2), market.MessageTrade, fmt.Sprintf("t%d", n)))
+				r.Message(tradesMessage("T", "A", uint64(n+2), messages.KindTrade, fmt.Sprintf("t%d", n)))
 				r.Message(priceMessage(fmt.Sprint(n%2), "A", uint64(n+1), ".5"))
 				for i, w := range watches {
 					if n%(1+10*i) == 0 {
@@ -86,7 +87,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 
 // TestDeliveryAllocatesNothingPerReader compares the allocations for one reader and for a thousand.
 func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
-	count := func(key market.Topic, readers int, next func(seq uint64) *market.Message) float64 {
+	count := func(key messages.Topic, readers int, next func(seq uint64) *messages.Message) float64 {
 		r := newTestFeed(t)
 		all := make([]*Reader, readers)
 		watches := make([]*Watch, readers)
@@ -96,8 +97,8 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 		}
 		r.upNow(key)
 		seq := uint64(1)
-		if key.Channel == market.ChannelTrades {
-			r.Message(tradesMessage("T", "A", seq, market.MessageTradesSnapshot))
+		if key.Channel == messages.ChannelTrades {
+			r.Message(tradesMessage("T", "A", seq, messages.KindTradesSnapshot))
 		}
 		return testing.AllocsPerRun(100, func() {
 			seq++
@@ -115,13 +116,13 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		key  market.Topic
-		next func(seq uint64) *market.Message
+		key  messages.Topic
+		next func(seq uint64) *messages.Message
 	}{
-		{"price", priceOf("T"), func(seq uint64) *market.Message { return priceMessage("T", "A", seq, ".5") }},
-		{"book", bookOf("T"), func(seq uint64) *market.Message { return bookMessage("T", "A", seq, ".50x1 | .60x1") }},
-		{"trade", tradesOf("T"), func(seq uint64) *market.Message {
-			return tradesMessage("T", "A", seq, market.MessageTrade, fmt.Sprint(seq))
+		{"price", priceOf("T"), func(seq uint64) *messages.Message { return priceMessage("T", "A", seq, ".5") }},
+		{"book", bookOf("T"), func(seq uint64) *messages.Message { return bookMessage("T", "A", seq, ".50x1 | .60x1") }},
+		{"trade", tradesOf("T"), func(seq uint64) *messages.Message {
+			return tradesMessage("T", "A", seq, messages.KindTrade, fmt.Sprint(seq))
 		}},
 	} {
 		one, many := count(c.key, 1, c.next), count(c.key, 1000, c.next)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestReadersShareATopic(t *testing.T) {
@@ -62,7 +63,7 @@ func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 		other, _ := r.watch(t, bookOf("other"))
 		lingering.Close()
 		r.up.take()
-		r.SkipLinger(func(key market.Topic) bool { return key.ID != "other" })
+		r.SkipLinger(func(key messages.Topic) bool { return key.ID != "other" })
 		synctest.Wait()
 		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook lingering"}) {
 			t.Errorf("at once the upstream got %q", calls)
@@ -112,7 +113,7 @@ func TestTakeConflates(t *testing.T) {
 		reader := r.NewReader()
 		defer reader.Close()
 		var watches []*Watch
-		topics := []market.Topic{priceOf("0"), priceOf("1"), priceOf("2"), priceOf("3")}
+		topics := []messages.Topic{priceOf("0"), priceOf("1"), priceOf("2"), priceOf("3")}
 		for _, key := range topics {
 			w, err := reader.Watch(key, nil)
 			if err != nil {
@@ -163,14 +164,14 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		r := newTestFeed(t)
 		reader := r.NewReader()
 		defer reader.Close()
-		var topics []market.Topic
+		var topics []messages.Topic
 		for i := range 100 {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
 			if _, err := reader.Watch(topics[i], nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		live := func(of []market.Topic) (n int) {
+		live := func(of []messages.Topic) (n int) {
 			for _, key := range of {
 				if r.sink.of(key).fresh() {
 					n++
@@ -179,7 +180,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 			return n
 		}
 		seq := uint64(0)
-		feed := func(of []market.Topic) {
+		feed := func(of []messages.Topic) {
 			seq++
 			for _, key := range of {
 				r.Message(bookMessage(key.ID, "A", seq, ".50x1 | .60x1"))
@@ -318,9 +319,9 @@ func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 		defer reader.Close()
 		reader.KeepLive(tradesOf("T"))
 		r.upNow(tradesOf("T"))
-		r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
+		r.Message(tradesMessage("T", "A", 1, messages.KindTradesSnapshot))
 		for n := range 100 {
-			r.Message(tradesMessage("T", "A", uint64(n+2), market.MessageTrade, fmt.Sprint(n)))
+			r.Message(tradesMessage("T", "A", uint64(n+2), messages.KindTrade, fmt.Sprint(n)))
 		}
 		for w := range reader.watches {
 			if s, items, err := w.Take(); err != nil || !items.empty() || len(s.Trades) != maxTape {
@@ -342,7 +343,7 @@ func TestWithoutUpstream(t *testing.T) {
 		t.Errorf("watching ends with %v", err)
 	}
 	r.KeepLive(bookOf("T"))
-	f.RecordPoll(0, "", market.ChannelPrices, []string{"T", "T", "T"})
+	f.RecordPoll(0, "", messages.ChannelPrices, []string{"T", "T", "T"})
 }
 
 // TestRaces runs everything at once: readers come and go, connections go up and down, and tokens are polled. At the end
@@ -352,10 +353,10 @@ func TestRaces(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
 		r := newTestFeed(t, func(c *Config) { c.Linger, c.Queue, c.Topics = time.Millisecond, 50, 30 })
 		r.up.room = 30
-		topics := func(connection int) (all []market.Topic) {
+		topics := func(connection int) (all []messages.Topic) {
 			for i := connection; i < tokens; i += connections {
 				id := fmt.Sprint(i)
-				all = append(all, priceOf(id), bookOf(id), tradesOf(id), market.Topic{Channel: market.ChannelMarket, ID: id})
+				all = append(all, priceOf(id), bookOf(id), tradesOf(id), messages.Topic{Channel: messages.ChannelMarket, ID: id})
 			}
 			return all
 		}
@@ -373,7 +374,7 @@ func TestRaces(t *testing.T) {
 					case 1:
 						r.Down(mine[:random.IntN(len(mine)+1)], nil)
 					case 2:
-						r.Heartbeat("A", map[market.Topic]uint64{key: seq})
+						r.Heartbeat("A", map[messages.Topic]uint64{key: seq})
 					case 3:
 						r.Refused(key, market.Errorf(market.CodeNotFound, "gone"))
 					case 4:
@@ -385,15 +386,15 @@ func TestRaces(t *testing.T) {
 					default:
 						epoch := string(rune('A' + n/700))
 						switch key.Channel {
-						case market.ChannelPrices:
+						case messages.ChannelPrices:
 							r.Message(priceMessage(key.ID, epoch, seq, ".5"))
-						case market.ChannelOrderbook:
+						case messages.ChannelOrderbook:
 							r.Message(bookMessage(key.ID, epoch, seq, ".50x1 | .60x1"))
 							r.Message(deltaMessage(key.ID, epoch, seq+1, "b.40x1"))
-						case market.ChannelTrades:
-							r.Message(tradesMessage(key.ID, epoch, seq, market.MessageTradesSnapshot, fmt.Sprint(seq)))
+						case messages.ChannelTrades:
+							r.Message(tradesMessage(key.ID, epoch, seq, messages.KindTradesSnapshot, fmt.Sprint(seq)))
 						default:
-							m := message(key, market.MessageMarket, epoch, seq)
+							m := message(key, messages.KindMarket, epoch, seq)
 							m.Market = &market.MarketChange{Kind: "STATUS"}
 							r.Message(m)
 						}
@@ -421,7 +422,7 @@ func TestRaces(t *testing.T) {
 							}
 						}
 						for _, w := range reader.Take() {
-							if s, _, err := w.Take(); err == nil && s.Live && w.Topic().Channel == market.ChannelOrderbook && s.Book == nil {
+							if s, _, err := w.Take(); err == nil && s.Live && w.Topic().Channel == messages.ChannelOrderbook && s.Book == nil {
 								t.Error("a live book that is not known")
 							}
 						}

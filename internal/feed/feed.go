@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // Upstream is the client of the venue's stream. Its methods do not wait for the network.
 type Upstream interface {
 	// Watch subscribes to a topic until Unwatch is called. A second Watch of a topic sends the subscription again. Watch fails if
 	// no connection has room for the topic.
-	Watch(t market.Topic, c *market.Credentials) error
-	Unwatch(t market.Topic)
+	Watch(t messages.Topic, c *market.Credentials) error
+	Unwatch(t messages.Topic)
 	// Resync requests a snapshot of a topic.
-	Resync(t market.Topic)
+	Resync(t messages.Topic)
 	// Reconnect closes the connection that carries a topic. The client then opens a new one.
-	Reconnect(t market.Topic)
+	Reconnect(t messages.Topic)
 }
 
 // Sink stores live values for queries. Its methods must not wait.
@@ -28,13 +29,13 @@ type Sink interface {
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
 	// StreamStale marks the streamed values of a topic as stale after a gap.
-	StreamStale(t market.Topic)
+	StreamStale(t messages.Topic)
 	// StreamMarket reports that a market has changed, so that earlier reads of the market are invalid. change is nil if the
 	// stream does not say what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
 	// StreamAccount stores an account, which stays fresh until its session ends. A list or balance that is nil is unknown and not
 	// stored.
-	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
+	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
 // Config configures a feed. A zero field means its default.
@@ -83,7 +84,7 @@ type Feed struct {
 	// mu protects topics, public and closed. Locks are taken in this order: the lock of the feed, of the autoWatcher, of a topic,
 	// of a reader. The feed calls Upstream while it holds mu or a topic's lock, and Sink while it holds a topic's lock.
 	mu     sync.Mutex
-	topics map[market.Topic]*topic
+	topics map[messages.Topic]*topic
 	public int // number of topics that are not accounts
 	closed bool
 }
@@ -99,7 +100,7 @@ func New(cfg Config) *Feed {
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
 	cfg.Queue = cmp.Or(cfg.Queue, 1000)
-	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
+	f := &Feed{cfg: cfg, topics: make(map[messages.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
 	f.auto = newAutoWatcher(f)
 	return f
 }
@@ -126,7 +127,7 @@ func (f *Feed) Close() {
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
 // watch adds a watch of a topic for a reader.
-func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
+func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -135,7 +136,7 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	if f.upstream == nil {
 		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
 	}
-	t, user := f.topics[key], key.Channel == market.ChannelUser
+	t, user := f.topics[key], key.Channel == messages.ChannelUser
 	room := func() bool { return f.makeRoom(user) }
 	if !f.withinShare(r, t, user) {
 		if !reclaimable(key) && !f.halfFree() {
@@ -152,7 +153,7 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 
 // open returns a topic and opens it if necessary. If the upstream has no room, open calls makeRoom, which closes another topic
 // or returns false. The caller holds the lock.
-func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
+func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
 	}
@@ -165,7 +166,7 @@ func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() boo
 	}
 	t := newTopic(f, key)
 	f.topics[key] = t
-	if key.Channel != market.ChannelUser {
+	if key.Channel != messages.ChannelUser {
 		f.public++
 	}
 	return t, nil
@@ -173,7 +174,7 @@ func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() boo
 
 // watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room and room that
 // callers use beyond their shares.
-func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
+func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
@@ -189,7 +190,7 @@ func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 // KeepLive watches a public topic for queries until the reader is closed. It does nothing unless less than half of the room is
 // used, or the topic is already open and the caller's share allows the watch. The reader is not signalled when the topic
 // changes.
-func (r *Reader) KeepLive(key market.Topic) {
+func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,9 +204,9 @@ func (r *Reader) KeepLive(key market.Topic) {
 }
 
 // remove removes a stopped topic and unsubscribes from it. The caller holds the lock.
-func (f *Feed) remove(key market.Topic) {
+func (f *Feed) remove(key messages.Topic) {
 	delete(f.topics, key)
-	if key.Channel != market.ChannelUser {
+	if key.Channel != messages.ChannelUser {
 		f.public--
 	}
 	f.upstream.Unwatch(key)
@@ -213,19 +214,19 @@ func (f *Feed) remove(key market.Topic) {
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are polled often.
 // Several calls with the same poll number count once for each token; the number 0 always counts.
-func (f *Feed) RecordPoll(poll uint64, caller string, c market.Channel, tokenIDs []string) {
+func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches existing tokens for which a caller waits, because the stream may send them before the REST response
 // arrives. The bounds of auto-watches apply.
-func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
+func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
 // SkipLinger closes matching topics as soon as they have no watches, without the linger. It is used after an account's
 // credentials were revoked.
-func (f *Feed) SkipLinger(match func(market.Topic) bool) {
+func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, t := range f.topics {
@@ -256,7 +257,7 @@ func (f *Feed) fail(t *topic, err error) {
 }
 
 // find returns an open topic, or nil.
-func (f *Feed) find(key market.Topic) *topic {
+func (f *Feed) find(key messages.Topic) *topic {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.topics[key]

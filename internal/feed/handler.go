@@ -1,11 +1,9 @@
 package feed
 
-import (
-	"oddsgraph/internal/market"
-)
+import "oddsgraph/internal/market/messages"
 
 // Up starts a session for the topics of a connection. The venue sends the topics' snapshots next.
-func (f *Feed) Up(_ string, topics []market.Topic) {
+func (f *Feed) Up(_ string, topics []messages.Topic) {
 	s := &session{}
 	for _, key := range topics {
 		if t := f.find(key); t != nil {
@@ -15,7 +13,7 @@ func (f *Feed) Up(_ string, topics []market.Topic) {
 }
 
 // Acknowledged reports that the venue has confirmed the subscriptions of topics.
-func (f *Feed) Acknowledged(topics []market.Topic) {
+func (f *Feed) Acknowledged(topics []messages.Topic) {
 	for _, key := range topics {
 		if t := f.find(key); t != nil {
 			t.acknowledged()
@@ -25,7 +23,7 @@ func (f *Feed) Acknowledged(topics []market.Topic) {
 
 // Down reports that topics have lost their connection. If a session loses all its topics, Down ends the session. That makes all
 // values of the session stale with one write.
-func (f *Feed) Down(topics []market.Topic, _ error) {
+func (f *Feed) Down(topics []messages.Topic, _ error) {
 	lost := make([]*topic, 0, len(topics))
 	leaving := make(map[*session]int32)
 	for _, key := range topics {
@@ -48,7 +46,7 @@ func (f *Feed) Down(topics []market.Topic, _ error) {
 }
 
 // Message applies a message to its topic.
-func (f *Feed) Message(m *market.Message) {
+func (f *Feed) Message(m *messages.Message) {
 	if t := f.find(m.Topic); t != nil {
 		t.message(m)
 	}
@@ -56,7 +54,7 @@ func (f *Feed) Message(m *market.Message) {
 
 // Heartbeat compares the venue's sequence numbers with the topics' numbers. So the feed detects that the last message of a
 // topic was lost.
-func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
+func (f *Feed) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	for key, seq := range seqs {
 		if t := f.find(key); t != nil {
 			t.heartbeat(epoch, seq)
@@ -66,7 +64,7 @@ func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 
 // Refused ends the watches of a topic that the venue has refused, and unsubscribes from the topic, which may have been watched
 // again in the meantime.
-func (f *Feed) Refused(key market.Topic, err error) {
+func (f *Feed) Refused(key messages.Topic, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t := f.topics[key]; t != nil {

@@ -11,31 +11,38 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func priceOf(id string) market.Topic  { return market.Topic{Channel: market.ChannelPrices, ID: id} }
-func bookOf(id string) market.Topic   { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
-func tradesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
+func priceOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelPrices, ID: id}
+}
+func bookOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
+}
+func tradesOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelTrades, ID: id}
+}
 
 // upstream is an Upstream that records its calls.
 type upstream struct {
 	mu       sync.Mutex
 	requests []string // verb and id
-	watched  map[market.Topic]int
+	watched  map[messages.Topic]int
 	// room and accounts limit the public topics and the user topics; 0 is no limit.
 	room, accounts int
 	refuse         error
 }
 
-func newUpstream() *upstream { return &upstream{watched: make(map[market.Topic]int)} }
+func newUpstream() *upstream { return &upstream{watched: make(map[messages.Topic]int)} }
 
-func (u *upstream) record(verb string, t market.Topic) {
+func (u *upstream) record(verb string, t messages.Topic) {
 	u.requests = append(u.requests, verb+" "+string(t.Channel)+" "+t.ID)
 }
 
-func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
+func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.refuse != nil {
@@ -43,14 +50,14 @@ func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
 	}
 	public, users := 0, 0
 	for other := range u.watched {
-		if other.Channel == market.ChannelUser {
+		if other.Channel == messages.ChannelUser {
 			users++
 		} else {
 			public++
 		}
 	}
-	if t.Channel == market.ChannelUser && u.accounts > 0 && users >= u.accounts ||
-		t.Channel != market.ChannelUser && u.room > 0 && public >= u.room {
+	if t.Channel == messages.ChannelUser && u.accounts > 0 && users >= u.accounts ||
+		t.Channel != messages.ChannelUser && u.room > 0 && public >= u.room {
 		return market.Errorf(market.CodeRateLimited, "full")
 	}
 	u.watched[t]++
@@ -58,7 +65,7 @@ func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
 	return nil
 }
 
-func (u *upstream) Unwatch(t market.Topic) {
+func (u *upstream) Unwatch(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.watched[t] > 0 {
@@ -67,13 +74,13 @@ func (u *upstream) Unwatch(t market.Topic) {
 	}
 }
 
-func (u *upstream) Resync(t market.Topic) {
+func (u *upstream) Resync(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.record("resync", t)
 }
 
-func (u *upstream) Reconnect(t market.Topic) {
+func (u *upstream) Reconnect(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.record("reconnect", t)
@@ -134,7 +141,7 @@ func (k *sinkEntry) fresh() bool {
 // sink is a Sink that stores the last values.
 type sink struct {
 	mu           sync.Mutex
-	topics       map[market.Topic]*sinkEntry
+	topics       map[messages.Topic]*sinkEntry
 	spreads      map[string]*sinkEntry
 	markets      []string
 	staleCalls   int
@@ -143,10 +150,10 @@ type sink struct {
 }
 
 func newSink() *sink {
-	return &sink{topics: make(map[market.Topic]*sinkEntry), spreads: make(map[string]*sinkEntry)}
+	return &sink{topics: make(map[messages.Topic]*sinkEntry), spreads: make(map[string]*sinkEntry)}
 }
 
-func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *sinkEntry) {
+func (s *sink) put(t messages.Topic, in *market.Session, m market.Meta, k *sinkEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
@@ -170,14 +177,14 @@ func (s *sink) StreamBook(in *market.Session, b *market.Book, m market.Meta) {
 	s.put(bookOf(b.TokenID), in, m, &sinkEntry{book: b})
 }
 
-func (s *sink) StreamStale(t market.Topic) {
+func (s *sink) StreamStale(t messages.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.staleCalls++
 	if k := s.topics[t]; k != nil {
 		k.stale = true
 	}
-	if k := s.spreads[t.ID]; k != nil && t.Channel == market.ChannelPrices {
+	if k := s.spreads[t.ID]; k != nil && t.Channel == messages.ChannelPrices {
 		k.stale = true
 	}
 }
@@ -188,14 +195,14 @@ func (s *sink) StreamMarket(_ *market.Session, id string, _ *market.MarketChange
 	s.markets = append(s.markets, id)
 }
 
-func (s *sink) StreamAccount(in *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+func (s *sink) StreamAccount(in *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	s.mu.Lock()
 	s.accountCalls++
 	s.mu.Unlock()
 	s.put(t, in, m, &sinkEntry{account: &Account{Orders: orders, Positions: positions, Balance: b}})
 }
 
-func (s *sink) of(t market.Topic) *sinkEntry {
+func (s *sink) of(t messages.Topic) *sinkEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.topics[t]; k != nil {
@@ -249,7 +256,7 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 }
 
 // watch returns a new reader with one watch.
-func (r *testFeed) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
+func (r *testFeed) watch(t testing.TB, key messages.Topic) (*Reader, *Watch) {
 	t.Helper()
 	reader := r.NewReader()
 	w, err := reader.Watch(key, nil)
@@ -259,8 +266,8 @@ func (r *testFeed) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
 	return reader, w
 }
 
-func (r *testFeed) upNow(topics ...market.Topic)   { r.Up("A", topics) }
-func (r *testFeed) downNow(topics ...market.Topic) { r.Down(topics, nil) }
+func (r *testFeed) upNow(topics ...messages.Topic)   { r.Up("A", topics) }
+func (r *testFeed) downNow(topics ...messages.Topic) { r.Down(topics, nil) }
 
 func dec(s string) market.Decimal { return market.MustDecimal(s) }
 
@@ -303,25 +310,25 @@ func showBook(b *market.Book) string {
 	return strings.Join(out, " ")
 }
 
-func message(key market.Topic, kind market.MessageKind, epoch string, seq uint64) *market.Message {
-	return &market.Message{Topic: key, Kind: kind, Epoch: epoch, Seq: seq, ReceivedAt: time.Now()}
+func message(key messages.Topic, kind messages.Kind, epoch string, seq uint64) *messages.Message {
+	return &messages.Message{Topic: key, Kind: kind, Epoch: epoch, Seq: seq, ReceivedAt: time.Now()}
 }
 
-func priceMessage(id, epoch string, seq uint64, price string) *market.Message {
-	m := message(priceOf(id), market.MessagePrice, epoch, seq)
+func priceMessage(id, epoch string, seq uint64, price string) *messages.Message {
+	m := message(priceOf(id), messages.KindPrice, epoch, seq)
 	m.Price = &market.Price{TokenID: id, Price: dec(price)}
 	return m
 }
 
-func bookMessage(id, epoch string, seq uint64, book string) *market.Message {
-	m := message(bookOf(id), market.MessageBookSnapshot, epoch, seq)
+func bookMessage(id, epoch string, seq uint64, book string) *messages.Message {
+	m := message(bookOf(id), messages.KindBookSnapshot, epoch, seq)
 	m.Book = parseBook(id, book)
 	return m
 }
 
 // deltaMessage parses changes such as "b.50x10 s.60x0".
-func deltaMessage(id, epoch string, seq uint64, changes string) *market.Message {
-	m := message(bookOf(id), market.MessageBookDelta, epoch, seq)
+func deltaMessage(id, epoch string, seq uint64, changes string) *messages.Message {
+	m := message(bookOf(id), messages.KindBookDelta, epoch, seq)
 	for _, f := range strings.Fields(changes) {
 		side := market.SideBuy
 		if f[0] == 's' {
@@ -334,7 +341,7 @@ func deltaMessage(id, epoch string, seq uint64, changes string) *market.Message 
 
 func tradeOf(id string) market.Trade { return market.Trade{TradeID: id} }
 
-func tradesMessage(id, epoch string, seq uint64, kind market.MessageKind, trades ...string) *market.Message {
+func tradesMessage(id, epoch string, seq uint64, kind messages.Kind, trades ...string) *messages.Message {
 	m := message(tradesOf(id), kind, epoch, seq)
 	m.Trades = []market.Trade{}
 	for _, x := range trades {
@@ -353,13 +360,13 @@ func showTrades(trades []market.Trade) string {
 
 // RecordPoll and AutoWatch call the feed for the prices and the books of tokens.
 func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
-	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
+	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.RecordPoll(poll, "", c, tokenIDs)
 	}
 }
 
 func (r *testFeed) AutoWatch(tokenIDs []string) {
-	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
+	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.AutoWatch("", c, tokenIDs)
 	}
 }

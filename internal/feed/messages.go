@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // message applies one message of the topic.
-func (t *topic) message(m *market.Message) {
+func (t *topic) message(m *messages.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended || t.phase == down || m.Epoch != "" && m.Epoch == t.previousEpoch {
@@ -15,9 +16,9 @@ func (t *topic) message(m *market.Message) {
 	}
 	t.observeLag(m)
 	switch m.Kind {
-	case market.MessagePrice:
+	case messages.KindPrice:
 		t.applyPrice(m)
-	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
+	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
 		t.applySnapshot(m)
 	default:
 		t.applyChange(m)
@@ -26,19 +27,19 @@ func (t *topic) message(m *market.Message) {
 
 // observeLag reports the delay of a change. It ignores snapshots and messages before the first snapshot, because these may have
 // any age.
-func (t *topic) observeLag(m *market.Message) {
+func (t *topic) observeLag(m *messages.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
 	}
 	switch m.Kind {
-	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
+	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
 	default:
 		t.feed.cfg.Lag(m.ReceivedAt.Sub(m.Time))
 	}
 }
 
 // applyPrice applies a price. A price is a whole state, so it also replaces a state with a gap. That counts as a resync.
-func (t *topic) applyPrice(m *market.Message) {
+func (t *topic) applyPrice(m *messages.Message) {
 	if t.isOld(m) || t.inBase(m) {
 		return
 	}
@@ -52,7 +53,7 @@ func (t *topic) applyPrice(m *market.Message) {
 }
 
 // applySnapshot replaces the state, then applies the buffered changes that are newer than the snapshot.
-func (t *topic) applySnapshot(m *market.Message) {
+func (t *topic) applySnapshot(m *messages.Message) {
 	if t.isOld(m) {
 		return
 	}
@@ -89,7 +90,7 @@ func (t *topic) applySnapshot(m *market.Message) {
 }
 
 // snapshotFailed requests another snapshot because the last one does not fit the buffered changes. The caller holds the lock.
-func (t *topic) snapshotFailed(buffered []*market.Message) {
+func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()
 	}
@@ -98,8 +99,8 @@ func (t *topic) snapshotFailed(buffered []*market.Message) {
 }
 
 // applyChange applies a change. While the topic waits for a snapshot, it buffers the change.
-func (t *topic) applyChange(m *market.Message) {
-	if t.phase == opening && t.key.Channel == market.ChannelMarket {
+func (t *topic) applyChange(m *messages.Message) {
+	if t.phase == opening && t.key.Channel == messages.ChannelMarket {
 		t.confirm() // a change implies that the venue accepted the subscription
 	}
 	if t.phase != following {
@@ -116,7 +117,7 @@ func (t *topic) applyChange(m *market.Message) {
 	}
 	if !t.follows(&t.state, m) {
 		t.handleGap()
-		if t.key.Channel != market.ChannelMarket {
+		if t.key.Channel != messages.ChannelMarket {
 			t.buffered = append(t.buffered, m)
 			return
 		}
@@ -136,17 +137,17 @@ func (t *topic) applyChange(m *market.Message) {
 }
 
 // seen reports whether a message is no newer than a state.
-func seen(s *State, m *market.Message) bool {
+func seen(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && m.Epoch == s.Epoch && m.Seq <= s.Seq
 }
 
 // skips reports whether messages between a state and a message are missing.
-func skips(s *State, m *market.Message) bool {
+func skips(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
 }
 
 // follows reports whether a change is the direct successor of a state.
-func (t *topic) follows(s *State, m *market.Message) bool {
+func (t *topic) follows(s *State, m *messages.Message) bool {
 	if m.Seq == 0 {
 		return true
 	}
@@ -159,7 +160,7 @@ func (t *topic) follows(s *State, m *market.Message) bool {
 // isOld reports whether a snapshot or price is no newer than the known state. While the topic waits for a snapshot, a snapshot
 // with the number of the state is not old. The first snapshot of a session may restart the numbers if the venue sends no epoch.
 // If the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
-func (t *topic) isOld(m *market.Message) bool {
+func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
 	}
@@ -175,7 +176,7 @@ func (t *topic) isOld(m *market.Message) bool {
 
 // crossed reports whether a state has a crossed book.
 func (t *topic) crossed(s *State) bool {
-	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book)
+	return t.key.Channel == messages.ChannelOrderbook && crossed(s.Book)
 }
 
 // heartbeat compares the venue's sequence number with the number of the state. A greater number means that the last message of
@@ -193,50 +194,50 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 		}
 		t.handleGap()
 	}
-	if t.key.Channel == market.ChannelMarket {
+	if t.key.Channel == messages.ChannelMarket {
 		t.state.Epoch, t.state.Seq = epoch, seq
 	}
 }
 
 // replace replaces a state by the whole state in a message. It returns the new trades, which watches queue.
-func (t *topic) replace(s *State, m *market.Message) (items Items) {
+func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
 	switch m.Kind {
-	case market.MessagePrice:
+	case messages.KindPrice:
 		s.Price, s.Spread = m.Price, m.Spread
-	case market.MessageBookSnapshot:
+	case messages.KindBookSnapshot:
 		s.Book = withPosition(m.Book, m)
-	case market.MessageTradesSnapshot:
+	case messages.KindTradesSnapshot:
 		s.Trades, items = mergeTape(s.Trades, m.Trades, known)
-	case market.MessageUserSnapshot:
+	case messages.KindUserSnapshot:
 		s.mutable = newMutableAccount(m, s.mutable)
 	}
 	return items
 }
 
 // apply applies a change to a state. It returns the change's items, which watches queue.
-func apply(s *State, m *market.Message) (items Items) {
+func apply(s *State, m *messages.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
-	case market.MessageBookDelta:
+	case messages.KindBookDelta:
 		s.Book = withPosition(applyChanges(limitDepth(s.Book, m.Depth), m.Changes), m)
-	case market.MessageTrade:
+	case messages.KindTrade:
 		s.Trades, items.Trades = appendNew(s.Trades, m.Trades, m.Seq != 0)
-	case market.MessageMarket:
+	case messages.KindMarket:
 		items.Changes = []market.MarketChange{*m.Market}
-	case market.MessageFill:
+	case messages.KindFill:
 		if items.Trades = m.Trades; s.mutable != nil {
 			items.Trades = s.mutable.addFills(m)
 		}
-	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
+	case messages.KindOrder, messages.KindPosition, messages.KindBalance:
 		s.mutable.apply(m)
 	}
 	return items
 }
 
 // setPosition sets the sequence number and the times of a state from a message.
-func setPosition(s *State, m *market.Message) {
+func setPosition(s *State, m *messages.Message) {
 	s.Known = true
 	s.Epoch, s.Seq = m.Epoch, m.Seq
 	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
@@ -256,7 +257,7 @@ func (t *topic) commit(next State, items Items) {
 
 	sink, s, in := t.feed.cfg.Sink, &t.state, &t.session.Session
 	switch t.key.Channel {
-	case market.ChannelPrices:
+	case messages.ChannelPrices:
 		if s.Spread == nil && spread != nil {
 			sink.StreamStale(t.key) // the last spread does not belong to the new price
 		}
@@ -265,15 +266,15 @@ func (t *topic) commit(next State, items Items) {
 		if s.Spread != nil {
 			sink.StreamSpread(in, s.Spread, s.Meta)
 		}
-	case market.ChannelOrderbook:
+	case messages.ChannelOrderbook:
 		sink.StreamBook(in, s.Book, s.Meta)
-	case market.ChannelMarket:
+	case messages.ChannelMarket:
 		var change *market.MarketChange
 		if n := len(items.Changes); n > 0 {
 			change = &items.Changes[n-1]
 		}
 		sink.StreamMarket(in, t.key.ID, change)
-	case market.ChannelUser:
+	case messages.ChannelUser:
 		t.flushSoon()
 	}
 	if !items.empty() {

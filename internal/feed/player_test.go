@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // script is a sequence of events for a watched topic, and the expected results. Events, one a line:
@@ -50,7 +51,7 @@ type script struct {
 type player struct {
 	*testFeed
 	t      *testing.T
-	key    market.Topic
+	key    messages.Topic
 	reader *Reader
 	w      *Watch
 	at     string
@@ -63,7 +64,7 @@ type player struct {
 // run runs a script. The feed reads from origin unless it is nil.
 func (s *script) run(t *testing.T, o *origin) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}, origin: o}
+		p := &player{t: t, key: messages.Topic{Channel: messages.Channel(s.channel), ID: "T"}, origin: o}
 		p.testFeed = newTestFeed(t, func(c *Config) {
 			if o != nil {
 				c.Origin = o
@@ -123,11 +124,11 @@ func (p *player) play(line string) {
 	value = strings.TrimSpace(value)
 	switch verb {
 	case "up":
-		p.Up(rest, []market.Topic{p.key})
+		p.Up(rest, []messages.Topic{p.key})
 	case "ack":
-		p.Acknowledged([]market.Topic{p.key})
+		p.Acknowledged([]messages.Topic{p.key})
 	case "down":
-		p.Down([]market.Topic{p.key}, nil)
+		p.Down([]messages.Topic{p.key}, nil)
 	case "wait":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
@@ -137,7 +138,7 @@ func (p *player) play(line string) {
 		synctest.Wait()
 	case "beat":
 		epoch, seq, _, _ := numbers(number)
-		p.Heartbeat(epoch, map[market.Topic]uint64{p.key: seq})
+		p.Heartbeat(epoch, map[messages.Topic]uint64{p.key: seq})
 	case "snap", "delta", "price", "tape", "trade", "change", "acct", "order", "pos", "bal", "fill":
 		m := messageOf(verb, value)
 		m.Topic, m.ReceivedAt = p.key, time.Now()
@@ -203,28 +204,28 @@ func (p *player) play(line string) {
 	}
 }
 
-func messageOf(verb, value string) *market.Message {
-	m := &market.Message{}
+func messageOf(verb, value string) *messages.Message {
+	m := &messages.Message{}
 	switch verb {
 	case "snap":
-		m.Kind, m.Book = market.MessageBookSnapshot, parseBook("", value)
+		m.Kind, m.Book = messages.KindBookSnapshot, parseBook("", value)
 	case "delta":
 		m = deltaMessage("T", "", 0, value)
 	case "price":
-		m.Kind = market.MessagePrice
+		m.Kind = messages.KindPrice
 		price, spread, _ := strings.Cut(value, " ")
 		m.Price = &market.Price{TokenID: "T", Price: dec(price)}
 		if bid, ask, ok := strings.Cut(spread, "/"); ok {
 			m.Spread = &market.Spread{TokenID: "T", BestBid: decp(bid), BestAsk: decp(ask)}
 		}
 	case "tape", "trade", "fill":
-		kind := map[string]market.MessageKind{"tape": market.MessageTradesSnapshot, "trade": market.MessageTrade, "fill": market.MessageFill}
+		kind := map[string]messages.Kind{"tape": messages.KindTradesSnapshot, "trade": messages.KindTrade, "fill": messages.KindFill}
 		m = tradesMessage("T", "", 0, kind[verb], strings.Fields(value)...)
 	case "change":
-		m.Kind, m.Market = market.MessageMarket, &market.MarketChange{Kind: value}
+		m.Kind, m.Market = messages.KindMarket, &market.MarketChange{Kind: value}
 	case "acct":
 		part := strings.Split(value, "|")
-		m.Kind = market.MessageUserSnapshot
+		m.Kind = messages.KindUserSnapshot
 		for i := range part {
 			part[i] = strings.TrimSpace(part[i])
 		}
@@ -249,11 +250,11 @@ func messageOf(verb, value string) *market.Message {
 		}
 	case "order":
 		id, status, _ := strings.Cut(value, " ")
-		m.Kind, m.Orders = market.MessageOrder, []market.Order{{OrderID: id, Status: market.OrderStatus(status)}}
+		m.Kind, m.Orders = messages.KindOrder, []market.Order{{OrderID: id, Status: market.OrderStatus(status)}}
 	case "pos":
-		m.Kind, m.Positions = market.MessagePosition, []market.Position{positionOf(value)}
+		m.Kind, m.Positions = messages.KindPosition, []market.Position{positionOf(value)}
 	case "bal":
-		m.Kind, m.Balance = market.MessageBalance, &market.Balance{CashBalance: decp(value)}
+		m.Kind, m.Balance = messages.KindBalance, &market.Balance{CashBalance: decp(value)}
 	}
 	return m
 }
@@ -315,7 +316,7 @@ func (p *player) check() {
 			p.t.Fatalf("%s: Live is %t and stale is %t", p.at, s.Live, s.Meta.Stale)
 		}
 	}
-	if p.key.Channel == market.ChannelTrades || p.key.Channel == market.ChannelMarket {
+	if p.key.Channel == messages.ChannelTrades || p.key.Channel == messages.ChannelMarket {
 		return
 	}
 	k := p.sink.of(p.key)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // maxRecent bounds the recent prices of a token. There is at most one price for each second, so they cover at least two
@@ -30,7 +31,7 @@ func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 // Recent returns the latest prices of a token, oldest first: at most one for each second, and at most maxRecent. It returns nil
 // if the token's price is not watched. The caller owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
-	t := f.find(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
+	t := f.find(messages.Topic{Channel: messages.ChannelPrices, ID: tokenID})
 	if t == nil {
 		return nil
 	}

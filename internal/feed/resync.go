@@ -3,7 +3,7 @@ package feed
 import (
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // awaitConfirmation starts a timer that sends a market's subscription again if the venue does not confirm the subscription.
@@ -32,7 +32,7 @@ func (t *topic) awaitConfirmation() {
 func (t *topic) acknowledged() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ended && t.phase != down && t.key.Channel == market.ChannelMarket {
+	if !t.ended && t.phase != down && t.key.Channel == messages.ChannelMarket {
 		t.confirm()
 	}
 }
@@ -60,7 +60,7 @@ func (t *topic) handleGap() {
 		}
 		t.feed.cfg.Log.Info("a topic has a gap: requesting a snapshot", about...)
 	}
-	if t.key.Channel == market.ChannelMarket {
+	if t.key.Channel == messages.ChannelMarket {
 		t.countResync() // queries read the market over REST, so it is enough to report a change
 		t.feed.cfg.Sink.StreamStale(t.key)
 		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
@@ -98,7 +98,7 @@ func (t *topic) snapshotOverdue(wait int) {
 		return
 	}
 	t.lateSnapshots++
-	quiet := t.key.Channel == market.ChannelPrices && t.phase == opening && t.failedResyncs+1 >= maxFailedResyncs
+	quiet := t.key.Channel == messages.ChannelPrices && t.phase == opening && t.failedResyncs+1 >= maxFailedResyncs
 	switch {
 	case t.lateSnapshots > 1 && t.startFromTrades():
 		return

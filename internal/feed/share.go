@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // shares counts the public topics of each caller. A topic counts for one of the callers whose readers watch it. When that
@@ -61,8 +62,8 @@ func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
 // reclaimable reports whether a topic may be watched beyond a share until other callers need the room. Prices and books may,
 // because a client can poll them afterwards. Trades and market changes would be lost.
-func reclaimable(key market.Topic) bool {
-	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
+func reclaimable(key messages.Topic) bool {
+	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
 // reclaim ends a topic that a caller watches beyond its share, and reports whether it found one. It chooses a topic of the
@@ -127,7 +128,7 @@ func (t *topic) recount() {
 			}
 		}
 	}
-	if t.key.Channel != market.ChannelUser && t.holder != next {
+	if t.key.Channel != messages.ChannelUser && t.holder != next {
 		t.feed.shares.move(t.holder, next)
 		t.holder = next
 	}
@@ -141,7 +142,7 @@ func (f *Feed) makeRoom(user bool) bool {
 		return true
 	}
 	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
+		if (key.Channel == messages.ChannelUser) != user {
 			continue
 		}
 		if readers, _ := t.watchers(); readers == 0 {
@@ -157,7 +158,7 @@ func (f *Feed) makeRoom(user bool) bool {
 // closeLingering closes one topic without watches and reports whether it found one. The caller holds the lock.
 func (f *Feed) closeLingering(user bool) bool {
 	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
+		if (key.Channel == messages.ChannelUser) != user {
 			continue
 		}
 		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {

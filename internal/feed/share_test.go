@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // watchBooks watches n topics and returns how many watches succeeded.
@@ -34,7 +35,7 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 	defer r.mu.Unlock()
 	public := 0
 	for key, x := range r.topics {
-		if key.Channel != market.ChannelUser {
+		if key.Channel != messages.ChannelUser {
 			public++
 		}
 		if x.holder != nil {
@@ -150,7 +151,7 @@ func TestLoneCallerYields(t *testing.T) {
 		// Topics that others watch too are not reclaimed.
 		closeEnded()
 		readers["second"].Close()
-		r.SkipLinger(func(market.Topic) bool { return true })
+		r.SkipLinger(func(messages.Topic) bool { return true })
 		synctest.Wait()
 		watch("alone", 10, 10)
 		for w := range alone.watches {
@@ -234,7 +235,7 @@ func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 		reader := r.NewReaderFor("caller")
 		defer reader.Close()
 		for i := range 5 {
-			key := market.Topic{Channel: market.ChannelUser, ID: fmt.Sprint("0x", i), Scope: "s"}
+			key := messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprint("0x", i), Scope: "s"}
 			if _, err := reader.Watch(key, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // Origin reads the present state of a token over REST, for topics whose snapshot the stream does not send. It must not read
@@ -95,24 +97,24 @@ func (x *originRead) run() {
 
 // readOrigin reads the state of a topic and returns it as a message, with the possible age of the response. The message is nil
 // if the venue has no state.
-func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
-	m, age := &market.Message{Topic: key}, market.Age{}
-	if key.Channel == market.ChannelPrices {
+func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Message, market.Age, error) {
+	m, age := &messages.Message{Topic: key}, market.Age{}
+	if key.Channel == messages.ChannelPrices {
 		r, err := f.cfg.Origin.Price(ctx, key.ID)
 		if err != nil || r.Value == nil {
 			return nil, age, err
 		}
 		p := r.Value
 		age = r.Handle.Age()
-		m.Kind, m.Price, m.Time = market.MessagePrice, p, p.Timestamp
+		m.Kind, m.Price, m.Time = messages.KindPrice, p, p.Timestamp
 	} else {
-		r, err := f.cfg.Origin.Book(ctx, key.ID, market.MaxBookDepth)
+		r, err := f.cfg.Origin.Book(ctx, key.ID, queries.MaxBookDepth)
 		if err != nil || r.Value == nil {
 			return nil, age, err
 		}
 		b := r.Value
 		age = r.Handle.Age()
-		m.Kind, m.Book, m.Epoch, m.Seq, m.Time = market.MessageBookSnapshot, b, b.Epoch, b.Seq, b.Timestamp
+		m.Kind, m.Book, m.Epoch, m.Seq, m.Time = messages.KindBookSnapshot, b, b.Epoch, b.Seq, b.Timestamp
 	}
 	m.ReceivedAt = f.cfg.Clock.Now()
 	return m, age, nil
@@ -121,7 +123,7 @@ func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Messag
 // startRead starts a REST read of the topic's state and reports whether it has done so. Only prices and books can be read, and
 // only after the delay that follows a failed read. The caller holds the lock.
 func (t *topic) startRead() bool {
-	if t.feed.cfg.Origin == nil || t.key.Channel != market.ChannelPrices && t.key.Channel != market.ChannelOrderbook ||
+	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
 		return false
 	}
@@ -149,7 +151,7 @@ func (t *topic) readStarted(x *originRead) bool {
 
 // readDone handles the result of a read. It drops a state that may be older than the buffered changes, because changes between
 // the state and the first buffered change would be missing. The state is read again when the venue may have a newer one.
-func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err error) {
+func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reading != x {
@@ -173,7 +175,7 @@ func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err e
 // startFromTrades is called when no snapshot of a tape arrives. REST has no tape, so it uses the buffered trades as the tape.
 // It returns false if there are none. The caller holds the lock.
 func (t *topic) startFromTrades() bool {
-	if t.key.Channel != market.ChannelTrades || len(t.buffered) == 0 {
+	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
 	}
 	next := t.state
@@ -201,7 +203,7 @@ type base struct {
 // includes reports whether the state already contains a message. It compares sequence numbers of the same epoch, or else the
 // venue's times; at equal times the message counts as newer. Without numbers and times, the state contains the messages that
 // arrived before the read.
-func (b *base) includes(m *market.Message) bool {
+func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
 		return m.Seq <= b.seq
@@ -214,7 +216,7 @@ func (b *base) includes(m *market.Message) bool {
 
 // splice makes a state that was read over REST the state of the topic and applies the buffered changes to it. It returns false
 // if the state and the changes do not fit together. The caller holds the lock.
-func (t *topic) splice(m *market.Message, began time.Time) bool {
+func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
 		return false
@@ -244,7 +246,7 @@ func (t *topic) splice(m *market.Message, began time.Time) bool {
 }
 
 // isBehind reports whether a state that was read over REST is older than the topic's known state. The caller holds the lock.
-func (t *topic) isBehind(m *market.Message) bool {
+func (t *topic) isBehind(m *messages.Message) bool {
 	s := &t.state
 	switch {
 	case !s.Known:
@@ -257,7 +259,7 @@ func (t *topic) isBehind(m *market.Message) bool {
 }
 
 // inBase reports whether the state that was read over REST already contains a message. The caller holds the lock.
-func (t *topic) inBase(m *market.Message) bool {
+func (t *topic) inBase(m *messages.Message) bool {
 	if t.base == nil {
 		return false
 	}
@@ -269,7 +271,7 @@ func (t *topic) inBase(m *market.Message) bool {
 }
 
 // renumber gives a state without a sequence number the number of a message that the state contains.
-func (b *base) renumber(s *State, m *market.Message) {
+func (b *base) renumber(s *State, m *messages.Message) {
 	if b.seq != 0 || m.Seq == 0 || seen(s, m) {
 		return
 	}

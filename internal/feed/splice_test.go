@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // origin is an Origin whose reads wait until the test answers them.
@@ -27,12 +29,12 @@ type origin struct {
 
 type pendingRead struct {
 	id     string
-	answer chan market.Message
+	answer chan messages.Message
 	err    chan error
 }
 
-func (o *origin) wait(ctx context.Context, id string) (market.Message, error) {
-	r := &pendingRead{id, make(chan market.Message, 1), make(chan error, 1)}
+func (o *origin) wait(ctx context.Context, id string) (messages.Message, error) {
+	r := &pendingRead{id, make(chan messages.Message, 1), make(chan error, 1)}
 	o.mu.Lock()
 	o.waiting = append(o.waiting, r)
 	o.started++
@@ -56,9 +58,9 @@ func (o *origin) wait(ctx context.Context, id string) (market.Message, error) {
 	case m := <-r.answer:
 		return m, nil
 	case err := <-r.err:
-		return market.Message{}, err
+		return messages.Message{}, err
 	case <-ctx.Done():
-		return market.Message{}, ctx.Err()
+		return messages.Message{}, ctx.Err()
 	}
 }
 
@@ -73,7 +75,7 @@ func (o *origin) meta() market.Meta {
 }
 
 func (o *origin) Book(ctx context.Context, id string, depth int) (r market.Read[*market.Book], err error) {
-	if depth != market.MaxBookDepth {
+	if depth != queries.MaxBookDepth {
 		return r, fmt.Errorf("a book of depth %d was requested", depth)
 	}
 	m, err := o.wait(ctx, id)
@@ -108,17 +110,17 @@ func (p *player) answerRead(number, value string) {
 		r.err <- errors.New("the venue is away")
 		return
 	case "none":
-		r.answer <- market.Message{}
+		r.answer <- messages.Message{}
 		return
 	}
 	epoch, seq, _, at := numbers(number)
-	if p.key.Channel == market.ChannelPrices {
-		r.answer <- market.Message{Price: &market.Price{TokenID: "T", Price: dec(value), Timestamp: at}}
+	if p.key.Channel == messages.ChannelPrices {
+		r.answer <- messages.Message{Price: &market.Price{TokenID: "T", Price: dec(value), Timestamp: at}}
 		return
 	}
 	b := parseBook("T", value)
 	b.Epoch, b.Seq, b.Timestamp = epoch, seq, at
-	r.answer <- market.Message{Book: b}
+	r.answer <- messages.Message{Book: b}
 }
 
 func TestSplice(t *testing.T) {
@@ -253,7 +255,7 @@ func TestReadsAreBounded(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Origin = o })
 		reader := r.NewReader()
 		defer reader.Close()
-		var topics []market.Topic
+		var topics []messages.Topic
 		for i := range 100 {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
 			if _, err := reader.Watch(topics[i], nil); err != nil {
@@ -265,7 +267,7 @@ func TestReadsAreBounded(t *testing.T) {
 		answered := 0
 		for synctest.Wait(); o.first() != nil; synctest.Wait() {
 			r := o.first()
-			r.answer <- market.Message{Book: parseBook(r.id, ".50x1 | .60x1")}
+			r.answer <- messages.Message{Book: parseBook(r.id, ".50x1 | .60x1")}
 			answered++
 		}
 		if o.maxRunning != maxReads || answered != 100 || r.Stats().Spliced != 100 {
@@ -276,7 +278,7 @@ func TestReadsAreBounded(t *testing.T) {
 
 // TestReadsAreBackedOff makes every read fail for an hour.
 func TestReadsAreBackedOff(t *testing.T) {
-	for _, key := range []market.Topic{priceOf("T"), bookOf("T")} {
+	for _, key := range []messages.Topic{priceOf("T"), bookOf("T")} {
 		t.Run(string(key.Channel), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &origin{}

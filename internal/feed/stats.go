@@ -3,7 +3,7 @@ package feed
 import (
 	"sync/atomic"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // counts holds the feed's counters.
@@ -42,7 +42,7 @@ func (f *Feed) Stats() Stats {
 	s.Topics = len(f.topics)
 	tokens := make(map[string]struct{}, len(f.topics))
 	for key, t := range f.topics {
-		if key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook || key.Channel == market.ChannelTrades {
+		if key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook || key.Channel == messages.ChannelTrades {
 			tokens[key.ID] = struct{}{}
 		}
 		if t.resyncing() {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // TestTimeOfALiveBook: a book has the venue's time of its last message, or of the last message with a time.
@@ -25,7 +25,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 				t.Fatalf("queries read a book of %v, want %v", kept.book.Timestamp, at)
 			}
 		}
-		at := func(m *market.Message, second int64) *market.Message {
+		at := func(m *messages.Message, second int64) *messages.Message {
 			if second > 0 {
 				m.Time = time.Unix(second, 0)
 			}
@@ -50,7 +50,7 @@ func TestLag(t *testing.T) {
 		_, _ = r.watch(t, bookOf("T"))
 		_, _ = r.watch(t, priceOf("T"))
 		r.upNow(bookOf("T"), priceOf("T"))
-		late := func(m *market.Message, by time.Duration) {
+		late := func(m *messages.Message, by time.Duration) {
 			m.Time = m.ReceivedAt.Add(-by)
 			r.Message(m)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // phase is the state of a topic's subscription.
@@ -32,7 +33,7 @@ type session struct {
 // topic is one upstream subscription and its watches.
 type topic struct {
 	feed *Feed
-	key  market.Topic
+	key  messages.Topic
 
 	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
 	mu      sync.Mutex
@@ -45,8 +46,8 @@ type topic struct {
 	previousEpoch string
 	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. discarded is the last change
 	// that was removed because the buffer was full.
-	buffered  []*market.Message
-	discarded *market.Message
+	buffered  []*messages.Message
+	discarded *messages.Message
 	// confirmed reports whether the venue has ever confirmed a market's subscription. unconfirmed is the number of subscriptions
 	// in a row without a confirmation.
 	confirmed   bool
@@ -86,7 +87,7 @@ type topic struct {
 	flushTimer *time.Timer
 }
 
-func newTopic(f *Feed, key market.Topic) *topic {
+func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
@@ -228,7 +229,7 @@ func (t *topic) up(s *session) {
 	t.markStale()
 	t.setSession(s)
 	t.phase, t.previousEpoch, t.failedResyncs = opening, "", 0
-	if t.key.Channel == market.ChannelMarket {
+	if t.key.Channel == messages.ChannelMarket {
 		t.incomplete, t.state.Seq = t.confirmed, 0
 		t.awaitConfirmation()
 	} else {

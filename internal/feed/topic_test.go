@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestTopics(t *testing.T) {
@@ -82,7 +83,7 @@ func TestStatesNeverChange(t *testing.T) {
 func TestTapeIsBounded(t *testing.T) {
 	var s State
 	for i := range 3 * maxTape {
-		m := tradesMessage("T", "A", uint64(i+1), market.MessageTrade, fmt.Sprintf("t%d", i))
+		m := tradesMessage("T", "A", uint64(i+1), messages.KindTrade, fmt.Sprintf("t%d", i))
 		apply(&s, m)
 	}
 	if len(s.Trades) != maxTape || s.Trades[0].TradeID != fmt.Sprintf("t%d", 2*maxTape) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // nowhere is a Sink that stores nothing.
@@ -14,26 +15,26 @@ type nowhere struct{}
 func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
 func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
 func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)      {}
-func (nowhere) StreamStale(market.Topic)                                   {}
+func (nowhere) StreamStale(messages.Topic)                                 {}
 func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
-func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
+func (nowhere) StreamAccount(*market.Session, messages.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
 }
 
 // wallet returns a watched account with a number of positions.
-func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key market.Topic) {
+func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key messages.Topic) {
 	f = New(Config{Sink: nowhere{}})
 	f.Connect(newUpstream())
 	b.Cleanup(f.Close)
-	key = market.Topic{Channel: market.ChannelUser, ID: "0xabc", Scope: "s"}
+	key = messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}
 	w, err := f.NewReader().Watch(key, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := &market.Message{Topic: key, Kind: market.MessageUserSnapshot, Epoch: "A", Seq: 1, ReceivedAt: time.Now(), Orders: []market.Order{}}
+	m := &messages.Message{Topic: key, Kind: messages.KindUserSnapshot, Epoch: "A", Seq: 1, ReceivedAt: time.Now(), Orders: []market.Order{}}
 	for i := range positions {
 		m.Positions = append(m.Positions, holdingOf(i, 1))
 	}
-	f.Up("A", []market.Topic{key})
+	f.Up("A", []messages.Topic{key})
 	f.Message(m)
 	return f, w, key
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // State is the state of a topic. A State never changes; a newer State replaces it.
@@ -95,7 +96,7 @@ func (f *Feed) NewReader() *Reader {
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. Watch fails with
 // RATE_LIMITED if there is no room, or if the caller's share is used up; a client can poll instead. A watch ends with the same
 // error when other callers need the room. If the topic's state is known, the reader is signalled at once.
-func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
+func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
 		r.watches[w] = struct{}{}
@@ -161,7 +162,7 @@ type Watch struct {
 const detached = -1
 
 // Topic returns the watched topic.
-func (w *Watch) Topic() market.Topic { return w.topic.key }
+func (w *Watch) Topic() messages.Topic { return w.topic.key }
 
 // State returns the present state. err is not nil if the watch has ended.
 func (w *Watch) State() (s State, err error) {

@@ -32,11 +32,12 @@ func (p *Position) CostBasis() *Decimal {
 	if p.AvgPrice == nil {
 		return nil
 	}
-	c := p.costAt(*p.AvgPrice)
+	c := p.CostAt(*p.AvgPrice)
 	return &c
 }
 
-func (p *Position) costAt(price Decimal) Decimal { return p.Size.Mul(price).Reduce() }
+// CostAt returns size × price.
+func (p *Position) CostAt(price Decimal) Decimal { return p.Size.Mul(price).Reduce() }
 
 // Order is an open order of a wallet.
 type Order struct {
@@ -83,4 +84,24 @@ type HistoryRecord struct {
 	TransactionHash string
 	// Ordinal numbers equal records without ids from 0; see Numbering.
 	Ordinal int
+}
+
+// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
+func HeldByBuys(orders []Order) Decimal {
+	var held Decimal
+	for i := range orders {
+		if o := &orders[i]; o.Side == SideBuy {
+			held = held.Add(o.Price.Mul(o.Remaining()))
+		}
+	}
+	return held.Reduce()
+}
+
+// Remaining returns the size that is not filled, in shares, at least 0.
+func (o *Order) Remaining() Decimal {
+	r := o.Size.Sub(o.FilledSize).Reduce()
+	if r.Sign() < 0 {
+		return Decimal{}
+	}
+	return r
 }

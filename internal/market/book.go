@@ -190,3 +190,9 @@ func BookSideDelta(from, to []Level, side OrderSide) []Level {
 	}
 	return delta
 }
+
+// LevelChange sets the total size of one price level; size 0 removes it.
+type LevelChange struct {
+	Side OrderSide
+	Level
+}

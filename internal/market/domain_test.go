@@ -228,11 +228,6 @@ func TestBookCoversAndCut(t *testing.T) {
 	if b.Bids[4].Price.Sign() != 0 {
 		t.Error("appending to a cut book writes into the whole one")
 	}
-	for depth, want := range map[int]int{-1: 20, 1: 20, 20: 20, 21: 50, 50: 50, 51: 200, 200: 200, 999: MaxBookDepth} {
-		if got := BookDepthStep(depth); got != want {
-			t.Errorf("the step of %d is %d; want %d", depth, got, want)
-		}
-	}
 }
 
 func TestMidpoint(t *testing.T) {

@@ -190,3 +190,37 @@ func (e *Event) Include(m *Market) {
 		e.Volume = &sum
 	}
 }
+
+// OutcomeOf returns the outcome that a position holds, or nil if none matches or m is nil.
+func (m *Market) OutcomeOf(p *Position) *Outcome {
+	switch {
+	case m == nil:
+		return nil
+	case p.TokenID != "":
+		return m.OutcomeByToken(p.TokenID)
+	default:
+		return m.OutcomeByLabel(p.Outcome)
+	}
+}
+
+// Redeems reports whether the market is resolved and a position's outcome has won. It returns nil if this is not known.
+func (m *Market) Redeems(p *Position) *bool {
+	switch {
+	case m == nil || m.Status == StatusUnknown:
+		return nil
+	case m.Status != StatusResolved:
+		return new(bool)
+	default:
+		return m.Won(m.OutcomeOf(p))
+	}
+}
+
+// MarketChange is an update of a market. Empty fields do not change.
+type MarketChange struct {
+	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or any other text of the venue, in upper case.
+	Kind           string
+	Status         Status
+	StatusRaw      string
+	Outcome        string
+	WinningTokenID string
+}

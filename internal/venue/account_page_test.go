@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // pageCase is a venue, and reads of its trades and history in order.
@@ -119,11 +120,11 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 					}
 					rows := 0
 					if list == "trades" {
-						page, err := c.Trades(asUser(t), wallet, market.TradeQuery{MarketID: read.marketID, Limit: 5, Page: token})
+						page, err := c.Trades(asUser(t), wallet, queries.Trades{MarketID: read.marketID, Limit: 5, Page: token})
 						must(t, err)
 						rows, token = len(page.Trades), page.Next
 					} else {
-						page, err := c.History(asUser(t), wallet, market.HistoryQuery{Limit: 5, Page: token})
+						page, err := c.History(asUser(t), wallet, queries.History{Limit: 5, Page: token})
 						must(t, err)
 						rows, token = len(page.Records), page.Next
 					}
@@ -170,15 +171,15 @@ func TestSearchWithoutOptions(t *testing.T) {
 	clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
 	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 	for i, read := range []struct {
-		query market.Search
+		query queries.Search
 		code  market.Code
 		rows  int
 		calls string
 	}{
-		{market.Search{Text: "x", Sort: market.SortRelevance, Direction: market.Descending}, "", 3, "limit order q sort | q"},
-		{market.Search{Text: "x", Sort: market.SortVolume, Direction: market.Ascending}, "", 3, "q"},
-		{market.Search{Text: "x", Sort: market.SortVolume, Direction: market.Descending}, market.CodeUnsupported, 0, "q"},
-		{market.Search{Text: "x", Category: "c"}, market.CodeUpstreamBadResponse, 0, "category q"},
+		{queries.Search{Text: "x", Sort: queries.SortRelevance, Direction: queries.Descending}, "", 3, "limit order q sort | q"},
+		{queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Ascending}, "", 3, "q"},
+		{queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Descending}, market.CodeUnsupported, 0, "q"},
+		{queries.Search{Text: "x", Category: "c"}, market.CodeUpstreamBadResponse, 0, "category q"},
 	} {
 		before := v.count()
 		page, err := c.Search(t.Context(), read.query)
@@ -193,7 +194,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 	}
 	clock.move(relearnAfter)
 	before := v.count()
-	if _, err := c.Search(t.Context(), market.Search{Text: "x"}); err != nil || v.count() != before+2 {
+	if _, err := c.Search(t.Context(), queries.Search{Text: "x"}); err != nil || v.count() != before+2 {
 		t.Errorf("later: %v after %d calls", err, v.count()-before)
 	}
 }

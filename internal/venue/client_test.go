@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // read is one of the client's methods. absent: it found nothing and returned no error.
@@ -42,7 +43,7 @@ var reads = []read{
 		return h == nil && err == nil, err
 	}},
 	{"market-search", false, func(ctx context.Context, c *Client) (bool, error) {
-		p, err := c.Search(ctx, market.Search{})
+		p, err := c.Search(ctx, queries.Search{})
 		return p == nil && err == nil, err
 	}},
 	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
@@ -65,11 +66,11 @@ var reads = []read{
 	}},
 	{"orders", true, func(ctx context.Context, c *Client) (bool, error) { _, err := c.Orders(ctx, wallet); return false, err }},
 	{"trades", true, func(ctx context.Context, c *Client) (bool, error) {
-		_, err := c.Trades(ctx, wallet, market.TradeQuery{})
+		_, err := c.Trades(ctx, wallet, queries.Trades{})
 		return false, err
 	}},
 	{"history", true, func(ctx context.Context, c *Client) (bool, error) {
-		_, err := c.History(ctx, wallet, market.HistoryQuery{})
+		_, err := c.History(ctx, wallet, queries.History{})
 		return false, err
 	}},
 }
@@ -124,17 +125,17 @@ func TestRequestURLs(t *testing.T) {
 	assertEqual(t, v.last().URL.RawQuery, "slug=a-slug")
 
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 7200))
-	_, _ = c.Search(t.Context(), market.Search{
+	_, _ = c.Search(t.Context(), queries.Search{
 		Text: "who, wins/", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "A&B", Tag: "t", EndsAfter: at, EndsBefore: at,
-		EventID: "E", EventSlug: "e", Sort: market.SortVolume24h, Direction: market.Descending, Limit: 7, Page: "c:abc",
+		EventID: "E", EventSlug: "e", Sort: queries.SortVolume24h, Direction: queries.Descending, Limit: 7, Page: "c:abc",
 	})
 	assertEqual(t, v.last().URL.RawQuery, "q=who%2C+wins%2F&status=OPEN,CLOSED&category=A%26B&tag=t&endsAfter=2026-11-20T10%3A00%3A00Z"+
 		"&endsBefore=2026-11-20T10%3A00%3A00Z&eventId=E&eventSlug=e&sort=volume24h&order=desc&limit=7&cursor=abc")
 
 	none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = CredentialsNone })
-	_, _ = none.Trades(t.Context(), wallet, market.TradeQuery{MarketID: "M", From: at, To: at, Limit: 5, Page: "o:40"})
+	_, _ = none.Trades(t.Context(), wallet, queries.Trades{MarketID: "M", From: at, To: at, Limit: 5, Page: "o:40"})
 	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&marketId=M&from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T10%3A00%3A00Z&offset=40")
-	_, _ = none.History(t.Context(), wallet, market.HistoryQuery{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}})
+	_, _ = none.History(t.Context(), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}})
 	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE")
 }
 
@@ -158,13 +159,13 @@ func TestBadInputIsNotSent(t *testing.T) {
 		_, err = c.MarketBySlug(ctx, id)
 		refused("slug", err)
 		if id != "" {
-			_, err = c.Search(ctx, market.Search{EventID: id})
+			_, err = c.Search(ctx, queries.Search{EventID: id})
 			refused("event", err)
-			_, err = c.Search(ctx, market.Search{EventSlug: id})
+			_, err = c.Search(ctx, queries.Search{EventSlug: id})
 			refused("event slug", err)
-			_, err = c.Trades(ctx, wallet, market.TradeQuery{MarketID: id})
+			_, err = c.Trades(ctx, wallet, queries.Trades{MarketID: id})
 			refused("market of trades", err)
-			_, err = c.Trades(ctx, wallet, market.TradeQuery{Page: "c:" + id})
+			_, err = c.Trades(ctx, wallet, queries.Trades{Page: "c:" + id})
 			refused("page of trades", err)
 		}
 		for name, list := range map[string]func() error{
@@ -177,20 +178,20 @@ func TestBadInputIsNotSent(t *testing.T) {
 		}
 	}
 	for _, page := range []string{"x", "c", "c:", "o:", "o:0", "o:-1", "o:x", "o:1000001", "o:5:" + strings.Repeat("a", 17), "b:", "b:!", "d:1"} {
-		_, err := c.Search(ctx, market.Search{Page: page})
+		_, err := c.Search(ctx, queries.Search{Page: page})
 		refused("page "+page, err)
-		_, err = c.History(ctx, wallet, market.HistoryQuery{Page: page})
+		_, err = c.History(ctx, wallet, queries.History{Page: page})
 		refused("page "+page, err)
 	}
 	_, err := c.Book(ctx, "101", 0)
 	refused("depth", err)
 	_, err = c.PriceHistory(ctx, "101", 3, 2)
 	refused("days", err)
-	for _, q := range []market.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
+	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
 		_, err = c.Search(ctx, q)
 		refused("search", err)
 	}
-	_, err = c.Trades(ctx, wallet, market.TradeQuery{Limit: 101})
+	_, err = c.Trades(ctx, wallet, queries.Trades{Limit: 101})
 	refused("limit", err)
 	if v.count() != 0 {
 		t.Errorf("%d calls", v.count())

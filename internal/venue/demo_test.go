@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -211,7 +212,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 	case "user/positions", "user/orders":
 		demoWhole(t, v, c, strings.TrimPrefix(e, "user/"), body)
 	case "user/trades":
-		page, err := c.Trades(ctx, wallet, market.TradeQuery{})
+		page, err := c.Trades(ctx, wallet, queries.Trades{})
 		must(t, err)
 		want := []string{"next " + demoNext(body) + " total -"}
 		for _, o := range body.rows(t, "trades") {
@@ -221,7 +222,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 		page.Total = nil
 		assertEqual(t, showTrades(page), strings.Join(want, "\n"))
 	case "user/history":
-		page, err := c.History(ctx, wallet, market.HistoryQuery{})
+		page, err := c.History(ctx, wallet, queries.History{})
 		must(t, err)
 		want := []string{"next " + demoNext(body) + " total -"}
 		for _, o := range body.rows(t, "history") {
@@ -324,7 +325,7 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 }
 
 func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values, body object) {
-	page, err := c.Search(t.Context(), market.Search{EventID: q.Get("eventId"), Category: q.Get("category"), Tag: q.Get("tag")})
+	page, err := c.Search(t.Context(), queries.Search{EventID: q.Get("eventId"), Category: q.Get("category"), Tag: q.Get("tag")})
 	must(t, err)
 	assertEqual(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
 	var got, want []string

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
@@ -59,7 +60,7 @@ func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 			return showHistory(h), h.LeftOut, nil
 		}},
 		{"/api/exchange/market-search", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Search(ctx, market.Search{Limit: 6})
+			p, err := c.Search(ctx, queries.Search{Limit: 6})
 			if err != nil {
 				return "", nil, err
 			}
@@ -87,14 +88,14 @@ func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 			return showOrders(o), nil, err
 		}},
 		{"/api/user/trades", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Trades(ctx, wallet, market.TradeQuery{})
+			p, err := c.Trades(ctx, wallet, queries.Trades{})
 			if err != nil {
 				return "", nil, err
 			}
 			return showTrades(p), p.LeftOut, nil
 		}},
 		{"/api/user/history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.History(ctx, wallet, market.HistoryQuery{})
+			p, err := c.History(ctx, wallet, queries.History{})
 			if err != nil {
 				return "", nil, err
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -392,7 +393,7 @@ outcome: 102 | No | - | -
 summary`, drift: "market-search: bad row, market-search: bad row"},
 		{form: "half-bad", want: "next - total -" + one1, drift: "market-search: bad row, market-search: bad row, market-search: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.Search(t.Context(), market.Search{})
+		page, err := c.Search(t.Context(), queries.Search{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +401,7 @@ summary`, drift: "market-search: bad row, market-search: bad row"},
 	})
 }
 
-func showSearch(page *market.SearchPage) string {
+func showSearch(page *queries.SearchPage) string {
 	s := []string{"next " + showNext(page.Next) + " total " + showTotal(page.Total)}
 	for _, m := range page.Markets {
 		s = append(s, showMarket(m))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 func TestBalanceForms(t *testing.T) {
@@ -72,15 +73,15 @@ func TestLeftOutRowsAreReported(t *testing.T) {
 			must(t, err)
 			left = h.LeftOut
 		case "market-search", "events":
-			page, err := c.Search(t.Context(), market.Search{})
+			page, err := c.Search(t.Context(), queries.Search{})
 			must(t, err)
 			left = page.LeftOut
 		case "history":
-			page, err := c.History(asUser(t), wallet, market.HistoryQuery{})
+			page, err := c.History(asUser(t), wallet, queries.History{})
 			must(t, err)
 			left = page.LeftOut
 		default:
-			page, err := c.Trades(asUser(t), wallet, market.TradeQuery{})
+			page, err := c.Trades(asUser(t), wallet, queries.Trades{})
 			must(t, err)
 			left = page.LeftOut
 		}
@@ -100,7 +101,7 @@ func TestLeftOutRowsAreReported(t *testing.T) {
 		assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	c := newVenue(t, everywhere(answer(goldenFile(t, "trades/object")))).client(t)
-	if page, err := c.Trades(asUser(t), wallet, market.TradeQuery{}); err != nil || page.LeftOut != nil {
+	if page, err := c.Trades(asUser(t), wallet, queries.Trades{}); err != nil || page.LeftOut != nil {
 		t.Errorf("a whole page: %v, %v", page.LeftOut, err)
 	}
 }
@@ -133,7 +134,7 @@ func TestTradeForms(t *testing.T) {
 		{form: "bare-array", want: "next - total -\nT1 M1 101 Yes BUY(buy) 0.62 78.55 - 2025-11-20T10:00:00Z 0xabc"},
 		{form: "half-bad", want: "next - total -\n" + t1, drift: "trades: bad row, trades: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.Trades(asUser(t), wallet, market.TradeQuery{})
+		page, err := c.Trades(asUser(t), wallet, queries.Trades{})
 		if err != nil {
 			return err.Error()
 		}
@@ -150,7 +151,7 @@ func TestHistoryForms(t *testing.T) {
 		{form: "snake-case", want: "next - total -\n- UNKNOWN(AIRDROP) 2025-11-20T10:00:00Z 13.285715 M1 101 Yes BUY 0.9300000035 14.285715 0xa66"},
 		{form: "half-bad", want: "next - total -\nA1 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 1 - - - - - - -", drift: "history: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.History(asUser(t), wallet, market.HistoryQuery{})
+		page, err := c.History(asUser(t), wallet, queries.History{})
 		if err != nil {
 			return err.Error()
 		}

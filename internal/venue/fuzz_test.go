@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
@@ -211,9 +212,9 @@ func FuzzSearch(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, q := range []market.Search{
+		for _, q := range []queries.Search{
 			{Limit: 2},
-			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: market.SortVolume, Direction: market.Descending},
+			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: queries.SortVolume, Direction: queries.Descending},
 		} {
 			page, err := decodeSearch(payload, q, pageStart{}, &listTraits{}, &drift{})
 			if checkError(t, err); err != nil {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -330,7 +331,7 @@ func showOrders(list []market.Order) string {
 	return strings.Join(s, "\n")
 }
 
-func showTrades(p *market.TradePage) string {
+func showTrades(p *queries.TradePage) string {
 	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
 	for _, t := range p.Trades {
 		s = append(s, strings.Join([]string{showText(t.TradeID), showText(t.MarketID), showText(t.TokenID), showText(t.Outcome),
@@ -340,7 +341,7 @@ func showTrades(p *market.TradePage) string {
 	return strings.Join(s, "\n")
 }
 
-func showRecords(p *market.HistoryPage) string {
+func showRecords(p *queries.HistoryPage) string {
 	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
 	for _, h := range p.Records {
 		s = append(s, strings.Join([]string{showText(h.ID), string(h.Kind) + "(" + h.KindRaw + ")", showTime(h.Timestamp),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // TestWholeListsWhoseRowsMove: a row that moves to a later page between two calls counts once. Orders have ids, and positions
@@ -142,7 +143,7 @@ func TestPagesOfAlikeRows(t *testing.T) {
 					trades, records := map[string]bool{}, map[string]bool{}
 					token := ""
 					for range total + 2 {
-						page, err := c.Trades(asUser(t), wallet, market.TradeQuery{Limit: limit, Page: token})
+						page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
 						must(t, err)
 						for i := range page.Trades {
 							trades[page.Trades[i].Key()] = true
@@ -152,7 +153,7 @@ func TestPagesOfAlikeRows(t *testing.T) {
 						}
 					}
 					for range total + 2 {
-						page, err := c.History(asUser(t), wallet, market.HistoryQuery{Limit: limit, Page: token})
+						page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
 						must(t, err)
 						for i := range page.Records {
 							records[page.Records[i].Key()] = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -241,7 +242,7 @@ func TestPagesOfTrades(t *testing.T) {
 			var trades, records []string
 			token := ""
 			for range 5 {
-				page, err := c.Trades(asUser(t), wallet, market.TradeQuery{Limit: 3, Page: token})
+				page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: 3, Page: token})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -254,7 +255,7 @@ func TestPagesOfTrades(t *testing.T) {
 			}
 			assertEqual(t, strings.Join(trades, " "), want)
 			for range 5 {
-				page, err := c.History(asUser(t), wallet, market.HistoryQuery{Limit: 3, Page: token})
+				page, err := c.History(asUser(t), wallet, queries.History{Limit: 3, Page: token})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -278,14 +279,14 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{"tradeId":"T3","marketId":"M1","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T12:00:00Z"}],"nextCursor":null}`))).client(t)
 	at := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
 	for _, tt := range []struct {
-		q    market.TradeQuery
+		q    queries.Trades
 		want string
 	}{
-		{market.TradeQuery{}, "T3 T2 T1"},
-		{market.TradeQuery{MarketID: "M1"}, "T3 T1"},
-		{market.TradeQuery{From: at(11)}, "T3 T2"},
-		{market.TradeQuery{To: at(11)}, "T2 T1"},
-		{market.TradeQuery{From: at(11), To: at(11)}, "T2"},
+		{queries.Trades{}, "T3 T2 T1"},
+		{queries.Trades{MarketID: "M1"}, "T3 T1"},
+		{queries.Trades{From: at(11)}, "T3 T2"},
+		{queries.Trades{To: at(11)}, "T2 T1"},
+		{queries.Trades{From: at(11), To: at(11)}, "T2"},
 	} {
 		page, err := c.Trades(asUser(t), wallet, tt.q)
 		if err != nil {
@@ -297,7 +298,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		}
 		assertEqual(t, strings.Join(got, " "), tt.want)
 	}
-	page, err := c.History(asUser(t), wallet, market.HistoryQuery{Kinds: []market.HistoryKind{market.HistoryFee}, From: at(9)})
+	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: at(9)})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
 		t.Errorf("got %+v, %v", page, err)
 	}
@@ -319,10 +320,10 @@ func TestCursorsAreBounded(t *testing.T) {
 	long, _ := json.Marshal(strings.Repeat("x", maxCursor+1))
 	for _, cursor := range []string{string(long), "{}", "[1]", "true"} {
 		c := newVenue(t, everywhere(answer(`{"trades":[],"markets":[],"nextCursor":`+cursor+`}`))).client(t)
-		if _, err := c.Trades(asUser(t), wallet, market.TradeQuery{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		if _, err := c.Trades(asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Errorf("trades with cursor %.10s: %v", cursor, err)
 		}
-		if _, err := c.Search(t.Context(), market.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		if _, err := c.Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Errorf("search with cursor %.10s: %v", cursor, err)
 		}
 	}

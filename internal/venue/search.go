@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
@@ -17,18 +18,18 @@ const (
 	maxText         = 1024
 )
 
-var sortNames = map[market.Sort]string{
-	market.SortRelevance: "relevance",
-	market.SortVolume:    "volume",
-	market.SortVolume24h: "volume24h",
-	market.SortLiquidity: "liquidity",
-	market.SortEndsAt:    "endsAt",
+var sortNames = map[queries.Sort]string{
+	queries.SortRelevance: "relevance",
+	queries.SortVolume:    "volume",
+	queries.SortVolume24h: "volume24h",
+	queries.SortLiquidity: "liquidity",
+	queries.SortEndsAt:    "endsAt",
 }
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
 // are left out. So a page may be short or empty although there is a next one. It is longer than requested if the venue
 // ignores the limit. A filter or sort that the venue ignores, or that its rows cannot confirm, is UNSUPPORTED.
-func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
+func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
 	if err != nil {
@@ -38,11 +39,11 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 		q.Limit = defaultPageSize
 	}
 	key := c.backoffs.digest(searchRequest(q, at, false).query.b.String())
-	return withBackoff(c, e, key, func() (*market.SearchPage, error) { return c.search(ctx, q, at) })
+	return withBackoff(c, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, at) })
 }
 
 // searchRequest returns the request for a page. A plain request has no sort and no page size.
-func searchRequest(q market.Search, at pageStart, plain bool) *request {
+func searchRequest(q queries.Search, at pageStart, plain bool) *request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
 		statuses[i] = string(s)
@@ -61,7 +62,7 @@ func searchRequest(q market.Search, at pageStart, plain bool) *request {
 
 // fetchSearch requests a page. If the venue refuses a parameter, it requests the page once more without sort and page size,
 // and remembers the refusal.
-func (c *Client) fetchSearch(ctx context.Context, q market.Search, at pageStart) (wire.Value, error) {
+func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart) (wire.Value, error) {
 	traits, now := &c.traits[reqctx.EndpointSearch], c.cfg.Clock.Now()
 	plain := traits.plain(now)
 	payload, err := c.get(ctx, searchRequest(q, at, plain))
@@ -77,11 +78,11 @@ func (c *Client) fetchSearch(ctx context.Context, q market.Search, at pageStart)
 	return found, nil
 }
 
-func (c *Client) search(ctx context.Context, q market.Search, at pageStart) (*market.SearchPage, error) {
+func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
 	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
-		return &market.SearchPage{}, nil
+		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
 		return nil, badIfNotFound(e, err)
@@ -95,7 +96,7 @@ func (c *Client) search(ctx context.Context, q market.Search, at pageStart) (*ma
 	return page, err
 }
 
-func checkSearch(q market.Search) (pageStart, error) {
+func checkSearch(q queries.Search) (pageStart, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit < 0 || q.Limit > maxPageSize {
 		return pageStart{}, badInput(e, "a page has 1 to 100 markets")
@@ -117,7 +118,7 @@ func checkSearch(q market.Search) (pageStart, error) {
 }
 
 // decodeSearch reads one page and checks it against the search.
-func decodeSearch(payload wire.Value, q market.Search, at pageStart, traits *listTraits, n *drift) (*market.SearchPage, error) {
+func decodeSearch(payload wire.Value, q queries.Search, at pageStart, traits *listTraits, n *drift) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
@@ -125,7 +126,7 @@ func decodeSearch(payload wire.Value, q market.Search, at pageStart, traits *lis
 	}
 	if at.isRepeated(list.rows) {
 		n.add("repeated page")
-		return &market.SearchPage{}, nil
+		return &queries.SearchPage{}, nil
 	}
 	t, err := pageInfoOf(e, list, at, q.Limit)
 	if err != nil {
@@ -139,7 +140,7 @@ func decodeSearch(payload wire.Value, q market.Search, at pageStart, traits *lis
 	if f := uncheckedFilter(markets, q); f != "" {
 		return nil, unsupported("the venue's search does not show " + f + ", so it cannot be filtered by it")
 	}
-	page := &market.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}
+	page := &queries.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}
 	page.Markets = slices.DeleteFunc(markets, func(m *market.Market) bool { return !matchesFilters(m, q) })
 	if left := len(markets) - len(page.Markets); left > 0 {
 		n.add("rows outside the filter")
@@ -185,52 +186,52 @@ func unsupported(what string) *market.Error {
 type filter struct {
 	name string
 	// isSet reports whether the search has the condition.
-	isSet func(q market.Search) bool
+	isSet func(q queries.Search) bool
 	// isPresent reports whether a market has the field of the condition, matches whether it meets the condition.
-	isPresent, matches func(m *market.Market, q market.Search) bool
+	isPresent, matches func(m *market.Market, q queries.Search) bool
 }
 
 var filters = []filter{
 	{
-		"the status", func(q market.Search) bool { return len(q.Status) > 0 },
-		func(m *market.Market, _ market.Search) bool {
+		"the status", func(q queries.Search) bool { return len(q.Status) > 0 },
+		func(m *market.Market, _ queries.Search) bool {
 			return m.Status != market.StatusUnknown || m.StatusRaw != ""
 		},
-		func(m *market.Market, q market.Search) bool { return slices.Contains(q.Status, m.Status) },
+		func(m *market.Market, q queries.Search) bool { return slices.Contains(q.Status, m.Status) },
 	},
 	{
-		"the category", func(q market.Search) bool { return q.Category != "" },
-		func(m *market.Market, _ market.Search) bool { return m.Category != "" },
-		func(m *market.Market, q market.Search) bool { return strings.EqualFold(m.Category, q.Category) },
+		"the category", func(q queries.Search) bool { return q.Category != "" },
+		func(m *market.Market, _ queries.Search) bool { return m.Category != "" },
+		func(m *market.Market, q queries.Search) bool { return strings.EqualFold(m.Category, q.Category) },
 	},
 	{
-		"tags", func(q market.Search) bool { return q.Tag != "" },
-		func(m *market.Market, _ market.Search) bool { return m.Tags != nil },
-		func(m *market.Market, q market.Search) bool {
+		"tags", func(q queries.Search) bool { return q.Tag != "" },
+		func(m *market.Market, _ queries.Search) bool { return m.Tags != nil },
+		func(m *market.Market, q queries.Search) bool {
 			return slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(tag, q.Tag) })
 		},
 	},
 	{
-		"the end", func(q market.Search) bool { return !q.EndsAfter.IsZero() || !q.EndsBefore.IsZero() },
-		func(m *market.Market, _ market.Search) bool { return !m.EndsAt.IsZero() },
-		func(m *market.Market, q market.Search) bool {
+		"the end", func(q queries.Search) bool { return !q.EndsAfter.IsZero() || !q.EndsBefore.IsZero() },
+		func(m *market.Market, _ queries.Search) bool { return !m.EndsAt.IsZero() },
+		func(m *market.Market, q queries.Search) bool {
 			return !m.EndsAt.IsZero() && !m.EndsAt.Before(q.EndsAfter) && (q.EndsBefore.IsZero() || !m.EndsAt.After(q.EndsBefore))
 		},
 	},
 	{
-		"the event's id", func(q market.Search) bool { return q.EventID != "" },
-		func(m *market.Market, _ market.Search) bool { return m.EventID != "" },
-		func(m *market.Market, q market.Search) bool { return m.EventID == q.EventID },
+		"the event's id", func(q queries.Search) bool { return q.EventID != "" },
+		func(m *market.Market, _ queries.Search) bool { return m.EventID != "" },
+		func(m *market.Market, q queries.Search) bool { return m.EventID == q.EventID },
 	},
 	{
-		"the event's slug", func(q market.Search) bool { return q.EventSlug != "" },
-		func(m *market.Market, _ market.Search) bool { return m.EventSlug != "" },
-		func(m *market.Market, q market.Search) bool { return m.EventSlug == q.EventSlug },
+		"the event's slug", func(q queries.Search) bool { return q.EventSlug != "" },
+		func(m *market.Market, _ queries.Search) bool { return m.EventSlug != "" },
+		func(m *market.Market, q queries.Search) bool { return m.EventSlug == q.EventSlug },
 	},
 }
 
 // uncheckedFilter returns the name of the first condition whose field no market has, or "".
-func uncheckedFilter(markets []*market.Market, q market.Search) string {
+func uncheckedFilter(markets []*market.Market, q queries.Search) string {
 	for _, f := range filters {
 		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
 			return f.name
@@ -240,7 +241,7 @@ func uncheckedFilter(markets []*market.Market, q market.Search) string {
 }
 
 // matchesFilters reports whether a market meets all conditions.
-func matchesFilters(m *market.Market, q market.Search) bool {
+func matchesFilters(m *market.Market, q queries.Search) bool {
 	for _, f := range filters {
 		if f.isSet(q) && !f.matches(m, q) {
 			return false
@@ -255,13 +256,13 @@ const outOfOrderShare = 10
 
 // checkOrder checks that the rows are sorted as requested. Rows without the field are ignored. It sorts a page with few
 // exceptions.
-func checkOrder(markets []*market.Market, q market.Search, n *drift) error {
+func checkOrder(markets []*market.Market, q queries.Search, n *drift) error {
 	by := sortFields[q.Sort]
 	if by.has == nil || q.Direction == "" {
 		return nil
 	}
 	compare := by.compare
-	if q.Direction == market.Descending {
+	if q.Direction == queries.Descending {
 		compare = func(a, b *market.Market) int { return by.compare(b, a) }
 	}
 	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !by.has(m) })
@@ -291,11 +292,11 @@ type sortField struct {
 }
 
 // sortFields has no entry for relevance, which only the venue can judge.
-var sortFields = map[market.Sort]sortField{
-	market.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
-	market.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
-	market.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
-	market.SortEndsAt: {
+var sortFields = map[queries.Sort]sortField{
+	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
+	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
+	queries.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
+	queries.SortEndsAt: {
 		has:     func(m *market.Market) bool { return !m.EndsAt.IsZero() },
 		compare: func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
 	},

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
 // searchPair returns the page for a response that has only the two tokens of one market. It reads the market with a further
 // call.
-func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string) (*market.SearchPage, error) {
+func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
 	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
 		return nil, err
@@ -24,9 +25,9 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 	case m == nil, m.OutcomeByToken(no) == nil:
 		return nil, unknownForm(reqctx.EndpointSearch, "two tokens that are not of one market")
 	case !matchesFilters(m, q):
-		return &market.SearchPage{}, nil
+		return &queries.SearchPage{}, nil
 	}
-	return &market.SearchPage{Markets: []*market.Market{m}}, nil
+	return &queries.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
 // tokenPair reads {yes,no} with ids or objects of two tokens. ok is false if the response has the market itself.

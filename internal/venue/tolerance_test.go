@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // TestListForms reads each list in each form.
@@ -39,7 +40,7 @@ func TestListForms(t *testing.T) {
 			return len(rows), err
 		}},
 		"trades": {`{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":1,"timestamp":"2026-11-02T12:00:00Z"}`, "", func(ctx context.Context, c *Client) (int, error) {
-			page, err := c.Trades(ctx, wallet, market.TradeQuery{})
+			page, err := c.Trades(ctx, wallet, queries.Trades{})
 			if err != nil {
 				return 0, err
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
@@ -88,7 +89,7 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 
 // Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows outside the
 // filter are left out. The page is longer than requested if the venue ignores the limit.
-func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
+func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
 		if err := checkID(e, q.MarketID); err != nil {
@@ -111,11 +112,11 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 		return q.MarketID != "" && trade.MarketID != q.MarketID || outsideRange(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // History returns one page of an account's history, newest first. Errors and rows are as in Trades.
-func (c *Client) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
+func (c *Client) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
@@ -138,7 +139,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outsideRange(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // readRecord reads a row of history. In a list of trades a row without a type is a trade.

@@ -117,3 +117,51 @@ func TestFolders(t *testing.T) {
 		t.Errorf("the root has %q, want server.go alone", files)
 	}
 }
+
+// TestDomainIsSmall fails if internal/market exports more names than a reader can learn.
+func TestDomainIsSmall(t *testing.T) {
+	const maxNames = 150
+	var names []string
+	for file, text := range productFiles(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
+		if filepath.ToSlash(filepath.Dir(file)) != "internal/market" {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			names = append(names, exported(decl)...)
+		}
+	}
+	if len(names) == 0 || len(names) > maxNames {
+		t.Errorf("internal/market exports %d names; want 1 to %d: nest a package in it", len(names), maxNames)
+	}
+}
+
+// exported returns the exported names that a declaration adds to its package.
+func exported(decl ast.Decl) (names []string) {
+	add := func(id *ast.Ident) {
+		if id.IsExported() {
+			names = append(names, id.Name)
+		}
+	}
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			add(d.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				add(s.Name)
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					add(name)
+				}
+			}
+		}
+	}
+	return names
+}

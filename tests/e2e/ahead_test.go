@@ -15,6 +15,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
@@ -216,7 +217,7 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)
-	markets, books := &recordingSource[market.MarketRef, market.Market]{Source: of.Markets}, &recordingSource[market.BookQuery, market.Book]{Source: of.Books}
+	markets, books := &recordingSource[market.MarketRef, market.Market]{Source: of.Markets}, &recordingSource[queries.Book, market.Book]{Source: of.Books}
 	positions := &recordingSource[market.Address, []market.Position]{Source: of.Positions}
 	of.Markets, of.Books, of.Positions = markets, books, positions
 	for _, query := range []string{

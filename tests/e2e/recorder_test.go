@@ -13,6 +13,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -138,9 +139,9 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		take(t, ctx, "prices", recorded, of.Prices, open, "none")
 		take(t, ctx, "spreads", recorded, of.Spreads, open, "none")
 		for _, id := range []string{open, "none"} { // both depths use one book
-			take(t, ctx, "book", recorded, of.Books, market.BookQuery{TokenID: id, Depth: market.MaxBookDepth})
+			take(t, ctx, "book", recorded, of.Books, queries.Book{TokenID: id, Depth: queries.MaxBookDepth})
 			today := market.DateOf(s.clock.Now())
-			take(t, ctx, "history", recorded, of.Histories, market.PriceHistoryQuery{TokenID: id, From: today - 6, To: today})
+			take(t, ctx, "history", recorded, of.Histories, queries.PriceHistory{TokenID: id, From: today - 6, To: today})
 		}
 		take(t, ctx, "markets", recorded, of.Markets, market.MarketRef{Value: "none"}, market.MarketRef{By: market.ByToken, Value: open}, market.MarketRef{By: market.ByToken, Value: "none"})
 		take(t, ctx, "event", recorded, of.Events, market.EventRef{EventID: "10001"})

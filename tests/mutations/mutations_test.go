@@ -77,12 +77,12 @@ var mutations = []mutation{
 	},
 	{
 		name: "crossed books are published",
-		file: "internal/feed/messages.go", find: "t.key.Channel == market.ChannelOrderbook && crossed(s.Book)", replace: "false",
+		file: "internal/feed/messages.go", find: "t.key.Channel == messages.ChannelOrderbook && crossed(s.Book)", replace: "false",
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "a snapshot is merged with the book before it",
-		file: "internal/feed/messages.go", find: "s.Book = withPosition(m.Book, m)\n\tcase market.MessageTradesSnapshot", replace: `book := m.Book
+		file: "internal/feed/messages.go", find: "s.Book = withPosition(m.Book, m)\n\tcase messages.KindTradesSnapshot", replace: `book := m.Book
 		if s.Book != nil && m.Book.Seq != 0 {
 			var levels []market.LevelChange
 			for _, l := range m.Book.Bids {
@@ -94,7 +94,7 @@ var mutations = []mutation{
 			book = applyChanges(s.Book, levels)
 		}
 		s.Book = withPosition(book, m)
-	case market.MessageTradesSnapshot`,
+	case messages.KindTradesSnapshot`,
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{

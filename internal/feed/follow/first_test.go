@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -41,7 +42,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		balances  *restSource[*market.Balance]
 		orders    *restSource[*[]market.Order]
 		positions *restSource[*[]market.Position]
-		trades    *restSource[*market.TradePage]
+		trades    *restSource[*queries.TradePage]
 		values    *priced
 	}
 	subscriptions := map[string]func(s *testVenue, r *reads) outcome{
@@ -112,7 +113,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 						r := &reads{
 							&restSource[*market.Price]{value: priceOf("T", "0.5")}, &restSource[*market.Book]{value: &market.Book{TokenID: "T"}},
 							&restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}, &restSource[*market.Balance]{}, &restSource[*[]market.Order]{value: &[]market.Order{}},
-							&restSource[*[]market.Position]{value: positionsOf("T")}, &restSource[*market.TradePage]{value: pageOf("t1")}, newPriced("0.5"),
+							&restSource[*[]market.Position]{value: positionsOf("T")}, &restSource[*queries.TradePage]{value: pageOf("t1")}, newPriced("0.5"),
 						}
 						spoil(r, failure.err, failure.takes)
 						o := open(s, r)

@@ -14,6 +14,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,10 +26,10 @@ const timeout = 30 * time.Second
 type upstream struct {
 	mu   sync.Mutex
 	room int // for public topics; 0 is no limit
-	open map[market.Topic]bool
+	open map[messages.Topic]bool
 }
 
-func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
+func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.room > 0 && len(u.open) >= u.room && !u.open[t] {
@@ -38,15 +39,15 @@ func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
 	return nil
 }
 
-func (u *upstream) Unwatch(t market.Topic) {
+func (u *upstream) Unwatch(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.open, t)
 }
-func (u *upstream) Resync(market.Topic)    {}
-func (u *upstream) Reconnect(market.Topic) {}
+func (u *upstream) Resync(messages.Topic)    {}
+func (u *upstream) Reconnect(messages.Topic) {}
 
-func (u *upstream) has(t market.Topic) bool {
+func (u *upstream) has(t messages.Topic) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.open[t]
@@ -58,9 +59,9 @@ type nowhere struct{}
 func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
 func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
 func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)      {}
-func (nowhere) StreamStale(market.Topic)                                   {}
+func (nowhere) StreamStale(messages.Topic)                                 {}
 func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
-func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
+func (nowhere) StreamAccount(*market.Session, messages.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
 }
 
 // testVenue is a feed whose messages the test sends. Make it in a synctest bubble.
@@ -69,11 +70,11 @@ type testVenue struct {
 	t    *testing.T
 	up   *upstream
 	ctx  context.Context
-	seqs map[market.Topic]uint64
+	seqs map[messages.Topic]uint64
 }
 
 func newTestVenue(t *testing.T) *testVenue {
-	s := &testVenue{t: t, up: &upstream{open: make(map[market.Topic]bool)}, seqs: make(map[market.Topic]uint64)}
+	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
 	s.Feed = feed.New(feed.Config{Sink: nowhere{}})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -89,33 +90,35 @@ func newTestVenue(t *testing.T) *testVenue {
 func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
 
 // live brings topics up and confirms markets.
-func (s *testVenue) live(topics ...market.Topic) {
+func (s *testVenue) live(topics ...messages.Topic) {
 	synctest.Wait() // streams have opened their watches
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }
 
-func (s *testVenue) down(topics ...market.Topic) { s.Down(topics, nil) }
+func (s *testVenue) down(topics ...messages.Topic) { s.Down(topics, nil) }
 
 // send sends a message of a topic with the next number.
-func (s *testVenue) send(key market.Topic, kind market.MessageKind, fill func(m *market.Message)) {
+func (s *testVenue) send(key messages.Topic, kind messages.Kind, fill func(m *messages.Message)) {
 	s.seqs[key]++
-	m := &market.Message{Topic: key, Kind: kind, Epoch: "e", Seq: s.seqs[key], ReceivedAt: time.Now()}
+	m := &messages.Message{Topic: key, Kind: kind, Epoch: "e", Seq: s.seqs[key], ReceivedAt: time.Now()}
 	fill(m)
 	s.Message(m)
 	synctest.Wait()
 }
 
 func (s *testVenue) price(id, price string) {
-	s.send(pricesOf(id), market.MessagePrice, func(m *market.Message) { m.Price = priceOf(id, price) })
+	s.send(pricesOf(id), messages.KindPrice, func(m *messages.Message) { m.Price = priceOf(id, price) })
 }
 
-func pricesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} }
-func marketsOf(id string) market.Topic {
-	return market.Topic{Channel: market.ChannelMarket, ID: id}
+func pricesOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelPrices, ID: id}
+}
+func marketsOf(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelMarket, ID: id}
 }
 
-var account = market.Topic{Channel: market.ChannelUser, ID: "0xa", Scope: "s"}
+var account = messages.Topic{Channel: messages.ChannelUser, ID: "0xa", Scope: "s"}
 
 func priceOf(id, price string) *market.Price {
 	return &market.Price{TokenID: id, Price: market.MustDecimal(price)}

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // MarketUpdate is an event with a market. Change is the venue's name for the kind of change; empty unless the reason is
@@ -28,7 +29,7 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 		for _, id := range marketIDs {
 			m := &marketItem{item: item{key: id}}
 			b.items = append(b.items, m)
-			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
+			if w, err := reader.Watch(messages.Topic{Channel: messages.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
 				b.watched[w] = m
 			}
 		}

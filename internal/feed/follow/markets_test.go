@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func marketNow(words string, status market.Status) *market.Market {
@@ -14,7 +15,7 @@ func marketNow(words string, status market.Status) *market.Market {
 
 // announce announces a change of a market.
 func (s *testVenue) announce(kind string, status market.Status) {
-	s.send(marketsOf("M"), market.MessageMarket, func(m *market.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
+	s.send(marketsOf("M"), messages.KindMarket, func(m *messages.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
 }
 
 // TestMarketChangesWhileItIsRead: a read settles only the changes from before its start. A later change needs another read.
@@ -132,14 +133,14 @@ func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.Up("e", []market.Topic{marketsOf("M")}) // not confirmed
+		s.Up("e", []messages.Topic{marketsOf("M")}) // not confirmed
 		f.want(showMarket)
 		time.Sleep(time.Second)
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.set(marketNow("a", market.StatusClosed))
 		time.Sleep(5 * time.Second)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED")
-		s.Acknowledged([]market.Topic{marketsOf("M")})
+		s.Acknowledged([]messages.Topic{marketsOf("M")})
 		f.want(showMarket, "RESYNC a/CLOSED")
 		s.down(marketsOf("M"))
 		f.want(showMarket, "FRESHNESS a/CLOSED stale")

@@ -8,6 +8,8 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/valuation"
 )
 
 // PortfolioUpdate is an event with an account's positions and their values.
@@ -16,14 +18,14 @@ type PortfolioUpdate struct {
 	// positions. Closed contains the positions that no longer exist.
 	Changed []Holding
 	Closed  []*market.Position
-	Summary *market.Portfolio
+	Summary *valuation.Portfolio
 }
 
 // Holding is a position and its valuation. Valuation is nil if no price is known.
 type Holding struct {
 	Position  *market.Position
-	Quotes    *market.Quotes
-	Valuation *market.Valuation
+	Quotes    *valuation.Quotes
+	Valuation *valuation.Valuation
 	Meta      market.Meta
 }
 
@@ -32,7 +34,7 @@ type PortfolioSource struct {
 	Account[[]market.Position]
 	// Value computes the value of all positions from one set of prices. If a price cannot be read, Value fails, because the sum
 	// would omit a position.
-	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error)
+	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
@@ -64,15 +66,15 @@ type portfolio struct {
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
-	valuations           map[string]*market.Valuation
-	summary              *market.Portfolio
+	valuations           map[string]*valuation.Valuation
+	summary              *valuation.Portfolio
 }
 
 // valuedPositions has positions with their quotes and valuations in the same order.
 type valuedPositions struct {
 	positions  []market.Position
-	quotes     []market.Quotes
-	valuations []*market.Valuation
+	quotes     []valuation.Quotes
+	valuations []*valuation.Valuation
 	meta       market.Meta
 }
 
@@ -192,7 +194,7 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	for i := range b.last.positions {
 		before[b.Key(&b.last.positions[i])] = &b.last.positions[i]
 	}
-	now := make(map[string]*market.Valuation, len(v.positions))
+	now := make(map[string]*valuation.Valuation, len(v.positions))
 	changed := make([]bool, len(v.positions)) // includes changes of the freshness alone
 	same, fresher := true, b.last.meta.Stale && !v.meta.Stale
 	for i := range v.positions {
@@ -207,7 +209,7 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 		}
 		delete(before, key)
 	}
-	u := PortfolioUpdate{Summary: market.Sum(v.positions, v.valuations, v.meta)}
+	u := PortfolioUpdate{Summary: valuation.Sum(v.positions, v.valuations, v.meta)}
 	for _, gone := range before {
 		u.Closed = append(u.Closed, gone)
 	}
@@ -271,7 +273,7 @@ func (b *portfolio) watchPrices(v valuedPositions) {
 		if full {
 			continue
 		}
-		w, err := b.reader.Watch(market.Topic{Channel: market.ChannelPrices, ID: token}, nil)
+		w, err := b.reader.Watch(messages.Topic{Channel: messages.ChannelPrices, ID: token}, nil)
 		if full = err != nil; !full {
 			b.prices[token] = w
 		}
@@ -304,6 +306,6 @@ func samePosition(a, b *market.Position) bool {
 	return a.Size.Cmp(b.Size) == 0 && sameDecimal(a.AvgPrice, b.AvgPrice)
 }
 
-func sameValuation(a, b *market.Valuation) bool {
+func sameValuation(a, b *valuation.Valuation) bool {
 	return a == b || a != nil && b != nil && a.Basis == b.Basis && a.Price.Cmp(b.Price) == 0
 }

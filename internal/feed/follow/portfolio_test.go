@@ -8,6 +8,8 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/valuation"
 )
 
 func positionsOf(tokens ...string) *[]market.Position {
@@ -21,13 +23,13 @@ func positionsOf(tokens ...string) *[]market.Position {
 // priced values every position with one price.
 type priced struct{ restSource[*market.Price] }
 
-func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error) {
+func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error) {
 	price, err := p.read(ctx)
-	quotes, valuations := make([]market.Quotes, len(positions)), make([]*market.Valuation, len(positions))
+	quotes, valuations := make([]valuation.Quotes, len(positions)), make([]*valuation.Valuation, len(positions))
 	for i := range positions {
 		quotes[i].Price = price
 		if err == nil {
-			valuations[i] = market.Value(&positions[i], held, &quotes[i], market.BasisVenue)
+			valuations[i] = valuation.Of(&positions[i], held, &quotes[i], market.BasisVenue)
 		}
 	}
 	return quotes, valuations, err
@@ -60,12 +62,12 @@ func TestPortfolio(t *testing.T) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
 		s.live(account)
-		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T", "U") })
+		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T", "U") })
 		f.want(showPortfolio, "INITIAL 2-0 2")
 		if r.calls != 0 || !s.up.has(pricesOf("T")) || !s.up.has(pricesOf("U")) {
 			t.Errorf("%d reads, %v", r.calls, s.up.open)
 		}
-		s.send(account, market.MessagePosition, func(m *market.Message) {
+		s.send(account, messages.KindPosition, func(m *messages.Message) {
 			m.Positions = *positionsOf("U")
 			m.Positions[0].Size = market.MustDecimal("0")
 		})
@@ -131,7 +133,7 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
 		s.live(account)
-		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 		f.want(showPortfolio, "INITIAL 1-0 1")
 		s.live(pricesOf("T"))
 		p.edit(func() { p.takes = time.Second })
@@ -181,7 +183,7 @@ func TestPortfolioOfLots(t *testing.T) {
 			r, p := &restSource[*[]market.Position]{}, newPriced("0.5")
 			f := run(t, s.portfolio(r, p))
 			s.live(account)
-			s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *lots("5", "7") })
+			s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *lots("5", "7") })
 			f.want(showPortfolio, "INITIAL 2-0 6")
 			s.live(pricesOf("T"))
 			for range 3 {
@@ -211,7 +213,7 @@ func TestUnchangedPortfolio(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "FRESHNESS 1-0 1")
 		s.live(account)
-		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "RESYNC 1-0 1")
 	})
@@ -230,11 +232,11 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 					Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
 				}, 500*time.Millisecond))
 				s.live(account)
-				s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
 				time.Sleep(takes) // after a second the interval has passed
 				p.slow(takes)
-				s.send(account, market.MessagePosition, func(m *market.Message) {
+				s.send(account, messages.KindPosition, func(m *messages.Message) {
 					m.Positions = *positionsOf("T")
 					m.Positions[0].Size = market.MustDecimal("3")
 				})

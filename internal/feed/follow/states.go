@@ -6,17 +6,18 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // stateSpec describes one kind of state.
 type stateSpec[T any] struct {
-	topic func(key string) market.Topic
+	topic func(key string) messages.Topic
 	// personal reports whether the values belong to an account. Such a stream ends when its topic ends or the venue refuses the
 	// caller. credentials are the caller's credentials.
 	personal    bool
 	credentials *market.Credentials
 	// companion returns another topic that is kept live for queries. companion may be nil.
-	companion func(key string) market.Topic
+	companion func(key string) messages.Topic
 	// state returns the value in a state of the feed. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool

@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -199,14 +200,14 @@ func TestUnknownOrders(t *testing.T) {
 		f := run(t, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.read}))
 		show := func(o follow.OrdersUpdate) string { return fmt.Sprint(len(o.Changed), len(o.Closed)) }
 		s.live(account)
-		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = []market.Position{} })
+		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = []market.Position{} })
 		f.want(show)
 		time.Sleep(time.Second)
 		f.want(show, "INITIAL 1 0")
 		r.set(&[]market.Order{})
 		time.Sleep(5 * time.Second)
 		f.want(show, "CHANGE 0 1") // the stream does not send the orders, so they are polled
-		s.send(account, market.MessageUserSnapshot, func(m *market.Message) {
+		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) {
 			m.Orders = []market.Order{{OrderID: "o2", Status: market.OrderOpen}}
 		})
 		f.want(show, "RESYNC 1 0")

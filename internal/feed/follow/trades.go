@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // MaxTrades is the maximum number of trades in a first event.
@@ -24,7 +25,7 @@ func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdat
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
 		for _, id := range tokenIDs {
-			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
+			w, err := reader.Watch(messages.Topic{Channel: messages.ChannelTrades, ID: id}, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -9,11 +9,13 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // pageOf returns a page of trades by id, newest first.
-func pageOf(ids ...string) *market.TradePage {
-	p := &market.TradePage{}
+func pageOf(ids ...string) *queries.TradePage {
+	p := &queries.TradePage{}
 	for _, id := range ids {
 		p.Trades = append(p.Trades, market.Trade{TradeID: id})
 	}
@@ -21,23 +23,23 @@ func pageOf(ids ...string) *market.TradePage {
 }
 
 func (s *testVenue) fill(id string) {
-	s.send(account, market.MessageFill, func(m *market.Message) { m.Trades = []market.Trade{{TradeID: id}} })
+	s.send(account, messages.KindFill, func(m *messages.Message) { m.Trades = []market.Trade{{TradeID: id}} })
 }
 
 func (s *testVenue) openAccount() {
 	s.live(account)
-	s.send(account, market.MessageUserSnapshot, func(*market.Message) {})
+	s.send(account, messages.KindUserSnapshot, func(*messages.Message) {})
 }
 
-func (s *testVenue) userTrades(r *restSource[*market.TradePage]) follow.Stream[follow.TradesUpdate] {
-	return follow.UserTrades(s.ctx, s.source(), follow.Account[market.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
+func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[follow.TradesUpdate] {
+	return follow.UserTrades(s.ctx, s.source(), follow.Account[queries.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
 // TestUserTradesWhileTheStreamOpens: a read that started before the stream was up does not replace the read for the
 // stream's first state.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
+		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
 		f := run(t, s.userTrades(r))
 		time.Sleep(time.Second) // the first read is running
 		r.set(pageOf("t2", "t1"))
@@ -58,7 +60,7 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 // TestFillsWhileTradesAreRead: fills during a read are sent once, in order.
 func TestFillsWhileTradesAreRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.TradePage]{value: pageOf("t1"), takes: time.Second}
+		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: time.Second}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		s.fill("t2")
@@ -75,7 +77,7 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 // again when the venue has a newer response. Fills from the stream are sent at once.
 func TestUserTradesOfAnOldResponse(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
+		r := &restSource[*queries.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
 			m := freshMeta()
 			m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: 9 * time.Second, Most: 10 * time.Second, Renewed: 20 * time.Second})
 			return m
@@ -105,7 +107,7 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 // TestGapInUserTrades: if REST lists none of the sent trades, trades in between may be missing.
 func TestGapInUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.TradePage]{value: pageOf("t1")}
+		r := &restSource[*queries.TradePage]{value: pageOf("t1")}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		f.want(showTrades, "INITIAL t1 ")
@@ -132,7 +134,7 @@ func TestGapInUserTrades(t *testing.T) {
 // TestUserTradesReadsFail: fills stay pending until a read has covered them.
 func TestUserTradesReadsFail(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.TradePage]{err: errDown}
+		r := &restSource[*queries.TradePage]{err: errDown}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		s.fill("t2")
@@ -147,23 +149,23 @@ func TestUserTradesReadsFail(t *testing.T) {
 // TestTape: the first event waits until the tapes of all tokens are known, or for streamHeadStart.
 func TestTape(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		tapeOf := func(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
-		tape := func(key market.Topic, kind market.MessageKind, ids ...string) {
-			s.send(key, kind, func(m *market.Message) { m.Trades = pageOf(ids...).Trades })
+		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
+		tape := func(key messages.Topic, kind messages.Kind, ids ...string) {
+			s.send(key, kind, func(m *messages.Message) { m.Trades = pageOf(ids...).Trades })
 		}
 		f := run(t, follow.Trades(s.ctx, s.source(), []string{"T", "U"}))
 		s.live(tapeOf("T"), tapeOf("U"))
-		tape(tapeOf("T"), market.MessageTradesSnapshot, "t1")
+		tape(tapeOf("T"), messages.KindTradesSnapshot, "t1")
 		f.want(showTrades)
 		time.Sleep(time.Second)
 		f.want(showTrades, "INITIAL t1 ")
-		tape(tapeOf("T"), market.MessageTrade, "t2")
-		tape(tapeOf("U"), market.MessageTradesSnapshot, "u1")
+		tape(tapeOf("T"), messages.KindTrade, "t2")
+		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1")
 		f.want(showTrades, "CHANGE t2 ", "RESYNC u1 ")
 		s.down(tapeOf("U"))
 		f.want(showTrades, "FRESHNESS ")
 		s.live(tapeOf("U"))
-		tape(tapeOf("U"), market.MessageTradesSnapshot, "u1", "u2")
+		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1", "u2")
 		f.want(showTrades, "RESYNC u2 ")
 	})
 }

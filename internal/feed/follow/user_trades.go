@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // UserTrades follows an account's own trades. a.Read returns at most MaxTrades trades, newest first. It must read from the
 // venue: trades that the stream sent before the subscription may be missing from a cached response. key returns a unique key
 // for a trade.
-func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
+func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		_, _ = reader.Watch(a.Topic, a.Credentials) // if there is no room, the trades are read over REST
 		sent, err := lru.New[string, struct{}](4 * MaxTrades)
@@ -31,7 +32,7 @@ func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key 
 
 type userTrades struct {
 	out  *publisher[TradesUpdate]
-	read func(ctx context.Context) (market.Read[*market.TradePage], error)
+	read func(ctx context.Context) (market.Read[*queries.TradePage], error)
 	key  func(*market.Trade) string
 	// state is the latest state of the account's topic.
 	state feed.State
@@ -120,7 +121,7 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
 
 // apply sends the trades of a read, and the pending trades that the read does not include. It then sends the trades that
 // arrived during the read, unless another read is needed.
-func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error {
+func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer
 	}

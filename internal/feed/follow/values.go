@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // PriceUpdate is an event with a token's price. Spread is nil if the venue did not send it together with the price.
@@ -24,8 +25,8 @@ type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[mar
 // Prices follows the prices of tokens. every is the least time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
 	k := stateSpec[PriceUpdate]{
-		topic:     func(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} },
-		companion: func(id string) market.Topic { return market.Topic{Channel: market.ChannelOrderbook, ID: id} },
+		topic:     func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelPrices, ID: id} },
+		companion: func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelOrderbook, ID: id} },
 		state: func(s feed.State) (PriceUpdate, bool) {
 			return PriceUpdate{Price: s.Price, Spread: s.Spread}, s.Price != nil
 		},
@@ -59,8 +60,8 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		mode = Delta
 	}
 	k := stateSpec[*market.Book]{
-		topic:     func(id string) market.Topic { return market.Topic{Channel: market.ChannelOrderbook, ID: id} },
-		companion: func(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} },
+		topic:     func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelOrderbook, ID: id} },
+		companion: func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelPrices, ID: id} },
 		state: func(s feed.State) (*market.Book, bool) {
 			if s.Book == nil {
 				return nil, false
@@ -88,12 +89,12 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 
 // Account is an account's topic and a read of one part of the account. Read uses the caller in its context.
 type Account[T any] struct {
-	Topic       market.Topic
+	Topic       messages.Topic
 	Credentials *market.Credentials
 	Read        func(ctx context.Context) (market.Read[*T], error)
 }
 
-func (a Account[T]) topic(string) market.Topic { return a.Topic }
+func (a Account[T]) topic(string) messages.Topic { return a.Topic }
 
 // BalanceUpdate is an event with an account's balance. Balance is nil if the account has none.
 type BalanceUpdate struct {

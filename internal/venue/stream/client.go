@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // Handler receives the stream. All calls about one topic come from one goroutine, in the order of the frames. Calls about topics
@@ -20,21 +20,21 @@ type Handler interface {
 	// Up reports that a subscription of topics was sent, so their snapshots follow. Each subscription frame is one call. epoch is
 	// the venue's epoch in its hello, or empty; each Message has the epoch of its own number. A topic may be up again without a
 	// Down: the next snapshot replaces its state.
-	Up(epoch string, topics []market.Topic)
+	Up(epoch string, topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscription of topics that are up. From now on every change has a
 	// frame. Some venues confirm nothing.
-	Acknowledged(topics []market.Topic)
+	Acknowledged(topics []messages.Topic)
 	// Down reports that topics are not live until the next Up. err is the cause, for logs. A topic that was unwatched and watched
 	// again just before may be among them.
-	Down(topics []market.Topic, err error)
+	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain it, but must not change it.
-	Message(m *market.Message)
+	Message(m *messages.Message)
 	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. All messages that the venue sent
 	// before have been delivered.
-	Heartbeat(epoch string, seqs map[market.Topic]uint64)
+	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	// Refused reports that the venue rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
 	// with NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED, or RATE_LIMITED if the venue's limit of topics leaves no room.
-	Refused(t market.Topic, err error)
+	Refused(t messages.Topic, err error)
 }
 
 // Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts are from small fixed
@@ -247,7 +247,7 @@ func (c *Client) Run(ctx context.Context) error {
 		return errors.New("stream: Run was called before")
 	}
 	if len(c.pool.public) == 0 {
-		c.add(market.Topic{})
+		c.add(messages.Topic{})
 	}
 	c.ctx = ctx
 	for _, k := range c.pool.public {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -26,16 +26,16 @@ type connection struct {
 	client *Client
 	number int
 	// identity is the user topic of the connection; the zero topic on public connections.
-	identity market.Topic
+	identity messages.Topic
 	// wake tells the goroutine that one of the fields below has changed.
 	wake chan struct{}
 
 	// Client.mu protects the fields from here to state.
-	topics map[market.Topic]*entry
+	topics map[messages.Topic]*entry
 	// load is the number of watched topics.
 	load int
 	// dirty has topics that were watched or unwatched, resyncs has topics that need a snapshot. drop requests another socket.
-	dirty, resyncs []market.Topic
+	dirty, resyncs []messages.Topic
 	drop           bool
 	state          State
 
@@ -50,21 +50,21 @@ type connection struct {
 	attempts   int
 }
 
-func newConnection(c *Client, number int, identity market.Topic) *connection {
+func newConnection(c *Client, number int, identity messages.Topic) *connection {
 	return &connection{
 		client:   c,
 		number:   number,
 		identity: identity,
 		wake:     make(chan struct{}, 1),
-		topics:   make(map[market.Topic]*entry),
+		topics:   make(map[messages.Topic]*entry),
 		state:    StateConnecting,
 	}
 }
 
-func (k *connection) user() bool { return k.identity.Channel == market.ChannelUser }
+func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
 // markDirty tells the goroutine that a topic was watched or unwatched. The caller holds Client.mu.
-func (k *connection) markDirty(t market.Topic) {
+func (k *connection) markDirty(t messages.Topic) {
 	k.dirty = append(k.dirty, t)
 	k.signal()
 }
@@ -213,7 +213,7 @@ func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	k.dirty = slices.AppendSeq(k.dirty[:0], maps.Keys(k.topics))
-	slices.SortFunc(k.dirty, func(a, b market.Topic) int { return cmp.Compare(k.topics[a].turn, k.topics[b].turn) })
+	slices.SortFunc(k.dirty, func(a, b messages.Topic) int { return cmp.Compare(k.topics[a].turn, k.topics[b].turn) })
 	k.resyncs, k.drop = nil, false
 }
 

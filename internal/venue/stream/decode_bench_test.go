@@ -3,11 +3,11 @@ package stream
 import (
 	"testing"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func BenchmarkDecode(b *testing.B) {
-	d, _ := testDecoder(b, market.Topic{})
+	d, _ := testDecoder(b, messages.Topic{})
 	d.client.cfg.Observer = ignore{}
 	for _, name := range []string{"price-update", "orderbook-update", "trade"} {
 		frame := golden(b, "frames/"+name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -38,13 +38,13 @@ var (
 type decoder struct {
 	client *Client
 	// identity is the user topic of the socket, or the zero topic.
-	identity market.Topic
+	identity messages.Topic
 	// epoch is the epoch of the venue's hello. depth is the requested depth of books.
 	epoch string
 	depth int
 }
 
-func newDecoder(c *Client, identity market.Topic) *decoder {
+func newDecoder(c *Client, identity messages.Topic) *decoder {
 	return &decoder{client: c, identity: identity, depth: assumedDepth}
 }
 
@@ -127,7 +127,7 @@ func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
 // subscribed decodes the confirmation of a subscription and its list of topics.
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
 	e := event{kind: eventAck, rid: ridOf(r)}
-	channel := market.Channel(r.Of(fieldChannel).Text())
+	channel := messages.Channel(r.Of(fieldChannel).Text())
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
 		for _, v := range list {
@@ -210,22 +210,22 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
 				continue
 			}
 			if e.seqs == nil {
-				e.seqs = make(map[market.Topic]uint64, len(ids))
+				e.seqs = make(map[messages.Topic]uint64, len(ids))
 			}
-			e.seqs[d.topic(market.Channel(name), id)] = seq
+			e.seqs[d.topic(messages.Channel(name), id)] = seq
 		}
 	}
 	return []event{e}
 }
 
 // topic returns the topic of a channel and an id. On a user connection, it returns the connection's own topic with its scope.
-func (d *decoder) topic(c market.Channel, id string) market.Topic {
-	if c == market.ChannelUser {
+func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
+	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
 			return d.identity
 		}
 	}
-	return market.Topic{Channel: c, ID: id}
+	return messages.Topic{Channel: c, ID: id}
 }
 
 // maxCode bounds the length of an error's code.
@@ -257,15 +257,15 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
 
 // message returns a message with the fields that all kinds share. seq reports whether the frame's sequence numbers count this
 // topic's messages.
-func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
-	m := &market.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
+func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, seq bool) *messages.Message {
+	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
 		m.Epoch = d.epoch
 	}
 	if seq {
 		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
 	}
-	if t.Channel != market.ChannelUser {
+	if t.Channel != messages.ChannelUser {
 		if id, ok := r.Of(wire.FieldMarketID).ID(); ok {
 			m.MarketID = id
 		}
@@ -274,7 +274,7 @@ func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, 
 }
 
 // deliver returns the event of a message, or of a bad frame if r has an error.
-func deliver(r *wire.Row, m *market.Message) []event {
+func deliver(r *wire.Row, m *messages.Message) []event {
 	if r.Err != nil {
 		return badFrame(r, m.Topic)
 	}
@@ -282,7 +282,7 @@ func deliver(r *wire.Row, m *market.Message) []event {
 }
 
 // badFrame returns the events of an unusable frame about topics.
-func badFrame(r *wire.Row, topics ...market.Topic) []event {
+func badFrame(r *wire.Row, topics ...messages.Topic) []event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]event, len(topics))
 	for i, t := range topics {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -40,14 +41,14 @@ const (
 
 // token returns the topic of a frame's token. If the frame has only a market, t is the topic of the YES token, and no the topic of
 // the NO token.
-func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by addressing) {
+func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
 		if !ok || id == "" {
 			noAddress(r)
 			return t, no, unaddressed
 		}
-		return market.Topic{Channel: c, ID: id}, no, byToken
+		return messages.Topic{Channel: c, ID: id}, no, byToken
 	}
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
@@ -59,7 +60,7 @@ func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by a
 		r.Note("market with unknown tokens")
 		return t, no, unaddressed
 	}
-	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
+	t, no = messages.Topic{Channel: c, ID: yesToken}, messages.Topic{Channel: c, ID: noToken}
 	label := r.Of(wire.FieldOutcome)
 	if label.IsNull() {
 		return t, no, byMarket
@@ -76,21 +77,21 @@ func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by a
 
 // price decodes price_update, which has a token, or a market with the prices of YES and NO.
 func (d *decoder) price(r *wire.Row, at time.Time) []event {
-	t, no, by := d.token(r, market.ChannelPrices)
+	t, no, by := d.token(r, messages.ChannelPrices)
 	switch by {
 	case unaddressed:
 		return nil
 	case byMarket:
 		return d.prices(r, t, no, at)
 	}
-	m := d.message(r, t, market.MessagePrice, at, by == byToken)
+	m := d.message(r, t, messages.KindPrice, at, by == byToken)
 	m.Spread = spread(r, t.ID, m.Time)
 	m.Price = priceOf(r, t.ID, m)
 	return deliver(r, m)
 }
 
 // priceOf decodes the price. Without one, it computes the price from the best bid and ask.
-func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
+func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
 		p.Price = *stated
@@ -130,14 +131,14 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 }
 
 // prices decodes the yesPrice and noPrice of a frame with a market.
-func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
+func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []event {
 	var events []event
 	for _, side := range []struct {
-		topic market.Topic
+		topic messages.Topic
 		field wire.Field
 	}{{yes, fieldYesPrice}, {no, fieldNoPrice}} {
 		if stated := r.Unit(side.field); stated != nil {
-			m := d.message(r, side.topic, market.MessagePrice, at, false)
+			m := d.message(r, side.topic, messages.KindPrice, at, false)
 			m.Price = &market.Price{TokenID: side.topic.ID, Price: *stated, Basis: market.BasisVenue, Timestamp: m.Time}
 			events = append(events, event{kind: eventMessage, message: m})
 		}
@@ -152,11 +153,11 @@ func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []even
 }
 
 func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
-	t, _, by := d.token(r, market.ChannelOrderbook)
+	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
 	}
-	m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
+	m := d.message(r, t, messages.KindBookSnapshot, at, by == byToken)
 	m.Book = d.levels(r, m)
 	return deliver(r, m)
 }
@@ -164,19 +165,19 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 // bookUpdate decodes the changes of a book, or a complete book, which is a snapshot. Bids and asks with a previous sequence number
 // could be either, so the frame is bad.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
-	t, _, by := d.token(r, market.ChannelOrderbook)
+	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
 	}
 	if !r.Has(fieldChanges) {
-		m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
+		m := d.message(r, t, messages.KindBookSnapshot, at, by == byToken)
 		if m.PrevSeq != 0 {
 			r.Fail(fieldChanges, "is missing")
 		}
 		m.Book = d.levels(r, m)
 		return deliver(r, m)
 	}
-	m := d.message(r, t, market.MessageBookDelta, at, by == byToken)
+	m := d.message(r, t, messages.KindBookDelta, at, by == byToken)
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
 		r.Fail(fieldChanges, "is not a list")
@@ -209,7 +210,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 }
 
 // levels decodes a complete book. A crossed book has no spread.
-func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
+func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
 		Timestamp: m.Time,
@@ -229,14 +230,14 @@ func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
 }
 
 func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
-	t, _, by := d.token(r, market.ChannelTrades)
+	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
 		return nil
 	case byMarket:
 		return noAddress(r)
 	}
-	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
+	m := d.message(r, t, messages.KindTradesSnapshot, at, by == byToken)
 	list, ok := r.Of(fieldTrades).List()
 	if !ok {
 		r.Fail(fieldTrades, "is not a list")
@@ -262,20 +263,20 @@ func oldestFirst(trades []market.Trade) {
 }
 
 func (d *decoder) trade(r *wire.Row, at time.Time) []event {
-	t, _, by := d.token(r, market.ChannelTrades)
+	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
 		return nil
 	case byMarket:
 		return noAddress(r)
 	}
-	m := d.message(r, t, market.MessageTrade, at, by == byToken)
+	m := d.message(r, t, messages.KindTrade, at, by == byToken)
 	m.Trades = []market.Trade{tapeTrade(r, m)}
 	return deliver(r, m)
 }
 
 // tapeTrade decodes a trade of the public tape. A missing token or market is the message's. Another token makes the frame bad.
-func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
+func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
 	t := r.Trade()
 	if t.TokenID == "" {
 		t.TokenID = m.Topic.ID
@@ -323,7 +324,7 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.Mar
 	if !ok || id == "" {
 		return noAddress(r)
 	}
-	m := d.message(r, market.Topic{Channel: market.ChannelMarket, ID: id}, market.MessageMarket, at, true)
+	m := d.message(r, messages.Topic{Channel: messages.ChannelMarket, ID: id}, messages.KindMarket, at, true)
 	m.Market = &market.MarketChange{StatusRaw: r.Text(wire.FieldStatus)}
 	if m.Market.StatusRaw != "" {
 		m.Market.Status = market.ParseStatus(m.Market.StatusRaw)
@@ -366,7 +367,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 			}
 		}
 		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
-			if yes, no, by := d.token(in, market.ChannelPrices); by == byMarket {
+			if yes, no, by := d.token(in, messages.ChannelPrices); by == byMarket {
 				events = append(events, d.prices(in, yes, no, at)...)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -56,7 +57,7 @@ func goldenNames(t testing.TB, dir string) []string {
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
 // testDecoder returns a decoder after a hello with epoch k3f9. identity may be zero. M1 has the tokens T1 and T2.
-func testDecoder(t testing.TB, identity market.Topic) (*decoder, *observer) {
+func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
 	c, err := New(Config{
@@ -103,7 +104,7 @@ func show(e event) string {
 		say("error %s %s %v %s", e.rid, e.code, e.ids, e.retryAfter)
 	case eventHeartbeat:
 		say("heartbeat %s", e.epoch)
-		topics := slices.SortedFunc(maps.Keys(e.seqs), func(a, b market.Topic) int {
+		topics := slices.SortedFunc(maps.Keys(e.seqs), func(a, b messages.Topic) int {
 			return strings.Compare(string(a.Channel)+a.ID, string(b.Channel)+b.ID)
 		})
 		for _, t := range topics {
@@ -256,23 +257,23 @@ func TestGoldenFrames(t *testing.T) {
 
 // TestGoldenRequests compares the client's frames with the golden frames, byte for byte.
 func TestGoldenRequests(t *testing.T) {
-	topic := func(c market.Channel, ids ...string) (out []market.Topic) {
+	topic := func(c messages.Channel, ids ...string) (out []messages.Topic) {
 		for _, id := range ids {
-			out = append(out, market.Topic{Channel: c, ID: id})
+			out = append(out, messages.Topic{Channel: c, ID: id})
 		}
 		return out
 	}
 	want := map[string]request{
-		"subscribe-orderbook":   {verb: verbSubscribe, rid: "1", topics: topic(market.ChannelOrderbook, "T1", "T2"), depth: 200},
-		"subscribe-prices":      {verb: verbSubscribe, rid: "2", topics: topic(market.ChannelPrices, "T1")},
-		"subscribe-trades":      {verb: verbSubscribe, rid: "3", topics: topic(market.ChannelTrades, "T1")},
-		"subscribe-market":      {verb: verbSubscribe, rid: "4", topics: topic(market.ChannelMarket, "M1")},
-		"subscribe-user":        {verb: verbSubscribe, rid: "5", topics: topic(market.ChannelUser, address)},
-		"unsubscribe-orderbook": {verb: verbUnsubscribe, rid: "6", topics: topic(market.ChannelOrderbook, "T2")},
-		"unsubscribe-market":    {verb: verbUnsubscribe, rid: "7", topics: topic(market.ChannelMarket, "M1")},
-		"resync-orderbook":      {verb: verbResync, rid: "8", topics: topic(market.ChannelOrderbook, "T1")},
-		"resync-user":           {verb: verbResync, rid: "9", topics: topic(market.ChannelUser, address)},
-		"auth": {verb: verbAuth, rid: "10", topics: topic(market.ChannelUser, address),
+		"subscribe-orderbook":   {verb: verbSubscribe, rid: "1", topics: topic(messages.ChannelOrderbook, "T1", "T2"), depth: 200},
+		"subscribe-prices":      {verb: verbSubscribe, rid: "2", topics: topic(messages.ChannelPrices, "T1")},
+		"subscribe-trades":      {verb: verbSubscribe, rid: "3", topics: topic(messages.ChannelTrades, "T1")},
+		"subscribe-market":      {verb: verbSubscribe, rid: "4", topics: topic(messages.ChannelMarket, "M1")},
+		"subscribe-user":        {verb: verbSubscribe, rid: "5", topics: topic(messages.ChannelUser, address)},
+		"unsubscribe-orderbook": {verb: verbUnsubscribe, rid: "6", topics: topic(messages.ChannelOrderbook, "T2")},
+		"unsubscribe-market":    {verb: verbUnsubscribe, rid: "7", topics: topic(messages.ChannelMarket, "M1")},
+		"resync-orderbook":      {verb: verbResync, rid: "8", topics: topic(messages.ChannelOrderbook, "T1")},
+		"resync-user":           {verb: verbResync, rid: "9", topics: topic(messages.ChannelUser, address)},
+		"auth": {verb: verbAuth, rid: "10", topics: topic(messages.ChannelUser, address),
 			creds: credentials(t, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)},
 		"ping": {verb: verbPing, rid: "11"},
 	}
@@ -394,7 +395,7 @@ func TestBadFrames(t *testing.T) {
 
 // TestNoIdentity expects frames about accounts to have no effect on a public connection.
 func TestNoIdentity(t *testing.T) {
-	d, o := testDecoder(t, market.Topic{})
+	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
 		if got := showAll(d.decode(golden(t, name), received)); got != "life" {
 			t.Errorf("%s: %s", name, got)
@@ -424,7 +425,7 @@ func FuzzFrame(f *testing.F) {
 			if !e.at.Equal(received) {
 				t.Fatal("an event without time")
 			}
-			if e.kind == eventBad && !validTopic(market.Topic{Channel: e.topic.Channel, ID: e.topic.ID}) {
+			if e.kind == eventBad && !validTopic(messages.Topic{Channel: e.topic.Channel, ID: e.topic.ID}) {
 				t.Fatalf("a bad frame of %v", e.topic)
 			}
 			if e.kind == eventMessage {
@@ -436,7 +437,7 @@ func FuzzFrame(f *testing.F) {
 }
 
 // check fails the test if a message is inconsistent.
-func check(t *testing.T, m *market.Message) {
+func check(t *testing.T, m *messages.Message) {
 	if !validTopic(m.Topic) {
 		t.Fatalf("a message of %v", m.Topic)
 	}
@@ -452,30 +453,30 @@ func check(t *testing.T, m *market.Message) {
 	}
 	ok := true
 	switch m.Kind {
-	case market.MessagePrice:
+	case messages.KindPrice:
 		ok = m.Price != nil && wire.InUnit(m.Price.Price) && m.Price.TokenID == m.Topic.ID
-	case market.MessageBookSnapshot:
+	case messages.KindBookSnapshot:
 		ok = m.Book != nil && m.Book.Seq == m.Seq && m.Book.TokenID == m.Topic.ID && m.Book.Rendered != nil
 		sorted(m.Book.Bids, -1)
 		sorted(m.Book.Asks, 1)
-	case market.MessageBookDelta:
+	case messages.KindBookDelta:
 		ok = m.Changes != nil
 		for _, c := range m.Changes {
 			ok = ok && wire.InUnit(c.Price) && c.Size.Sign() >= 0 && (c.Side == market.SideBuy || c.Side == market.SideSell)
 		}
-	case market.MessageTradesSnapshot:
+	case messages.KindTradesSnapshot:
 		ok = m.Trades != nil && slices.IsSortedFunc(m.Trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
-	case market.MessageTrade, market.MessageFill:
+	case messages.KindTrade, messages.KindFill:
 		ok = len(m.Trades) == 1 && !m.Trades[0].Timestamp.IsZero()
-	case market.MessageMarket:
+	case messages.KindMarket:
 		ok = m.Market != nil && m.Market.Kind != ""
-	case market.MessageUserSnapshot:
+	case messages.KindUserSnapshot:
 		ok = m.Orders != nil && m.Positions != nil
-	case market.MessageOrder:
+	case messages.KindOrder:
 		ok = len(m.Orders) == 1 && m.Orders[0].OrderID != ""
-	case market.MessagePosition:
+	case messages.KindPosition:
 		ok = len(m.Positions) == 1 && m.Positions[0].MarketID != ""
-	case market.MessageBalance:
+	case messages.KindBalance:
 		ok = m.Balance != nil
 	default:
 		ok = false

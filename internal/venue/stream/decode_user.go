@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -18,9 +19,9 @@ var (
 
 // account returns the message of a frame about an account. A frame without an address is about the connection's account. ok is
 // false for any other account.
-func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (m *market.Message, ok bool) {
+func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
 	address := r.Of(fieldAddress)
-	t := d.topic(market.ChannelUser, address.Text())
+	t := d.topic(messages.ChannelUser, address.Text())
 	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
 		r.Note("frame of a foreign account")
 		return nil, false
@@ -30,7 +31,7 @@ func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (m
 
 // userSnapshot decodes a complete account. A bad order or position makes the frame bad. The balance is optional.
 func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
-	m, ok := d.account(r, market.MessageUserSnapshot, at)
+	m, ok := d.account(r, messages.KindUserSnapshot, at)
 	if !ok {
 		return nil
 	}
@@ -74,7 +75,7 @@ func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 }
 
 func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
-	m, ok := d.account(r, market.MessageOrder, at)
+	m, ok := d.account(r, messages.KindOrder, at)
 	if !ok {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
 }
 
 func (d *decoder) fill(r *wire.Row, at time.Time) []event {
-	m, ok := d.account(r, market.MessageFill, at)
+	m, ok := d.account(r, messages.KindFill, at)
 	if !ok {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (d *decoder) fill(r *wire.Row, at time.Time) []event {
 }
 
 func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
-	m, ok := d.account(r, market.MessagePosition, at)
+	m, ok := d.account(r, messages.KindPosition, at)
 	if !ok {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
 }
 
 func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []event {
-	m, ok := d.account(r, market.MessageBalance, at)
+	m, ok := d.account(r, messages.KindBalance, at)
 	if !ok {
 		return nil
 	}

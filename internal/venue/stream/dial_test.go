@@ -13,7 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -38,16 +38,18 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 // forward is a Handler that sends its calls to a channel.
 type forward struct{ calls chan string }
 
-func (f *forward) Up(epoch string, topics []market.Topic) {
+func (f *forward) Up(epoch string, topics []messages.Topic) {
 	f.calls <- "up " + epoch + " " + label(topics)
 }
-func (f *forward) Acknowledged([]market.Topic)           {}
-func (f *forward) Down(topics []market.Topic, err error) { f.calls <- "down " + label(topics) }
-func (f *forward) Message(m *market.Message)             { f.calls <- "message " + label([]market.Topic{m.Topic}) }
-func (f *forward) Refused(t market.Topic, err error) {
-	f.calls <- "refused " + label([]market.Topic{t})
+func (f *forward) Acknowledged([]messages.Topic)           {}
+func (f *forward) Down(topics []messages.Topic, err error) { f.calls <- "down " + label(topics) }
+func (f *forward) Message(m *messages.Message) {
+	f.calls <- "message " + label([]messages.Topic{m.Topic})
 }
-func (f *forward) Heartbeat(string, map[market.Topic]uint64) {}
+func (f *forward) Refused(t messages.Topic, err error) {
+	f.calls <- "refused " + label([]messages.Topic{t})
+}
+func (f *forward) Heartbeat(string, map[messages.Topic]uint64) {}
 
 func (f *forward) expect(t *testing.T, want ...string) {
 	t.Helper()

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 var verbs = [...]string{
@@ -38,9 +38,9 @@ func encode(r *request) []byte {
 func appendIDs(b []byte, r *request) []byte {
 	member := "tokenId"
 	switch r.topics[0].Channel {
-	case market.ChannelUser:
+	case messages.ChannelUser:
 		return appendText(append(b, `,"address":`...), r.topics[0].ID)
-	case market.ChannelMarket:
+	case messages.ChannelMarket:
 		member = "marketId"
 	}
 	b = append(append(b, `,"`...), member...)
@@ -67,7 +67,7 @@ func appendText(b []byte, s string) []byte {
 const frameOverhead = 128
 
 // idSize returns an upper bound of the size of an id with quotes and comma. An escaped byte takes up to six bytes.
-func idSize(t market.Topic) int {
+func idSize(t messages.Topic) int {
 	n := len(t.ID) + 3
 	for i := range len(t.ID) {
 		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -270,7 +271,7 @@ func (r *record) add(format string, args ...any) {
 	r.times = append(r.times, time.Since(r.start))
 }
 
-func label(topics []market.Topic) string {
+func label(topics []messages.Topic) string {
 	ids := make([]string, len(topics))
 	for i, t := range topics {
 		ids[i] = string(t.Channel) + ":" + t.ID
@@ -282,31 +283,31 @@ func label(topics []market.Topic) string {
 	return strings.Join(ids, " ")
 }
 
-func (r *record) Up(epoch string, topics []market.Topic) { r.add("up %s %s", epoch, label(topics)) }
+func (r *record) Up(epoch string, topics []messages.Topic) { r.add("up %s %s", epoch, label(topics)) }
 
 // Acknowledged records its calls in acks only, because many tests compare all other calls.
-func (r *record) Acknowledged(topics []market.Topic) {
+func (r *record) Acknowledged(topics []messages.Topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.acks = append(r.acks, label(topics))
 }
-func (r *record) Down(topics []market.Topic, err error) {
+func (r *record) Down(topics []messages.Topic, err error) {
 	r.add("down %s", label(topics))
 	r.fail(err)
 }
-func (r *record) Message(m *market.Message) {
-	r.add("message %s %s/%d", label([]market.Topic{m.Topic}), m.Epoch, m.Seq)
+func (r *record) Message(m *messages.Message) {
+	r.add("message %s %s/%d", label([]messages.Topic{m.Topic}), m.Epoch, m.Seq)
 }
-func (r *record) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
+func (r *record) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	parts := make([]string, 0, len(seqs))
 	for t, n := range seqs {
-		parts = append(parts, fmt.Sprintf("%s=%d", label([]market.Topic{t}), n))
+		parts = append(parts, fmt.Sprintf("%s=%d", label([]messages.Topic{t}), n))
 	}
 	slices.Sort(parts)
 	r.add("heartbeat %s %s", epoch, strings.Join(parts, " "))
 }
-func (r *record) Refused(t market.Topic, err error) {
-	r.add("refused %s %s", label([]market.Topic{t}), market.CodeOf(err))
+func (r *record) Refused(t messages.Topic, err error) {
+	r.add("refused %s %s", label([]messages.Topic{t}), market.CodeOf(err))
 	r.fail(err)
 }
 func (r *record) fail(err error) {
@@ -437,7 +438,7 @@ func (b *bench) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (b *bench) watch(topics ...market.Topic) {
+func (b *bench) watch(topics ...messages.Topic) {
 	b.Helper()
 	for _, t := range topics {
 		if err := b.Watch(t, nil); err != nil {
@@ -453,16 +454,18 @@ func (b *bench) equal(what string, got, want any) {
 	}
 }
 
-func book(id string) market.Topic   { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
-func price(id string) market.Topic  { return market.Topic{Channel: market.ChannelPrices, ID: id} }
-func trades(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
-func user(scope string) market.Topic {
-	return market.Topic{Channel: market.ChannelUser, ID: address, Scope: scope}
+func book(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
+}
+func price(id string) messages.Topic  { return messages.Topic{Channel: messages.ChannelPrices, ID: id} }
+func trades(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
+func user(scope string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelUser, ID: address, Scope: scope}
 }
 
 // books returns n topics.
-func books(n int) []market.Topic {
-	out := make([]market.Topic, n)
+func books(n int) []messages.Topic {
+	out := make([]messages.Topic, n)
 	for i := range out {
 		out[i] = book(fmt.Sprintf("T%03d", i))
 	}

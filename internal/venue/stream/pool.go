@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // pool has the watched topics and their connections. Client.mu protects it.
 type pool struct {
-	topics map[market.Topic]*entry
+	topics map[messages.Topic]*entry
 	// public has the public connections, oldest first. They are filled in this order.
 	public []*connection
 	// users has one connection for each user topic.
-	users map[market.Topic]*connection
+	users map[messages.Topic]*connection
 	// wanted is the number of watched topics, identities the number of user topics among them.
 	wanted, identities int
 	// perConnection is the greatest number of topics on a public connection. The venue may reduce it.
@@ -25,7 +26,7 @@ type pool struct {
 // entry is a topic that is watched, or was watched and is not released by its connection yet. Until then the topic stays with
 // its connection, so that only one goroutine calls the Handler for it.
 type entry struct {
-	topic  market.Topic
+	topic  messages.Topic
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
@@ -35,8 +36,8 @@ type entry struct {
 
 func newPool(perConnection int) pool {
 	return pool{
-		topics:        make(map[market.Topic]*entry),
-		users:         make(map[market.Topic]*connection),
+		topics:        make(map[messages.Topic]*entry),
+		users:         make(map[messages.Topic]*connection),
 		perConnection: perConnection,
 	}
 }
@@ -61,7 +62,7 @@ func (p *pool) open() int {
 // address in lower case; nil if the venue needs none. Handler.Up is called when the subscription was sent. Watch of a watched
 // topic subscribes it again: Up is called again and a snapshot follows. Watch fails with ErrFull if there is no room. It never
 // waits for the network.
-func (c *Client) Watch(t market.Topic, creds *market.Credentials) error {
+func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
 	}
@@ -94,7 +95,7 @@ func (c *Client) Watch(t market.Topic, creds *market.Credentials) error {
 }
 
 // Unwatch ends the subscription of a topic. Messages that were already received may still reach the Handler.
-func (c *Client) Unwatch(t market.Topic) {
+func (c *Client) Unwatch(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
@@ -105,7 +106,7 @@ func (c *Client) Unwatch(t market.Topic) {
 
 // Resync requests a snapshot of a topic, after a jitter of up to 250 ms and at most once a second. It does nothing if the topic
 // is not up, or if a snapshot was requested within the last 1.5 s and has not arrived.
-func (c *Client) Resync(t market.Topic) {
+func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
@@ -115,7 +116,7 @@ func (c *Client) Resync(t market.Topic) {
 }
 
 // Reconnect closes the connection of a topic, with all its topics, and opens another one after the usual wait.
-func (c *Client) Reconnect(t market.Topic) {
+func (c *Client) Reconnect(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.pool.topics[t]; e != nil && e.wanted {
@@ -125,11 +126,11 @@ func (c *Client) Reconnect(t market.Topic) {
 }
 
 // validTopic reports whether a topic can be subscribed.
-func validTopic(t market.Topic) bool {
+func validTopic(t messages.Topic) bool {
 	switch t.Channel {
-	case market.ChannelPrices, market.ChannelOrderbook, market.ChannelTrades, market.ChannelMarket:
+	case messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades, messages.ChannelMarket:
 		return market.CheckID(t.ID) == nil && t.Scope == ""
-	case market.ChannelUser:
+	case messages.ChannelUser:
 		return market.CheckID(t.ID) == nil
 	}
 	return false
@@ -137,8 +138,8 @@ func validTopic(t market.Topic) bool {
 
 // assign returns a connection with room for a new topic, or nil if the pool is full. It may add a connection. The caller holds
 // the lock.
-func (c *Client) assign(t market.Topic) *connection {
-	if t.Channel == market.ChannelUser {
+func (c *Client) assign(t messages.Topic) *connection {
+	if t.Channel == messages.ChannelUser {
 		if c.pool.identities >= c.cfg.Identities {
 			return nil
 		}
@@ -152,7 +153,7 @@ func (c *Client) assign(t market.Topic) *connection {
 	if len(c.pool.public) >= c.cfg.Connections {
 		return nil
 	}
-	return c.add(market.Topic{})
+	return c.add(messages.Topic{})
 }
 
 // hasRoom reports whether a topic that its connection has not released can be watched again. The topic stays with this
@@ -165,7 +166,7 @@ func (c *Client) hasRoom(e *entry) bool {
 }
 
 // add adds a connection for a user topic or, if identity is zero, for public topics. The caller holds the lock.
-func (c *Client) add(identity market.Topic) *connection {
+func (c *Client) add(identity messages.Topic) *connection {
 	c.pool.numbers++
 	k := newConnection(c, c.pool.numbers, identity)
 	if k.user() {
@@ -204,7 +205,7 @@ func (c *Client) release(e *entry) {
 
 // refuse ends a topic that the venue rejected, unless it was watched again in the meantime. It runs on the connection's
 // goroutine.
-func (c *Client) refuse(k *connection, t market.Topic, turn uint64, err *market.Error) {
+func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
 	if e == nil || !e.wanted || e.turn != turn {

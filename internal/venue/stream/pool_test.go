@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // TestUnwatch expects no message of an unwatched topic, and a snapshot on the same connection if it is watched again.
@@ -84,7 +85,7 @@ func TestPool(t *testing.T) {
 		b.settle()
 		b.equal("identities", b.Stats().Identities, 2)
 		b.equal("connections", b.Stats().Connections, 4)
-		for _, bad := range []market.Topic{{}, {Channel: "weather", ID: "x"}, {Channel: market.ChannelPrices}, {Channel: market.ChannelPrices, ID: "a,b"}, {Channel: market.ChannelPrices, ID: "T", Scope: "s"}} {
+		for _, bad := range []messages.Topic{{}, {Channel: "weather", ID: "x"}, {Channel: messages.ChannelPrices}, {Channel: messages.ChannelPrices, ID: "a,b"}, {Channel: messages.ChannelPrices, ID: "T", Scope: "s"}} {
 			if err := b.Watch(bad, nil); market.CodeOf(err) != market.CodeBadUserInput {
 				t.Errorf("Watch(%v): %v", bad, err)
 			}
@@ -99,7 +100,7 @@ func TestWatchBeforeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, topic := range []market.Topic{book("T1"), book("T2"), user("s")} {
+	for _, topic := range []messages.Topic{book("T1"), book("T2"), user("s")} {
 		if err := c.Watch(topic, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // verb is the type of a request.
@@ -21,7 +22,7 @@ const (
 type request struct {
 	verb   verb
 	rid    string
-	topics []market.Topic
+	topics []messages.Topic
 	// depth is set for subscriptions of books.
 	depth int
 	// creds is set for auth.
@@ -57,10 +58,10 @@ type event struct {
 	rid     string
 	epoch   string
 	hello   hello
-	seqs    map[market.Topic]uint64
-	message *market.Message
-	topic   market.Topic
-	topics  []market.Topic
+	seqs    map[messages.Topic]uint64
+	message *messages.Message
+	topic   messages.Topic
+	topics  []messages.Topic
 
 	code       string
 	ids        []string

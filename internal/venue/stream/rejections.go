@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // class classifies the codes of error frames.
@@ -43,13 +44,13 @@ func classify(code string) class {
 
 // rejection is a topic that the venue rejected.
 type rejection struct {
-	topic market.Topic
+	topic messages.Topic
 	turn  uint64
 	err   *market.Error
 }
 
 // rejected handles an error frame about a request. down are topics that will be subscribed again later.
-func (q *sendQueue) rejected(e *event, class class) (down []market.Topic, rejected []rejection) {
+func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, rejected []rejection) {
 	r := q.awaited[e.rid]
 	if r == nil && e.rid == "" && class != classLater {
 		r = q.unanswered(e.ids)
@@ -90,7 +91,7 @@ func (q *sendQueue) rejected(e *event, class class) (down []market.Topic, reject
 // unanswered returns an unanswered subscription of one of the ids, or nil. It is for errors without a rid.
 func (q *sendQueue) unanswered(ids []string) *request {
 	for _, r := range q.awaited {
-		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t market.Topic) bool {
+		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t messages.Topic) bool {
 			s := q.subs[t]
 			return slices.Contains(ids, t.ID) && s != nil && s.subscribed && !s.answered
 		}) {
@@ -102,7 +103,7 @@ func (q *sendQueue) unanswered(ids []string) *request {
 
 // exclude rejects the topics that the venue names. If it names none, exclude queues both halves of the request separately, until
 // the rejected topic is alone.
-func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []market.Topic, rejected []rejection) {
+func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages.Topic, rejected []rejection) {
 	named := make(map[string]bool, len(e.ids))
 	for _, id := range e.ids {
 		named[id] = true
@@ -140,7 +141,7 @@ func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []market.T
 }
 
 // requeue queues the subscription of a topic for a later time. Until then the topic is not up.
-func (q *sendQueue) requeue(s *sub, at time.Time) market.Topic {
+func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
 	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
 	q.pending = append(q.pending, s)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // unsubscription removes topics of one channel from unsubscribes.
@@ -37,7 +37,7 @@ func (q *sendQueue) subscription(now time.Time) *request {
 	}
 	q.pending = rest
 	r := &request{verb: verbSubscribe, topics: b.topics}
-	if r.topics[0].Channel == market.ChannelOrderbook {
+	if r.topics[0].Channel == messages.ChannelOrderbook {
 		r.depth = q.limits.depth
 	}
 	return r
@@ -45,22 +45,22 @@ func (q *sendQueue) subscription(now time.Time) *request {
 
 // batch collects topics for one request.
 type batch struct {
-	channel market.Channel
-	topics  []market.Topic
+	channel messages.Channel
+	topics  []messages.Topic
 	room    int
 	most    int
 }
 
-func (q *sendQueue) batch(first market.Topic) batch {
+func (q *sendQueue) batch(first messages.Topic) batch {
 	b := batch{channel: first.Channel, room: q.limits.frameBytes - frameOverhead, most: batchIDs}
-	if first.Channel == market.ChannelUser {
+	if first.Channel == messages.ChannelUser {
 		b.most = 1
 	}
 	return b
 }
 
 // add adds a topic and reports whether it fits. The first topic of the channel always fits.
-func (b *batch) add(t market.Topic) bool {
+func (b *batch) add(t messages.Topic) bool {
 	size := idSize(t)
 	if t.Channel != b.channel || len(b.topics) == b.most || len(b.topics) > 0 && size > b.room {
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 
 // sub is a topic on one socket.
 type sub struct {
-	topic market.Topic
+	topic messages.Topic
 	turn  uint64
 	// subscribed is set after a subscription was sent, answered after the venue has answered it, and up after Handler.Up.
 	subscribed, answered, up bool
@@ -56,9 +57,9 @@ type sub struct {
 // sendQueue has the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses it.
 type sendQueue struct {
 	k    *connection
-	subs map[market.Topic]*sub
+	subs map[messages.Topic]*sub
 	// unsubscribes and pending are the topics to unsubscribe and to subscribe. resyncs are the topics that need a snapshot.
-	unsubscribes []market.Topic
+	unsubscribes []messages.Topic
 	pending      []*sub
 	resyncs      []*sub
 	auth         *request
@@ -73,7 +74,7 @@ type sendQueue struct {
 
 func (q *sendQueue) init(k *connection) {
 	q.k = k
-	q.subs = make(map[market.Topic]*sub)
+	q.subs = make(map[messages.Topic]*sub)
 	q.awaited = make(map[string]*request)
 	q.limit(hello{})
 }
@@ -99,17 +100,17 @@ func (q *sendQueue) nextRid() string {
 }
 
 // carries reports whether messages of a topic are for the Handler.
-func (q *sendQueue) carries(t market.Topic) bool {
+func (q *sendQueue) carries(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
 }
 
 // upTopics returns the watched topics that the Handler believes to be up.
-func (q *sendQueue) upTopics() []market.Topic {
+func (q *sendQueue) upTopics() []messages.Topic {
 	c := q.k.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var topics []market.Topic
+	var topics []messages.Topic
 	for t, s := range q.subs {
 		if e := q.k.topics[t]; s.up && e != nil && e.wanted {
 			topics = append(topics, t)
@@ -195,7 +196,7 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 
 // badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so no snapshot is on its way
 // any more.
-func (q *sendQueue) badFrame(t market.Topic, now time.Time) {
+func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
 		q.resync(s, now)
@@ -204,14 +205,14 @@ func (q *sendQueue) badFrame(t market.Topic, now time.Time) {
 }
 
 // accept notes a message and reports whether it is for the Handler.
-func (q *sendQueue) accept(m *market.Message) bool {
+func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
 		return false
 	}
 	s.answered, s.attempts = true, 0
 	switch m.Kind {
-	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot, market.MessagePrice, market.MessageMarket:
+	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot, messages.KindPrice, messages.KindMarket:
 		s.resyncAt, s.resyncSent, s.badFrames = time.Time{}, time.Time{}, 0
 	}
 	return true
@@ -281,7 +282,7 @@ func (q *sendQueue) next(now time.Time, open bool) *request {
 		if !now.Before(s.resyncAt) {
 			q.resyncs = slices.Delete(q.resyncs, i, i+1)
 			q.resyncWindow.take(now)
-			return &request{verb: verbResync, topics: []market.Topic{s.topic}}
+			return &request{verb: verbResync, topics: []messages.Topic{s.topic}}
 		}
 	}
 	return nil
@@ -303,7 +304,7 @@ func (q *sendQueue) markSent(r *request, now time.Time) {
 
 // acknowledge returns the topics whose last subscription the event confirms: the topics of its request, or the listed topics if
 // it has no rid.
-func (q *sendQueue) acknowledge(e *event) (topics []market.Topic) {
+func (q *sendQueue) acknowledge(e *event) (topics []messages.Topic) {
 	listed := e.topics
 	if r := q.awaited[e.rid]; r != nil && r.verb == verbSubscribe {
 		listed = r.topics

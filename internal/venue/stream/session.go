@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 const (
@@ -263,7 +263,7 @@ func (s *session) afterHello(now time.Time) error {
 	s.liveAt = now
 	if e, ok := s.k.login(); ok {
 		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
-		s.queue.auth = &request{verb: verbAuth, topics: []market.Topic{e.topic}, creds: e.creds}
+		s.queue.auth = &request{verb: verbAuth, topics: []messages.Topic{e.topic}, creds: e.creds}
 		return nil
 	}
 	return s.afterAuth(now)

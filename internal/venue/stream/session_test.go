@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // TestOpen follows a connection from the hello to the first messages.
 func TestOpen(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
-		b.watch(book("T1"), price("T1"), book("T2"), trades("T1"), market.Topic{Channel: market.ChannelMarket, ID: "M1"})
+		b.watch(book("T1"), price("T1"), book("T2"), trades("T1"), messages.Topic{Channel: messages.ChannelMarket, ID: "M1"})
 		b.settle()
 		var got []string
 		for _, f := range b.venue.sent("") {
@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 
 // TestAcknowledged expects a confirmation to count only for topics whose last subscription it confirms, by rid or by ids.
 func TestAcknowledged(t *testing.T) {
-	marketTopic := func(id string) market.Topic { return market.Topic{Channel: market.ChannelMarket, ID: id} }
+	marketTopic := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test answers
 	}, func(b *bench) {
@@ -95,7 +95,7 @@ type depths struct {
 	book, changes int
 }
 
-func (d *depths) Message(m *market.Message) {
+func (d *depths) Message(m *messages.Message) {
 	if d.changes = m.Depth; m.Book != nil {
 		d.book = m.Book.Depth
 	}
@@ -321,7 +321,7 @@ type tired struct {
 	rest time.Duration
 }
 
-func (h *tired) Message(m *market.Message) {
+func (h *tired) Message(m *messages.Message) {
 	time.Sleep(h.rest)
 	h.record.Message(m)
 }

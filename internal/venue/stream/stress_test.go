@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // strict is a Handler that fails the test if a call breaks the contract of Handler.
@@ -16,12 +16,12 @@ type strict struct {
 	t  *testing.T
 	mu sync.Mutex
 	// busy are the topics of running calls, up the topics that are up.
-	busy, up map[market.Topic]bool
-	seq      map[market.Topic]uint64
+	busy, up map[messages.Topic]bool
+	seq      map[messages.Topic]uint64
 	messages int
 }
 
-func (s *strict) enter(topics ...market.Topic) func() {
+func (s *strict) enter(topics ...messages.Topic) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -39,7 +39,7 @@ func (s *strict) enter(topics ...market.Topic) func() {
 	}
 }
 
-func (s *strict) Up(_ string, topics []market.Topic) {
+func (s *strict) Up(_ string, topics []messages.Topic) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *strict) Up(_ string, topics []market.Topic) {
 	}
 }
 
-func (s *strict) Acknowledged(topics []market.Topic) {
+func (s *strict) Acknowledged(topics []messages.Topic) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *strict) Acknowledged(topics []market.Topic) {
 	}
 }
 
-func (s *strict) Down(topics []market.Topic, _ error) {
+func (s *strict) Down(topics []messages.Topic, _ error) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *strict) Down(topics []market.Topic, _ error) {
 	}
 }
 
-func (s *strict) Message(m *market.Message) {
+func (s *strict) Message(m *messages.Message) {
 	defer s.enter(m.Topic)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *strict) Message(m *market.Message) {
 	s.seq[m.Topic] = m.Seq
 }
 
-func (s *strict) Heartbeat(string, map[market.Topic]uint64) {}
-func (s *strict) Refused(t market.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
+func (s *strict) Heartbeat(string, map[messages.Topic]uint64) {}
+func (s *strict) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
 // TestStress watches, unwatches, drops and stalls at random for an hour. Then all watched topics must be live, and no other topic
 // subscribed.
@@ -98,14 +98,14 @@ func TestStress(t *testing.T) {
 }
 
 func stress(t *testing.T, seed uint64) {
-	h := &strict{t: t, busy: map[market.Topic]bool{}, up: map[market.Topic]bool{}, seq: map[market.Topic]uint64{}}
+	h := &strict{t: t, busy: map[messages.Topic]bool{}, up: map[messages.Topic]bool{}, seq: map[messages.Topic]uint64{}}
 	random := rand.New(rand.NewPCG(seed, 1))
 	inBubble(t, func(c *Config, v *venue) {
 		c.TopicsPerConnection, c.Connections = 7, 4
 		v.handler = h
 	}, func(b *bench) {
 		b.settle()
-		watched := map[market.Topic]bool{}
+		watched := map[messages.Topic]bool{}
 		for range 3000 {
 			topic := book(fmt.Sprintf("T%d", random.IntN(40)))
 			switch random.IntN(12) {

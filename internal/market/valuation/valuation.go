@@ -1,41 +1,46 @@
-package market
+// Package valuation prices, filters and sorts the positions of an account.
+package valuation
+
+import (
+	"oddsgraph/internal/market"
+)
 
 // Quotes are the data that can price a position. Each may be absent.
 type Quotes struct {
 	// Market and Outcome belong to the position; nil if they were not found.
-	Market  Read[*Market]
-	Outcome *Outcome
-	Price   Read[*Price]
-	Spread  Read[*Spread]
+	Market  market.Read[*market.Market]
+	Outcome *market.Outcome
+	Price   market.Read[*market.Price]
+	Spread  market.Read[*market.Spread]
 }
 
 // Valuation is the value of a position by one basis.
 type Valuation struct {
-	Price Decimal
-	Basis PriceBasis
+	Price market.Decimal
+	Basis market.PriceBasis
 	// Value is size × price.
-	Value Decimal
+	Value market.Decimal
 	// UnrealizedPnl is value − cost; nil if the position has no average price.
-	UnrealizedPnl *Decimal
+	UnrealizedPnl *market.Decimal
 	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil if the cost is 0.
-	UnrealizedPnlPercent *Decimal
-	Meta                 Meta
+	UnrealizedPnlPercent *market.Decimal
+	Meta                 market.Meta
 }
 
-// Value prices a position by a basis. If basis is empty, Value uses the first known price of: SETTLEMENT if the market is
+// Of prices a position by a basis. If basis is empty, Of uses the first known price of: SETTLEMENT if the market is
 // resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. It returns nil if no price is known. held is the Meta of the
 // position.
-func Value(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
+func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
 		return valueBy(p, held, q, basis)
 	}
-	if v := valueBy(p, held, q, BasisSettlement); v != nil {
+	if v := valueBy(p, held, q, market.BasisSettlement); v != nil {
 		return v
 	}
 	if price := q.Price.Value; price != nil {
-		return valueAt(p, price.Price, price.Basis, Combine(held, q.Price.Meta))
+		return valueAt(p, price.Price, price.Basis, market.Combine(held, q.Price.Meta))
 	}
-	for _, b := range [...]PriceBasis{BasisMidpoint, BasisBestBid, BasisPosition} {
+	for _, b := range [...]market.PriceBasis{market.BasisMidpoint, market.BasisBestBid, market.BasisPosition} {
 		if v := valueBy(p, held, q, b); v != nil {
 			return v
 		}
@@ -44,23 +49,23 @@ func Value(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 }
 
 // valueBy prices a position by one basis. It returns nil if the price is not known.
-func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
-	var price *Decimal
-	from := Meta{}
+func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
+	var price *market.Decimal
+	from := market.Meta{}
 	switch basis {
-	case BasisSettlement:
+	case market.BasisSettlement:
 		if q.Market.Value != nil {
 			price, from = q.Market.Value.SettlementPrice(q.Outcome), q.Market.Meta
 		}
-	case BasisPosition:
+	case market.BasisPosition:
 		price = p.CurrentPrice
-	case BasisMidpoint, BasisBestBid, BasisBestAsk:
+	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
 		if s := q.Spread.Value; s != nil {
 			from = q.Spread.Meta
 			switch basis {
-			case BasisMidpoint:
+			case market.BasisMidpoint:
 				price = s.Midpoint()
-			case BasisBestBid:
+			case market.BasisBestBid:
 				price = s.BestBid
 			default:
 				price = s.BestAsk
@@ -73,22 +78,22 @@ func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 	if price == nil {
 		return nil
 	}
-	return valueAt(p, *price, basis, Combine(held, from))
+	return valueAt(p, *price, basis, market.Combine(held, from))
 }
 
-func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation {
+func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, meta market.Meta) *Valuation {
 	v := &struct { // one allocation, because all positions of a list are valued
 		Valuation
-		pnl, percent Decimal
+		pnl, percent market.Decimal
 	}{Valuation: Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}}
 	if p.AvgPrice == nil {
 		return &v.Valuation
 	}
-	cost := p.costAt(*p.AvgPrice)
+	cost := p.CostAt(*p.AvgPrice)
 	v.pnl = v.Value.Sub(cost).Reduce()
 	v.UnrealizedPnl = &v.pnl
 	var ok bool
-	if v.percent, ok = v.pnl.Mul(NewDecimal(100, 0)).QuoRound(cost, 6); ok {
+	if v.percent, ok = v.pnl.Mul(market.NewDecimal(100, 0)).QuoRound(cost, 6); ok {
 		v.UnrealizedPnlPercent = &v.percent
 	}
 	return &v.Valuation
@@ -96,18 +101,18 @@ func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation
 
 // Portfolio has the exact sums over an account's positions.
 type Portfolio struct {
-	PositionsValue Decimal
+	PositionsValue market.Decimal
 	// CostBasis and UnrealizedPnl include the positions that have a price and an average price; nil if none has both.
-	CostBasis, UnrealizedPnl *Decimal
+	CostBasis, UnrealizedPnl *market.Decimal
 	// Unpriced counts positions without a price, Uncosted priced positions without an average price.
 	Unpriced, Uncosted int
-	Meta               Meta
+	Meta               market.Meta
 }
 
 // Sum adds up positions and their valuations. A valuation is nil if no price is known. held is the Meta of the list.
-func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
-	var total, cost, pnl Decimal
-	out := &Portfolio{Meta: Combine(held)}
+func Sum(positions []market.Position, valuations []*Valuation, held market.Meta) *Portfolio {
+	var total, cost, pnl market.Decimal
+	out := &Portfolio{Meta: market.Combine(held)}
 	costed := false
 	for i := range positions {
 		v := valuations[i]
@@ -116,7 +121,7 @@ func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
 			continue
 		}
 		total = total.Add(v.Value)
-		out.Meta = Combine(out.Meta, v.Meta)
+		out.Meta = market.Combine(out.Meta, v.Meta)
 		c := positions[i].CostBasis()
 		if c == nil {
 			out.Uncosted++
@@ -132,24 +137,4 @@ func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
 		out.CostBasis, out.UnrealizedPnl = &cost, &pnl
 	}
 	return out
-}
-
-// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
-func HeldByBuys(orders []Order) Decimal {
-	var held Decimal
-	for i := range orders {
-		if o := &orders[i]; o.Side == SideBuy {
-			held = held.Add(o.Price.Mul(o.Remaining()))
-		}
-	}
-	return held.Reduce()
-}
-
-// Remaining returns the size that is not filled, in shares, at least 0.
-func (o *Order) Remaining() Decimal {
-	r := o.Size.Sub(o.FilledSize).Reduce()
-	if r.Sign() < 0 {
-		return Decimal{}
-	}
-	return r
 }

@@ -1,10 +1,11 @@
-package market
+// Package queries has the queries of lists, books and histories, and comparable keys of them.
+package queries
 
 import (
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"oddsgraph/internal/market"
 )
 
 // Sort is the sort order of a market search.
@@ -31,7 +32,7 @@ const (
 // Search is a query for one page of markets. A field with its zero value does not filter.
 type Search struct {
 	Text                  string
-	Status                []Status
+	Status                []market.Status
 	Category, Tag         string
 	EndsAfter, EndsBefore time.Time
 	EventID, EventSlug    string
@@ -66,7 +67,7 @@ func (q Search) Key() SearchKey {
 // Search returns the search of the key.
 func (k SearchKey) Search() Search {
 	return Search{
-		Text: k.Text, Status: splitWords[Status](k.Status), Category: k.Category, Tag: k.Tag,
+		Text: k.Text, Status: splitWords[market.Status](k.Status), Category: k.Category, Tag: k.Tag,
 		EndsAfter: k.EndsAfter, EndsBefore: k.EndsBefore, EventID: k.EventID, EventSlug: k.EventSlug,
 		Sort: k.Sort, Direction: k.Direction, Limit: k.Limit, Page: k.Page,
 	}
@@ -96,16 +97,16 @@ func splitWords[T ~string](list string) []T {
 // SearchPage is one page of a market search.
 type SearchPage struct {
 	// Markets are summaries: they may lack description and resolution.
-	Markets []*Market
+	Markets []*market.Market
 	// Next is the Page of the next query; empty on the last page.
 	Next string
 	// Total is the number of matching markets; nil if the venue does not send it.
 	Total   *int
-	LeftOut LeftOut
+	LeftOut market.LeftOut
 }
 
-// TradeQuery is a query for one page of a wallet's trades, newest first. A field with its zero value does not filter.
-type TradeQuery struct {
+// Trades is a query for one page of a wallet's trades, newest first. A field with its zero value does not filter.
+type Trades struct {
 	MarketID string
 	From, To time.Time
 	// Limit is the number of rows on a page, 1 to 100.
@@ -115,27 +116,27 @@ type TradeQuery struct {
 
 // TradesKey identifies a page of an account's trades.
 type TradesKey struct {
-	Address Address
-	Query   TradeQuery
+	Address market.Address
+	Query   Trades
 }
 
 // Key returns the key of the query's page for an account. Equal queries have equal keys.
-func (q TradeQuery) Key(a Address) TradesKey {
+func (q Trades) Key(a market.Address) TradesKey {
 	q.From, q.To = q.From.UTC(), q.To.UTC() // == compares locations too
 	return TradesKey{a, q}
 }
 
 // TradePage is one page of trades.
 type TradePage struct {
-	Trades  []Trade
+	Trades  []market.Trade
 	Next    string
 	Total   *int
-	LeftOut LeftOut
+	LeftOut market.LeftOut
 }
 
-// HistoryQuery is a query for one page of a wallet's history, newest first. A field with its zero value does not filter.
-type HistoryQuery struct {
-	Kinds    []HistoryKind
+// History is a query for one page of a wallet's history, newest first. A field with its zero value does not filter.
+type History struct {
+	Kinds    []market.HistoryKind
 	From, To time.Time
 	Limit    int
 	Page     string
@@ -143,32 +144,32 @@ type HistoryQuery struct {
 
 // HistoryKey identifies a page of an account's history.
 type HistoryKey struct {
-	Address Address
+	Address market.Address
 	Kinds   string
 	// Page has the fields that history and trade queries share.
-	Page TradeQuery
+	Page Trades
 }
 
 // Key returns the key of the query's page for an account. Equal queries have equal keys.
-func (q HistoryQuery) Key(a Address) HistoryKey {
-	return HistoryKey{a, joinWords(q.Kinds), TradeQuery{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}}
+func (q History) Key(a market.Address) HistoryKey {
+	return HistoryKey{a, joinWords(q.Kinds), Trades{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}}
 }
 
 // Query returns the query of the key.
-func (k HistoryKey) Query() HistoryQuery {
-	return HistoryQuery{Kinds: splitWords[HistoryKind](k.Kinds), From: k.Page.From, To: k.Page.To, Limit: k.Page.Limit, Page: k.Page.Page}
+func (k HistoryKey) Query() History {
+	return History{Kinds: splitWords[market.HistoryKind](k.Kinds), From: k.Page.From, To: k.Page.To, Limit: k.Page.Limit, Page: k.Page.Page}
 }
 
 // HistoryPage is one page of a wallet's history.
 type HistoryPage struct {
-	Records []HistoryRecord
+	Records []market.HistoryRecord
 	Next    string
 	Total   *int
-	LeftOut LeftOut
+	LeftOut market.LeftOut
 }
 
-// BookQuery is a query for a token's book with at least Depth levels on each side.
-type BookQuery struct {
+// Book is a query for a token's book with at least Depth levels on each side.
+type Book struct {
 	TokenID string
 	// Depth is 1 to MaxBookDepth.
 	Depth int
@@ -177,31 +178,10 @@ type BookQuery struct {
 // MaxBookDepth is the greatest depth that is requested from a venue.
 const MaxBookDepth = 200
 
-// PriceHistoryQuery is a query for a token's prices on the UTC days From to To, both inclusive.
-type PriceHistoryQuery struct {
+// PriceHistory is a query for a token's prices on the UTC days From to To, both inclusive.
+type PriceHistory struct {
 	TokenID  string
-	From, To Date
-}
-
-// MarketRef identifies a market in one of the ways that a venue supports.
-type MarketRef struct {
-	By    MarketRefKind
-	Value string
-}
-
-// MarketRefKind is a way to identify a market.
-type MarketRefKind uint8
-
-// The ways to identify a market: its id, its slug, or a token of one of its outcomes.
-const (
-	ByMarketID MarketRefKind = iota
-	BySlug
-	ByToken
-)
-
-// EventRef identifies an event by its id or, if the id is empty, by its slug.
-type EventRef struct {
-	EventID, EventSlug string
+	From, To market.Date
 }
 
 // BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that readers of different depths share a book.
@@ -214,33 +194,4 @@ func BookDepthStep(depth int) int {
 	default:
 		return MaxBookDepth
 	}
-}
-
-// MaxIDLength is the greatest length of an identifier in bytes.
-const MaxIDLength = 256
-
-// CheckID rejects an identifier that could change the request to the venue: one that is empty, longer than MaxIDLength or not
-// UTF-8, or has a comma, a slash or a control character. Its errors have CodeBadUserInput.
-func CheckID(id string) error {
-	if id == "" || len(id) > MaxIDLength {
-		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)
-	}
-	plain := true // only ASCII so far, like nearly all ids
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c == ',' || c == '/' || c < ' ' || c == 0x7f:
-			return Errorf(CodeBadUserInput, "an id has no comma, slash or control character")
-		case c >= utf8.RuneSelf:
-			plain = false
-		}
-	}
-	switch {
-	case plain:
-		return nil
-	case !utf8.ValidString(id):
-		return Errorf(CodeBadUserInput, "an id is UTF-8")
-	case strings.ContainsFunc(id, unicode.IsControl):
-		return Errorf(CodeBadUserInput, "an id has no comma, slash or control character")
-	}
-	return nil
 }

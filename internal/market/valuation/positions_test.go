@@ -1,15 +1,17 @@
-package market
+package valuation
 
 import (
 	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"oddsgraph/internal/market"
 )
 
 // positionReads answers from maps, and fails for one market.
 type positionReads struct {
-	markets map[string]*Market
+	markets map[string]*market.Market
 	prices  map[string]string
 	fails   string
 	read    []string
@@ -17,45 +19,45 @@ type positionReads struct {
 
 var errRead = errors.New("it can't be read")
 
-func (r *positionReads) Market(ref MarketRef) (Read[*Market], error) {
+func (r *positionReads) Market(ref market.MarketRef) (market.Read[*market.Market], error) {
 	r.read = append(r.read, "market "+ref.Value)
 	if ref.Value == r.fails {
-		return Read[*Market]{}, errRead
+		return market.Read[*market.Market]{}, errRead
 	}
-	return Read[*Market]{Value: r.markets[ref.Value]}, nil
+	return market.Read[*market.Market]{Value: r.markets[ref.Value]}, nil
 }
 
-func (r *positionReads) Price(token string) (Read[*Price], error) {
+func (r *positionReads) Price(token string) (market.Read[*market.Price], error) {
 	r.read = append(r.read, "price "+token)
 	if p, ok := r.prices[token]; ok {
-		return Read[*Price]{Value: &Price{TokenID: token, Price: MustDecimal(p), Basis: BasisVenue}}, nil
+		return market.Read[*market.Price]{Value: &market.Price{TokenID: token, Price: market.MustDecimal(p), Basis: market.BasisVenue}}, nil
 	}
-	return Read[*Price]{}, nil
+	return market.Read[*market.Price]{}, nil
 }
 
-func (r *positionReads) Spread(token string) (Read[*Spread], error) {
+func (r *positionReads) Spread(token string) (market.Read[*market.Spread], error) {
 	r.read = append(r.read, "spread "+token)
-	return Read[*Spread]{}, nil
+	return market.Read[*market.Spread]{}, nil
 }
 
-func positionsOf(ids ...string) (out []*Position) {
+func positionsOf(ids ...string) (out []*market.Position) {
 	for _, id := range ids {
-		out = append(out, &Position{MarketID: id, TokenID: "t" + id, Size: MustDecimal("10"), AvgPrice: ptr(MustDecimal("0.5"))})
+		out = append(out, &market.Position{MarketID: id, TokenID: "t" + id, Size: market.MustDecimal("10"), AvgPrice: new(market.MustDecimal("0.5"))})
 	}
 	return out
 }
 
 func TestSortPositions(t *testing.T) {
-	end := func(day int) *Market { return &Market{EndsAt: time.Unix(int64(day)*86400, 0)} }
+	end := func(day int) *market.Market { return &market.Market{EndsAt: time.Unix(int64(day)*86400, 0)} }
 	reads := &positionReads{
-		markets: map[string]*Market{"a": end(3), "b": end(1), "c": {}, "d": end(1), "e": nil},
+		markets: map[string]*market.Market{"a": end(3), "b": end(1), "c": {}, "d": end(1), "e": nil},
 		prices:  map[string]string{"ta": "0.2", "tb": "0.9", "tc": "0.2", "te": "0.4"},
 	}
-	for by, want := range map[PositionSort]string{
-		PositionSortVenue: "abcde", PositionSortEndsAt: "bdace", PositionSortValue: "beacd", PositionSortPnl: "beacd", PositionSortPnlPercent: "beacd",
+	for by, want := range map[Sort]string{
+		SortVenue: "abcde", SortEndsAt: "bdace", SortValue: "beacd", SortPnl: "beacd", SortPnlPercent: "beacd",
 	} {
 		positions := positionsOf("a", "b", "c", "d", "e")
-		if err := SortPositions(reads, positions, Meta{}, by); err != nil {
+		if err := SortPositions(reads, positions, market.Meta{}, by); err != nil {
 			t.Fatal(err)
 		}
 		var got string
@@ -70,16 +72,16 @@ func TestSortPositions(t *testing.T) {
 
 // TestPositionReadsGoOn expects all other reads after one that failed or is pending.
 func TestPositionReadsGoOn(t *testing.T) {
-	for name, do := range map[string]func(from PositionReads, positions []*Position) error{
-		"ends": func(from PositionReads, p []*Position) error {
-			return SortPositions(from, p, Meta{}, PositionSortEndsAt)
+	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
+		"ends": func(from Reads, p []*market.Position) error {
+			return SortPositions(from, p, market.Meta{}, SortEndsAt)
 		},
-		"redeemable": func(from PositionReads, p []*Position) error {
+		"redeemable": func(from Reads, p []*market.Position) error {
 			_, err := KeepRedeemable(from, p, new(bool))
 			return err
 		},
-		"value": func(from PositionReads, p []*Position) error {
-			_, _, err := ValueAll(from, p, Meta{}, "")
+		"value": func(from Reads, p []*market.Position) error {
+			_, _, err := All(from, p, market.Meta{}, "")
 			return err
 		},
 	} {
@@ -96,7 +98,7 @@ func TestPositionReadsGoOn(t *testing.T) {
 func TestKeepRedeemable(t *testing.T) {
 	won, _ := resolved(true)
 	lost, _ := resolved(false)
-	reads := &positionReads{markets: map[string]*Market{"won": won.Value, "lost": lost.Value, "open": {Status: StatusOpen}, "unknown": {Status: StatusUnknown}}}
+	reads := &positionReads{markets: map[string]*market.Market{"won": won.Value, "lost": lost.Value, "open": {Status: market.StatusOpen}, "unknown": {Status: market.StatusUnknown}}}
 	for wanted, want := range map[bool][]string{true: {"won"}, false: {"lost", "open"}} {
 		positions := positionsOf("won", "lost", "open", "unknown", "absent")
 		for _, p := range positions {

@@ -1,0 +1,49 @@
+package market
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestHeldByBuys(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		orders := make([]Order, r.IntN(20))
+		want := new(big.Rat)
+		for i := range orders {
+			o := &orders[i]
+			*o = Order{Side: []OrderSide{SideBuy, SideSell, SideUnknown}[r.IntN(3)], Price: NewDecimal(r.Int64N(1000), -3), Size: NewDecimal(r.Int64N(1e9), -4), FilledSize: NewDecimal(r.Int64N(1e9), -4)}
+			left := new(big.Rat).Sub(rat(t, o.Size), rat(t, o.FilledSize))
+			if left.Sign() < 0 {
+				left.SetInt64(0)
+			}
+			if rat(t, o.Remaining()).Cmp(left) != 0 {
+				t.Fatalf("%s of %s leaves %s", o.FilledSize, o.Size, o.Remaining())
+			}
+			if o.Side == SideBuy {
+				want.Add(want, left.Mul(left, rat(t, o.Price)))
+			}
+		}
+		if got := HeldByBuys(orders); rat(t, got).Cmp(want) != 0 {
+			t.Fatalf("got %s; want %s", got, want.FloatString(20))
+		}
+	}
+}
+
+func TestStreamedHandle(t *testing.T) {
+	s := &Session{}
+	h := NewStreamHandle(s)
+	if _, timed := h.FreshUntil(); timed || h.Version() != 0 {
+		t.Errorf("a new handle has version %d", h.Version())
+	}
+	s.End(time.Unix(7, 0))
+	s.End(time.Unix(9, 0))
+	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Version() != 1 {
+		t.Errorf("ended %v at %s, version %d", ended, at, h.Version())
+	}
+	if late := NewStreamHandle(s); late.Version() == 0 {
+		t.Error("an entry of an ended session stands")
+	}
+}

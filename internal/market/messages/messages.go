@@ -1,0 +1,82 @@
+// Package messages has the decoded messages of a venue's stream and the topics that they belong to.
+package messages
+
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Channel is a channel of the venue's stream.
+type Channel string
+
+// The venue's channels.
+const (
+	ChannelPrices    Channel = "prices"
+	ChannelOrderbook Channel = "orderbook"
+	ChannelTrades    Channel = "trades"
+	ChannelMarket    Channel = "market"
+	ChannelUser      Channel = "user"
+)
+
+// Topic is one subscription on the venue's stream: a channel and an id.
+type Topic struct {
+	Channel Channel
+	// ID is a token id, on ChannelMarket a market id, and on ChannelUser an address in lower case.
+	ID string
+	// Scope is a keyed hash of the credentials that read an account. It is empty on public channels, and not secret.
+	Scope string
+}
+
+// Kind is the kind of a Message. It says which fields are set.
+type Kind uint8
+
+// The kinds of messages and their fields.
+const (
+	// KindPrice has a complete price in Price, and Spread if the venue sends the best prices.
+	KindPrice Kind = iota + 1
+	// KindBookSnapshot has a complete book in Book.
+	KindBookSnapshot
+	// KindBookDelta has changes of a book in Changes.
+	KindBookDelta
+	// KindTradesSnapshot has the latest trades, oldest first, in Trades.
+	KindTradesSnapshot
+	// KindTrade has one new trade in Trades.
+	KindTrade
+	// KindMarket has a change of a market in Market.
+	KindMarket
+	// KindUserSnapshot has the complete account in Orders, Positions and Balance.
+	KindUserSnapshot
+	// KindOrder, KindFill, KindPosition and KindBalance are changes of an account. They have one element in Orders,
+	// Trades or Positions, or Balance.
+	KindOrder
+	KindFill
+	KindPosition
+	KindBalance
+)
+
+// Message is one decoded message of a topic. Its values are shared and read-only.
+type Message struct {
+	Topic Topic
+	Kind  Kind
+	// Seq numbers the topic's messages, including snapshots, within an Epoch. Numbers of different epochs cannot be compared.
+	// Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
+	Epoch        string
+	Seq, PrevSeq uint64
+	// Time is the venue's time; zero if it sends none. ReceivedAt is the local time.
+	Time, ReceivedAt time.Time
+	// MarketID is the market of the topic's token; empty if the venue does not send it.
+	MarketID string
+
+	Price   *market.Price
+	Spread  *market.Spread
+	Book    *market.Book
+	Changes []market.LevelChange
+	// Depth is the number of levels on each side that Changes cover; 0 if unknown.
+	Depth     int
+	Trades    []market.Trade
+	Market    *market.MarketChange
+	Orders    []market.Order
+	Positions []market.Position
+	Balance   *market.Balance
+}

@@ -1,0 +1,154 @@
+package valuation
+
+import (
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Sort is a sort order of an account's positions.
+type Sort string
+
+// The sort orders of positions. SortVenue is the venue's order, SortEndsAt sorts by the end of the market,
+// earliest first, and the others sort by value, greatest first.
+const (
+	SortVenue      Sort = "VENUE"
+	SortValue      Sort = "VALUE"
+	SortPnl        Sort = "PNL"
+	SortPnlPercent Sort = "PNL_PERCENT"
+	SortEndsAt     Sort = "ENDS_AT"
+)
+
+// Reads reads the data that position values and sort orders need. A read may fail because its value is pending.
+type Reads interface {
+	Market(market.MarketRef) (market.Read[*market.Market], error)
+	Price(tokenID string) (market.Read[*market.Price], error)
+	Spread(tokenID string) (market.Read[*market.Spread], error)
+}
+
+// readMarkets reads the markets of all positions and returns the first error. It does not stop at the error, so that all
+// missing markets are fetched together.
+func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, error) {
+	markets, failed := make([]*market.Market, len(positions)), error(nil)
+	for i, p := range positions {
+		read, err := from.Market(market.MarketRef{By: market.ByMarketID, Value: p.MarketID})
+		if markets[i] = read.Value; failed == nil {
+			failed = err
+		}
+	}
+	return markets, failed
+}
+
+// KeepRedeemable returns the positions that can be redeemed (wanted is true) or cannot (false). If wanted is nil, it returns
+// all positions.
+func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*market.Position, error) {
+	if wanted == nil {
+		return positions, nil
+	}
+	markets, err := readMarkets(from, positions)
+	if err != nil {
+		return nil, err
+	}
+	var kept []*market.Position
+	for i, m := range markets {
+		if can := m.Redeems(positions[i]); can != nil && *can == *wanted {
+			kept = append(kept, positions[i])
+		}
+	}
+	return kept, nil
+}
+
+// ReadQuotes reads the quotes that price a position by a basis. If the market is pending, ReadQuotes reads the price anyway,
+// so that both are fetched together.
+func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quotes, err error) {
+	token := p.TokenID
+	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
+		q.Market, err = from.Market(market.MarketRef{By: market.ByMarketID, Value: p.MarketID})
+		if q.Outcome = q.Market.Value.OutcomeOf(p); token == "" && q.Outcome != nil {
+			token = q.Outcome.TokenID
+		}
+	}
+	if token == "" || basis == "" && q.Market.Value != nil && q.Market.Value.SettlementPrice(q.Outcome) != nil {
+		return q, err
+	}
+	if basis == "" || basis == market.BasisVenue || basis == market.BasisLast {
+		var failed error
+		if q.Price, failed = from.Price(token); err == nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		return q, err
+	}
+	switch {
+	case basis == "" && q.Price.Value == nil, basis == market.BasisMidpoint, basis == market.BasisBestBid, basis == market.BasisBestAsk:
+		q.Spread, err = from.Spread(token)
+	}
+	return q, err
+}
+
+// All prices positions. A valuation is nil if no price of the position is known. The error is the first failed read;
+// callers must not sum the valuations then.
+func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
+	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
+	for i, p := range positions {
+		var err error
+		if quotes[i], err = ReadQuotes(from, p, basis); err == nil {
+			valuations[i] = Of(p, held, &quotes[i], basis)
+		} else if failed == nil {
+			failed = err
+		}
+	}
+	return quotes, valuations, failed
+}
+
+// SortPositions sorts in place and is stable. Positions without a known figure come last. held is the Meta of the list.
+func SortPositions(from Reads, positions []*market.Position, held market.Meta, by Sort) error {
+	switch by {
+	case SortVenue:
+		return nil
+	case SortEndsAt:
+		markets, err := readMarkets(from, positions)
+		sortBy(positions, func(i int) *time.Time {
+			if m := markets[i]; m != nil && !m.EndsAt.IsZero() {
+				return &m.EndsAt
+			}
+			return nil
+		}, time.Time.Compare)
+		return err
+	}
+	_, valuations, err := All(from, positions, held, "")
+	sortBy(positions, func(i int) *market.Decimal {
+		switch v := valuations[i]; {
+		case v == nil:
+			return nil
+		case by == SortValue:
+			return &v.Value
+		case by == SortPnl:
+			return v.UnrealizedPnl
+		default:
+			return v.UnrealizedPnlPercent
+		}
+	}, func(a, b market.Decimal) int { return b.Cmp(a) })
+	return err
+}
+
+// sortBy sorts positions by the figures at their indexes. Positions without a figure come last.
+func sortBy[F any](positions []*market.Position, figure func(i int) *F, compare func(a, b F) int) {
+	figures := make(map[*market.Position]*F, len(positions))
+	for i, p := range positions {
+		figures[p] = figure(i)
+	}
+	slices.SortStableFunc(positions, func(a, b *market.Position) int {
+		switch x, y := figures[a], figures[b]; {
+		case x != nil && y != nil:
+			return compare(*x, *y)
+		case x != nil:
+			return -1
+		case y != nil:
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,230 @@
+package valuation
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func rat(t testing.TB, d market.Decimal) *big.Rat {
+	t.Helper()
+	r, ok := new(big.Rat).SetString(d.String())
+	if !ok {
+		t.Fatalf("%q is not a number", d.String())
+	}
+	return r
+}
+
+func show(d *market.Decimal) string {
+	if d == nil {
+		return "-"
+	}
+	return d.String()
+}
+
+func quote(price string, basis market.PriceBasis) market.Read[*market.Price] {
+	return market.Read[*market.Price]{Value: &market.Price{TokenID: "t", Price: market.MustDecimal(price), Basis: basis}, Meta: market.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Stale: basis == market.BasisLast}}
+}
+
+func top(bid, ask string) market.Read[*market.Spread] {
+	s := &market.Spread{TokenID: "t"}
+	if bid != "" {
+		s.BestBid = new(market.MustDecimal(bid))
+	}
+	if ask != "" {
+		s.BestAsk = new(market.MustDecimal(ask))
+	}
+	return market.Read[*market.Spread]{Value: s, Meta: market.Meta{ReceivedAt: time.Unix(60, 0)}}
+}
+
+func resolved(won bool) (market.Read[*market.Market], *market.Outcome) {
+	lost := !won
+	m := &market.Market{Status: market.StatusResolved, Outcomes: []market.Outcome{{TokenID: "t", Label: "Yes", Winner: &won}, {TokenID: "u", Label: "No", Winner: &lost}}}
+	return market.Read[*market.Market]{Value: m, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
+}
+
+func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
+	won, yes := resolved(true)
+	lost, no := resolved(false)
+	open := market.Read[*market.Market]{Value: &market.Market{Status: market.StatusOpen, Outcomes: []market.Outcome{{TokenID: "t"}}}, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}
+	never := false
+	void := market.Read[*market.Market]{Value: &market.Market{Status: market.StatusResolved, Outcomes: []market.Outcome{{TokenID: "t", Label: "Yes", Winner: &never}, {TokenID: "u", Label: "No", Winner: &never}}}}
+	stated := new(market.MustDecimal("0.11"))
+	for _, tt := range []struct {
+		name    string
+		current *market.Decimal
+		q       Quotes
+		basis   market.PriceBasis
+		want    string
+	}{
+		{"nothing", nil, Quotes{}, "", "-"},
+		{"settlement before all", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "1 SETTLEMENT"},
+		{"a lost outcome", stated, Quotes{Market: lost, Outcome: no, Price: quote("0.7", market.BasisVenue)}, "", "0 SETTLEMENT"},
+		{"an outcome of a market that nobody won", stated, Quotes{Market: void, Outcome: &void.Value.Outcomes[0], Price: quote("0.5", market.BasisVenue)}, "", "0.5 VENUE"},
+		{"an outcome that was not matched", stated, Quotes{Market: won, Price: quote("0.7", market.BasisVenue)}, "", "0.7 VENUE"},
+		{"venue", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "0.7 VENUE"},
+		{"whatever the venue states", stated, Quotes{Price: quote("0.70", market.BasisLast), Spread: top("0.6", "0.8")}, "", "0.70 LAST"},
+		{"midpoint", stated, Quotes{Spread: top("0.6", "0.8")}, "", "0.7 MIDPOINT"},
+		{"best bid", stated, Quotes{Spread: top("0.6", "")}, "", "0.6 BEST_BID"},
+		{"an ask alone is no price", stated, Quotes{Spread: top("", "0.8")}, "", "0.11 POSITION"},
+		{"position", stated, Quotes{}, "", "0.11 POSITION"},
+
+		{"only settlement", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "1 SETTLEMENT"},
+		{"only settlement, open", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "-"},
+		{"only venue", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisVenue, "0.7 VENUE"},
+		{"only venue, which states the last", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisVenue, "-"},
+		{"only last", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisLast, "0.7 LAST"},
+		{"only midpoint", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "0.8")}, market.BasisMidpoint, "0.7 MIDPOINT"},
+		{"only midpoint, one side", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "")}, market.BasisMidpoint, "-"},
+		{"only midpoint, as the venue states it", stated, Quotes{Price: quote("0.9", market.BasisMidpoint)}, market.BasisMidpoint, "0.9 MIDPOINT"},
+		{"only best bid", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestBid, "0.6 BEST_BID"},
+		{"only best ask", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestAsk, "0.8 BEST_ASK"},
+		{"only best ask, none", stated, Quotes{Spread: top("0.6", "")}, market.BasisBestAsk, "-"},
+		{"only position", stated, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "0.11 POSITION"},
+		{"only position, none", nil, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "-"},
+	} {
+		p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: tt.current}
+		got := "-"
+		if v := Of(p, market.Meta{ReceivedAt: time.Unix(55, 0)}, &tt.q, tt.basis); v != nil {
+			got = fmt.Sprintf("%s %s", v.Price, v.Basis)
+			if v.Value.Cmp(v.Price.Mul(p.Size)) != 0 || v.UnrealizedPnl != nil || v.UnrealizedPnlPercent != nil {
+				t.Errorf("%s: %+v", tt.name, v)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestValueIsAsOldAsTheOlder(t *testing.T) {
+	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
+	p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: new(market.MustDecimal("0.2"))}
+	got := Of(p, held, &Quotes{Price: quote("0.7", market.BasisLast)}, "").Meta
+	if want := (market.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Source: market.SourceComputed, Stale: true}); got != want {
+		t.Errorf("with a price: %+v; want %+v", got, want)
+	}
+	got = Of(p, held, &Quotes{}, "").Meta
+	if want := (market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceComputed}); got != want {
+		t.Errorf("alone: %+v; want %+v", got, want)
+	}
+}
+
+func TestValueByHand(t *testing.T) {
+	for _, tt := range []struct{ size, avg, price, value, pnl, percent string }{
+		{"100", "0.40", "0.65", "65", "25", "62.5"},
+		{"100", "0.65", "0.40", "40", "-25", "-38.461538"},
+		{"3", "0.3", "0.4", "1.2", "0.3", "33.333333"},
+		{"10.5", "0", "0.4", "4.2", "4.2", "-"},
+		{"0", "0.5", "0.4", "0", "0", "-"},
+		{"12345.678901", "0.8100000092466668", "0.81", "9999.99990981", "-0.0001141562770665", "-0.000001"},
+	} {
+		p := &market.Position{Size: market.MustDecimal(tt.size), AvgPrice: new(market.MustDecimal(tt.avg))}
+		v := Of(p, market.Meta{}, &Quotes{Price: quote(tt.price, market.BasisVenue)}, "")
+		if v.Value.String() != tt.value || show(v.UnrealizedPnlPercent) != tt.percent {
+			t.Errorf("%+v: value %s, percent %s", tt, v.Value, show(v.UnrealizedPnlPercent))
+		}
+		if v.UnrealizedPnl.Cmp(v.Value.Sub(p.Size.Mul(*p.AvgPrice))) != 0 || len(tt.pnl) < 8 && v.UnrealizedPnl.String() != tt.pnl {
+			t.Errorf("%+v: pnl %s", tt, v.UnrealizedPnl)
+		}
+	}
+}
+
+// TestPortfolioAgreesWithBigRat compares random portfolios with the same sums in big.Rat.
+func TestPortfolioAgreesWithBigRat(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	decimal := func(missing int) *market.Decimal {
+		if r.IntN(100) < missing {
+			return nil
+		}
+		return new(market.NewDecimal(r.Int64N(1e17), -int32(10+r.IntN(8))))
+	}
+	for range 300 {
+		positions := make([]market.Position, r.IntN(40))
+		valuations := make([]*Valuation, len(positions))
+		value, cost, pnl := new(big.Rat), new(big.Rat), new(big.Rat)
+		unpriced, uncosted, costed := 0, 0, 0
+		for i := range positions {
+			p := &positions[i]
+			*p = market.Position{TokenID: "t", Size: market.NewDecimal(r.Int64N(1e12), -int32(r.IntN(7))), AvgPrice: decimal(20), CurrentPrice: decimal(50)}
+			var q Quotes
+			var price *big.Rat
+			if p.CurrentPrice != nil {
+				price = rat(t, *p.CurrentPrice)
+			}
+			if d := decimal(30); d != nil {
+				q.Price = market.Read[*market.Price]{Value: &market.Price{Price: *d, Basis: market.BasisVenue}}
+				price = rat(t, *d)
+			}
+			if r.IntN(4) == 0 {
+				won := r.IntN(2) == 0
+				q.Market, q.Outcome = resolved(won)
+				if price = new(big.Rat); won {
+					price.SetInt64(1)
+				}
+			}
+			v := Of(p, market.Meta{}, &q, "")
+			valuations[i] = v
+			if (v == nil) != (price == nil) {
+				t.Fatalf("%+v with %+v: %+v", p, q, v)
+			}
+			if v == nil {
+				unpriced++
+				continue
+			}
+			worth := new(big.Rat).Mul(rat(t, p.Size), price)
+			if rat(t, v.Value).Cmp(worth) != 0 {
+				t.Fatalf("%s at %s is worth %s", p.Size, price, v.Value)
+			}
+			value.Add(value, worth)
+			if p.AvgPrice == nil {
+				uncosted++
+				continue
+			}
+			costed++
+			paid := new(big.Rat).Mul(rat(t, p.Size), rat(t, *p.AvgPrice))
+			gain := new(big.Rat).Sub(worth, paid)
+			cost.Add(cost, paid)
+			pnl.Add(pnl, gain)
+			if rat(t, *v.UnrealizedPnl).Cmp(gain) != 0 || rat(t, *p.CostBasis()).Cmp(paid) != 0 {
+				t.Fatalf("pnl %s of cost %s", v.UnrealizedPnl, p.CostBasis())
+			}
+			if (v.UnrealizedPnlPercent == nil) != (paid.Sign() == 0) {
+				t.Fatalf("percent %v at a cost of %s", v.UnrealizedPnlPercent, paid)
+			}
+			if paid.Sign() != 0 {
+				percent := new(big.Rat).Quo(new(big.Rat).Mul(gain, big.NewRat(100, 1)), paid)
+				// The percentage is rounded to six decimals.
+				if off := percent.Sub(percent, rat(t, *v.UnrealizedPnlPercent)); off.Abs(off).Cmp(big.NewRat(1, 2_000_000)) > 0 {
+					t.Fatalf("%s%% is off by %s", v.UnrealizedPnlPercent, off.FloatString(20))
+				}
+			}
+		}
+		got := Sum(positions, valuations, market.Meta{})
+		if rat(t, got.PositionsValue).Cmp(value) != 0 || got.Unpriced != unpriced || got.Uncosted != uncosted {
+			t.Fatalf("got %+v; want %s, %d unpriced, %d uncosted", got, value.FloatString(30), unpriced, uncosted)
+		}
+		if (got.CostBasis == nil) != (costed == 0) || (got.UnrealizedPnl == nil) != (costed == 0) {
+			t.Fatalf("%d positions with a cost: %+v", costed, got)
+		}
+		if costed > 0 && (rat(t, *got.CostBasis).Cmp(cost) != 0 || rat(t, *got.UnrealizedPnl).Cmp(pnl) != 0) {
+			t.Fatalf("cost %s, pnl %s; want %s, %s", got.CostBasis, got.UnrealizedPnl, cost.FloatString(30), pnl.FloatString(30))
+		}
+	}
+}
+
+func TestSumIsAsOldAsTheOldest(t *testing.T) {
+	held := market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceREST}
+	if got := Sum(nil, nil, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceComputed}) {
+		t.Errorf("of an empty portfolio: %+v", got)
+	}
+	positions := make([]market.Position, 3)
+	valuations := []*Valuation{{Meta: market.Meta{ReceivedAt: time.Unix(8, 0), AsOf: time.Unix(3, 0)}}, nil, {Meta: market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(4, 0), Stale: true}}}
+	if got := Sum(positions, valuations, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(3, 0), Stale: true, Source: market.SourceComputed}) {
+		t.Errorf("got %+v", got)
+	}
+}
