@@ -13,16 +13,15 @@ import (
 type accountPage struct {
 	endpoint reqctx.Endpoint
 	account  market.Address
-	// filter sets the query parameters by which the venue may leave out rows.
+	// filter sets the query parameters that select rows. The venue may ignore them.
 	filter func(to *query)
 	limit  int
 	at     pageStart
-	// keys are the names that the list may have in a response.
+	// keys are the names under which the response may contain the list.
 	keys []string
 }
 
-// query returns the request for the page. A plain request has neither the filter nor a page size. It has a page size only if
-// sized is set.
+// query returns the request for the page. sized adds a page size. A plain request has neither filter nor page size.
 func (p *accountPage) query(plain, sized bool) *request {
 	rq := forAccount(p.endpoint, p.account)
 	if !plain {
@@ -34,9 +33,9 @@ func (p *accountPage) query(plain, sized bool) *request {
 	return rq
 }
 
-// readPage reads one page of a list of an account. filter sets the query parameters by which the venue may leave out rows;
-// the caller filters the rows again. A page that repeats the page before it ends the list if the venue ignores offsets. If
-// the venue reads them, the rows are other rows that look the same.
+// readPage reads one page of a list of an account. filter sets the query parameters that select rows; the venue may ignore
+// them, so the caller filters the rows again. If a page equals the page before it, the venue may ignore offsets; then the list
+// ends here. If the venue does read offsets, the rows are different rows that look the same.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *query), limit int, token string, keys ...string) (rowList, pageInfo, drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rowList{}, pageInfo{}, nil, badInput(e, "a page has 1 to 100 rows")
@@ -51,7 +50,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
 	traits, now := &c.traits[e], c.cfg.Clock.Now()
-	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
+	if at.guessed && refused(err) { // only the length of the last page suggested this page, and the venue does not have it
 		traits.ignoresOffset(now)
 		return rowList{}, pageInfo{}, nil, nil
 	}
@@ -72,7 +71,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	size := limit
 	if n := len(list.rows); !sized && n%roundCount == 0 {
-		size = min(size, n) // the venue may have a page size of its own
+		size = min(size, n) // the venue may use another page size than requested
 	}
 	t, err := pageInfoOf(e, list, at, size)
 	if err != nil {
@@ -89,8 +88,8 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	return list, t, nil, err
 }
 
-// fetchPage requests a page. If the venue refuses a parameter, it requests the page once more without filter and page size,
-// and remembers the refusal. sized reports whether the request had a page size.
+// fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page
+// size, and remembers the refusal. sized reports whether the successful request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.cfg.Clock.Now()
 	plain := traits.plain(now)

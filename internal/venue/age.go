@@ -12,8 +12,8 @@ import (
 // maxHiddenAge bounds the age of a response that has a lifetime but no Age header.
 const maxHiddenAge = time.Minute
 
-// ageOf returns how old a response may be according to its header. Caches count ages in whole seconds, so a response may be a
-// second older than its Age header says. A response with a lifetime and without Age may be as old as its lifetime.
+// ageOf returns the possible age of a response according to its header. Caches count ages in whole seconds, so a response may
+// be a second older than its Age header says. If a response has a lifetime but no Age header, it may be as old as its lifetime.
 func ageOf(h http.Header) (a market.Age) {
 	life, limited := maxAge(h.Values("Cache-Control"))
 	seconds, err := strconv.ParseUint(strings.TrimSpace(h.Get("Age")), 10, 31)
@@ -32,7 +32,7 @@ func ageOf(h http.Header) (a market.Age) {
 	return a
 }
 
-// maxAge returns how long a shared cache may keep a response. ok is false if Cache-Control does not say.
+// maxAge returns the time for which a shared cache may serve a response. ok is false if Cache-Control does not say.
 func maxAge(values []string) (life time.Duration, ok bool) {
 	shared := false
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// minBackoff is the bound of the wait after the first failure. The bound doubles with each failure in a row, up to
+	// minBackoff is the longest wait after the first failure. The longest wait doubles with each failure in a row, up to
 	// maxBackoff.
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 30 * time.Second
-	// maxBackoffs is the greatest number of keys that are remembered. The key that failed longest ago is forgotten first.
+	// maxBackoffs bounds the number of remembered keys. The key whose last failure is the oldest is forgotten first.
 	maxBackoffs = 10_000
 )
 
 // retryBackoff is the backoff of failed keys and of calls that are retried.
 var retryBackoff = wire.Backoff{Min: minBackoff, Max: maxBackoff}
 
-// backoffs remembers the keys whose last read failed at the venue, so that they are not read again before their wait has
-// ended. It is safe for concurrent use.
+// backoffs remembers the keys whose last read failed at the venue. A key is not read again before its wait has ended. backoffs
+// is safe for concurrent use.
 type backoffs struct {
 	clock market.Clock
 	rand  func() float64
@@ -40,7 +40,7 @@ type backoffs struct {
 	keys *simplelru.LRU[backoffKey, backoff]
 }
 
-// backoffKey names what is not read again: a token, a market, a search or a list of an account.
+// backoffKey identifies a token, a market, a search or a list of an account.
 type backoffKey struct {
 	endpoint reqctx.Endpoint
 	id       string
@@ -60,8 +60,8 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// account returns the key of an account for the credentials of ctx. The key is a keyed hash of both: failures that a stranger
-// causes with other credentials do not delay the owner.
+// account returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials,
+// so failures with other credentials do not delay the account's owner.
 func (b *backoffs) account(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.digest(string(a), c.Wire())
@@ -69,7 +69,7 @@ func (b *backoffs) account(ctx context.Context, a market.Address) string {
 	return b.digest(string(a))
 }
 
-// digest returns a short key for long or secret texts.
+// digest returns a keyed hash of texts, which may be long or secret.
 func (b *backoffs) digest(texts ...string) string {
 	mac := hmac.New(sha256.New, b.secret[:])
 	for _, s := range texts {
@@ -79,7 +79,7 @@ func (b *backoffs) digest(texts ...string) string {
 	return string(mac.Sum(nil))
 }
 
-// refusal returns the remembered error of a key with the rest of its wait, or nil if the key may be read.
+// refusal returns nil if a key may be read. Otherwise it returns the error of the last read with the remaining wait.
 func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,8 +93,8 @@ func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	return nil
 }
 
-// record takes the result of one read of several keys. After a failure of the venue it starts the wait of the keys and
-// returns the error with that wait. After a response it clears the keys. It ignores calls that were not sent or that the
+// record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns
+// the error with that wait. After a response, it forgets the keys. It ignores reads that were not sent and reads that the
 // caller gave up.
 func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
@@ -112,7 +112,7 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	}
 	failures := 1
 	for _, key := range keys {
-		// A key whose wait ended more than maxBackoff ago starts with a count of 1.
+		// If the wait of a key ended more than maxBackoff ago, the count of its failures starts again.
 		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= maxBackoff {
 			failures = max(failures, known.failures+1)
 		}
@@ -127,8 +127,8 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err if it is a temporary failure of the venue: its rate limit, an error of its own, or no response.
-// sent is false if no call was sent or the caller did not wait for the response.
+// venueFailure returns err as failure if it is a temporary failure of the venue: the rate limit, an internal error, or no
+// response. sent is false if no call was sent or the caller did not wait for the response.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
@@ -138,7 +138,7 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	}
 	why, ok := errors.AsType[*callFailure](err)
 	if !ok {
-		return nil, failure.Code == market.CodeUpstreamBadResponse // an element of a response
+		return nil, failure.Code == market.CodeUpstreamBadResponse // a bad element of a response
 	}
 	switch {
 	case why.kind == kindCaller, why.kind == kindOpen:
@@ -149,14 +149,14 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	return nil, true
 }
 
-// withRetryAfter returns a copy of err with a RetryAfter of whole milliseconds, at least one.
+// withRetryAfter returns a copy of err whose RetryAfter is wait, rounded up to whole milliseconds.
 func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	c := *err
 	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	return &c
 }
 
-// withBackoff calls read unless the key is in its backoff, and records the result.
+// withBackoff calls read and records the result. While the wait of the key lasts, it returns the last error instead.
 func withBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.backoffs.refusal(e, key); err != nil {
 		var none T

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxUnconfirmedIDs is the greatest number of ids in a list parameter that the venue's documentation does not have.
+	// maxUnconfirmedIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
 	maxUnconfirmedIDs = 50
-	// maxParamName is the length of a URL that is reserved for the name of a list parameter.
+	// maxParamName is the number of bytes of a URL that are reserved for the name of a list parameter.
 	maxParamName = 32
 )
 
-// urlLimit is the longest URL that an endpoint accepts, if the venue has refused a longer one lately. It is safe for
-// concurrent use.
+// urlLimit is the length in bytes of the longest URL that an endpoint accepts. It is known after the venue has refused a longer
+// URL, until the time until. urlLimit is safe for concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int
@@ -35,7 +35,7 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 	return configured
 }
 
-// shorten halves the limit for ids after the venue refused a URL with these ids.
+// shorten lowers the limit after the venue has refused a URL with ids, so that a URL has room for half of them.
 func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	now := c.cfg.Clock.Now()
 	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
@@ -45,17 +45,17 @@ func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	c.cfg.Log.Info("the venue refuses long lists: shorter ones are sent", "endpoint", e.String(), "bytes", length)
 }
 
-// urlOverhead is the length of a URL without ids.
+// urlOverhead returns the length in bytes of a URL without ids.
 func (c *Client) urlOverhead(e reqctx.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(paths[e]) + len("?=") + maxParamName
 }
 
-// idBytes is the number of bytes for ids and commas in one call.
+// idBytes returns the number of bytes that ids and commas may use in the URL of one call.
 func (c *Client) idBytes(e reqctx.Endpoint) int {
 	return c.urlLimits[e].get(c.cfg.MaxURL, c.cfg.Clock.Now()) - c.urlOverhead(e)
 }
 
-// maxListIDs is the greatest number of ids in one list.
+// maxListIDs returns the greatest number of ids in one list.
 func (c *Client) maxListIDs(learned *support) int {
 	if learned != nil {
 		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
@@ -71,7 +71,7 @@ func escapedBytes(ids []string) (n int) {
 	return n
 }
 
-// listCost is Cost for an endpoint with a list parameter.
+// listCost returns Cost for an endpoint with a list parameter.
 func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) int {
 	if keys <= 0 || learned != nil && !learned.usable(c.cfg.Clock.Now()) {
 		return max(keys, 0)
@@ -79,7 +79,7 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
-// splitEnds splits keys into lists that fit one call each and returns the index behind the end of each list.
+// splitEnds splits keys into lists that each fit into one call. It returns the index after the end of each list.
 func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
 	for i := range keys {

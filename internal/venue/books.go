@@ -9,9 +9,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A
-// book without orders has no levels. Levels of one price are summed, and levels of size 0 are left out. A book with an
-// unreadable level or with the best bid above the best ask is UPSTREAM_BAD_RESPONSE, because a book is used as a whole.
+// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A book
+// without orders has no levels. Levels of one price are summed, and levels of size 0 are left out. If a level is unreadable, or
+// the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE, because clients use a book as a whole.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := checkID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *drift) (*marke
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the venue's spread, or else the difference of the best prices. It is nil if a side is empty. A crossed
-// book makes the row bad.
+// spreadOf returns the venue's spread, or else the difference of the best prices. It returns nil if a side is empty. A book
+// whose best bid is above its best ask makes the row bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	if len(b.Bids) == 0 || len(b.Asks) == 0 {
 		return nil
@@ -77,8 +77,8 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the sequence number of a book. An unreadable number is treated as missing, because no book from REST follows
-// another one.
+// sequence reads the sequence number of a book. An unreadable number counts as missing: a REST book is complete and needs no
+// number.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

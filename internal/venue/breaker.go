@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// minFailures failures in a row open a circuit if they concern at least minSubjects different requests or accounts. One
-	// request that the venue cannot serve says nothing about the others.
+	// minFailures failures in a row open a circuit if they belong to at least minSubjects different requests or accounts. A single
+	// request that always fails does not mean that the endpoint is down.
 	minFailures = 5
 	minSubjects = 3
-	// failureWindow is how long a failure counts.
+	// failureWindow is the time after which earlier failures no longer count.
 	failureWindow = time.Minute
-	// minOpen and maxOpen bound how long a circuit is open. The time doubles with each failed probe.
+	// minOpen and maxOpen bound the time for which a circuit stays open. The time doubles with each failed probe.
 	minOpen = time.Second
 	maxOpen = 30 * time.Second
 )
@@ -26,7 +26,7 @@ type CircuitState string
 const (
 	// CircuitClosed lets every call through.
 	CircuitClosed CircuitState = "closed"
-	// CircuitHalfOpen lets one call at a time through, the probe.
+	// CircuitHalfOpen lets one call at a time through. This call is the probe.
 	CircuitHalfOpen CircuitState = "half-open"
 	// CircuitOpen lets no call through.
 	CircuitOpen CircuitState = "open"
@@ -37,16 +37,16 @@ type Circuit struct {
 	// Endpoint is the last segment of the path, as in Observer.
 	Endpoint string
 	State    CircuitState
-	// Until is when an open circuit lets the next call through. It is zero in the other states.
+	// Until is the time at which an open circuit lets the next call through. It is zero in the other states.
 	Until time.Time
-	// Opened counts how often the circuit opened. Refused counts the calls that it refused.
+	// Opened is the number of times that the circuit has opened. Refused is the number of calls that it has refused.
 	Opened, Refused uint64
 }
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// It is not failsafe-go's, because a call may end without a verdict: its caller leaves, or the venue reports its rate limit.
-// failsafe-go cannot release a probe without a verdict, and it has no clock that tests can set.
+// A probe may end without a verdict: its caller gives up, or the venue reports its rate limit. failsafe-go, the usual package,
+// cannot release such a probe, and tests cannot set its clock.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
@@ -61,18 +61,18 @@ type breaker struct {
 	// until is zero while the circuit is closed.
 	until   time.Time
 	probing bool
-	// openings counts how often the circuit opened since it was last closed.
+	// openings is the number of times that the circuit has opened since it was last closed.
 	openings int
-	// generation grows with each change of the state. Results of calls from an earlier generation are ignored.
+	// generation increases with each change of the state. The results of calls that started in an earlier generation are ignored.
 	generation      uint64
 	opened, refused uint64
 }
 
-// verdict is what the result of a call says about the venue.
+// verdict is the judgement on the venue after a call.
 type verdict uint8
 
 const (
-	// verdictNone: the caller left, or the venue reported its rate limit or an error of unknown meaning.
+	// verdictNone: the caller gave up, or the venue reported its rate limit or an error of unknown meaning.
 	verdictNone verdict = iota
 	// verdictOK: the venue responded.
 	verdictOK
@@ -80,7 +80,8 @@ const (
 	verdictFailure
 )
 
-// acquire admits a call or refuses it for wait. After an admitted call the caller must call done with the generation.
+// acquire admits a call, or refuses all calls for the time wait. After an admitted call, the caller must call done with the
+// returned generation.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +93,8 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns how long calls are refused, and counts a refused call. It returns 0 if a call would be admitted.
+// refuse returns the time for which calls are refused, or 0 if a call would be admitted now. If it is not 0, refuse counts a
+// refused call.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +105,7 @@ func (b *breaker) refuse() time.Duration {
 	return wait
 }
 
-// remaining returns how long calls are refused from now on. The lock is held.
+// remaining returns the time for which calls are refused, or 0. The caller holds the lock.
 func (b *breaker) remaining() time.Duration {
 	switch wait := b.until.Sub(b.clock.Now()); {
 	case b.until.IsZero():
@@ -116,7 +118,7 @@ func (b *breaker) remaining() time.Duration {
 	return 0
 }
 
-// done takes the verdict on a call that acquire admitted. subject names the request or account of the call.
+// done records the verdict on a call that acquire has admitted. subject identifies the request or account of the call.
 func (b *breaker) done(generation uint64, v verdict, subject string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,7 +167,7 @@ func (b *breaker) resetFailures() {
 	clear(b.subjects)
 }
 
-// stateChanged begins a new generation.
+// stateChanged begins a new generation and reports the new state.
 func (b *breaker) stateChanged() {
 	b.generation++
 	b.resetFailures()

@@ -21,7 +21,7 @@ const (
 	CredentialsQuery = "query"
 	// CredentialsHeader sends the JSON object, in base64, in the header X-Api-Credentials.
 	CredentialsHeader = "header"
-	// CredentialsNone sends and needs no credentials: the venue identifies its caller by other means.
+	// CredentialsNone sends no credentials: the venue identifies this service by other means.
 	CredentialsNone = "none"
 )
 
@@ -47,15 +47,15 @@ type Config struct {
 	MaxBody int64
 	// MaxIDs is the greatest number of ids in one list call. Longer lists are split.
 	MaxIDs int
-	// MaxURL is the greatest length in bytes of the URL of a call with more than one id. The client uses shorter URLs if the
-	// venue refuses this length.
+	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses a URL of this length, the
+	// client uses shorter URLs.
 	MaxURL int
-	// Names are the venue's names of the parameters of market-details. The client finds out the empty ones.
+	// Names are the venue's names of the parameters of market-details. For an empty name, the client tries the usual names.
 	Names DetailNames
-	// Retries is how often a call with a transient failure is retried at most. A negative number is none.
+	// Retries is the greatest number of retries of a call with a transient failure. A negative number means no retries.
 	Retries   int
 	UserAgent string
-	// Transport replaces the client's own transport, which uses no proxy and bounds connections and header size.
+	// Transport replaces the default transport, which uses no proxy and bounds connections and the size of headers.
 	Transport http.RoundTripper
 	Clock     market.Clock
 	Observer  Observer
@@ -72,28 +72,28 @@ type Observer interface {
 	Drift(endpoint, what string)
 }
 
-// Client calls the venue. It is safe for concurrent use. It starts no goroutine that outlives a call, except those of idle
-// connections, which Close ends.
+// Client calls the venue. It is safe for concurrent use. Only the goroutines of idle connections outlive a call; Close ends
+// them.
 type Client struct {
 	// cfg is the configuration with the defaults filled in.
 	cfg  Config
 	base url.URL
 
 	backoffs *backoffs
-	// endpoints are the states of the endpoints. Endpoints with the same path share one state. breakers has each breaker
-	// once.
+	// endpoints are the states of the endpoints. Endpoints with the same path share a state. breakers contains the breaker of each
+	// path.
 	endpoints [len(paths)]*endpointState
 	breakers  []*breaker
 
-	// traits are what the client has learned of the venue's lists.
+	// traits are what the client has learned about the list of each endpoint.
 	traits [len(paths)]listTraits
 
-	// urlLimits are the lengths of URLs that the venue accepts, if less than Config.MaxURL.
+	// urlLimits are the learned limits of the length of URLs, for each endpoint.
 	urlLimits [len(paths)]urlLimit
 
-	// These are what the client has learned of parameters that the venue's documentation does not have.
+	// These fields are what the client has learned about parameters that are not in the venue's documentation.
 	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
-	// spreadsSupport is what the client has learned of the spreads endpoint as a whole.
+	// spreadsSupport records whether the venue has the spreads endpoint.
 	spreadsSupport                                   support
 	marketIDParam, marketTokenParam, marketSlugParam parameter
 }
@@ -132,14 +132,15 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// endpointState is the state of one path of the venue. Slow calls to it delay no calls to others.
+// endpointState is the state of one path of the venue. Each path has its own slots, so slow calls to one path do not delay
+// calls to the others.
 type endpointState struct {
 	breaker *breaker
-	// slots bounds the calls in flight.
+	// slots contains a token for each call in flight. Its capacity bounds these calls.
 	slots chan struct{}
 }
 
-// initEndpoints gives each path a state.
+// initEndpoints creates the state of each path.
 func (c *Client) initEndpoints() {
 	byPath := make(map[string]*endpointState, len(paths))
 	for e, path := range paths {
@@ -165,7 +166,7 @@ func (c *Client) circuitChanged(s Circuit) {
 	c.cfg.Log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
 }
 
-// parseBase checks the base URL. Its errors do not quote the URL, which might contain a secret by mistake.
+// parseBase parses and checks the base URL. Its errors do not contain the URL, which might contain a secret by mistake.
 func parseBase(s string) (url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -188,7 +189,7 @@ func (c *Client) Close() {
 	}
 }
 
-// paths are the URL paths of the endpoints. market-details has three endpoints, one for each kind of id, because a venue may
+// paths are the URL paths of the endpoints. market-details has an endpoint for each of three kinds of id, because a venue may
 // not support all of them.
 var paths = [...]string{
 	reqctx.EndpointPrices:         "/api/exchange/prices",
@@ -206,9 +207,9 @@ var paths = [...]string{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns how many HTTP calls a batch takes at present. keys is the number of distinct ids, bytes their length in a URL.
-// The cost is higher while the venue is known not to support the list parameter. It does not include further pages of
-// positions and orders, nor the calls that bisect a refused list.
+// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length
+// in a URL. If the venue does not support the list parameter, each id needs a call. Cost does not include further pages of
+// positions and orders, and calls that bisect a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// drift collects the differences between a response and the contract that did not make the response unusable.
+// drift collects the differences between a response and the contract, if the response is usable in spite of them.
 type drift []string
 
 func (n *drift) add(what string) { *n = append(*n, what) }
@@ -23,7 +23,7 @@ func (c *Client) report(e reqctx.Endpoint, n drift) {
 	}
 }
 
-// parseCount reads an optional number of items. An unreadable number is treated as missing.
+// parseCount reads an optional number of items. It returns nil for an unreadable number.
 func parseCount(v wire.Value) *int {
 	n, err := strconv.ParseInt(v.Text(), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -33,13 +33,14 @@ func parseCount(v wire.Value) *int {
 	return &i
 }
 
-// rowList is the list of rows in a response, and the object that contains the list and the paging information.
+// rowList is the list of rows in a response. object is the object that contains the list and usually the paging information.
 type rowList struct {
 	rows   []wire.Value
 	object wire.Value
 }
 
-// rowsOf finds the rows of a response: a list, or a list under one of the keys or a common key, at most two objects deep.
+// rowsOf finds the rows of a response. The response is a list, or contains a list under one of keys or a common key, at most
+// two objects deep.
 func rowsOf(payload wire.Value, keys ...string) (rowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value
@@ -67,7 +68,8 @@ func rowsOf(payload wire.Value, keys ...string) (rowList, bool) {
 	return rowList{rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
-// singleObject finds the object of a response about one thing. The object may be in a list of one or under a key.
+// singleObject finds the object of a response about one thing. The object may be the only element of a list, or the member
+// under a key.
 func singleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {
@@ -88,7 +90,7 @@ func singleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-// innerObject returns the object, or the list of one, under the first of the keys that has one.
+// innerObject returns the first member under one of keys that is an object or a list with one element.
 func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)

@@ -19,13 +19,13 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// callFailure is why a call failed, for the log. Its text has fixed words, numbers and the venue's own message without
-// credentials, so it can be logged anywhere.
+// callFailure is the cause of a failed call. Its text contains fixed words, numbers and the venue's redacted message, so it may
+// be logged.
 type callFailure struct {
 	kind   failureKind
 	status int
 	text   string
-	// transient: the same call may succeed a moment later.
+	// transient reports that the same call may succeed a moment later.
 	transient bool
 }
 
@@ -38,7 +38,7 @@ const (
 	kindRefused
 	// kindUnclear: the venue reports an error of unknown meaning.
 	kindUnclear
-	// kindReported: the venue reports an error of its own or of the caller's identity.
+	// kindReported: the venue reports an internal error, or an error of the caller's identity.
 	kindReported
 	// kindShape: the response is JSON of an unknown form.
 	kindShape
@@ -58,25 +58,25 @@ func (c *callFailure) Error() string {
 	return "status " + strconv.Itoa(c.status) + ": " + c.text
 }
 
-// refusesForm reports whether err may mean that the venue does not support the parameter of the call.
+// refusesForm reports whether err may mean that the venue does not support the call's parameter.
 func refusesForm(err error) bool {
 	c, ok := errors.AsType[*callFailure](err)
 	return ok && (c.kind == kindRefused || c.kind == kindUnclear || c.kind == kindShape)
 }
 
-// refusesParameter reports whether err may be about a parameter rather than about the data.
+// refusesParameter reports whether err may mean that the venue refuses a parameter, not that it lacks the data.
 func refusesParameter(err error) bool {
 	c, ok := errors.AsType[*callFailure](err)
 	return ok && c.kind == kindRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
 }
 
-// refused reports whether the venue does not accept the request, because of a parameter or of an id.
+// refused reports whether the venue has refused the request because of a parameter or an id.
 func refused(err error) bool {
 	c, ok := errors.AsType[*callFailure](err)
 	return ok && c.kind == kindRefused
 }
 
-// messages are the texts of failed calls that clients of the graph see.
+// messages are the error messages that clients of the graph see, by code.
 var messages = map[market.Code]string{
 	market.CodeUnauthenticated:     "the venue refused the credentials",
 	market.CodeForbidden:           "the address does not belong to the credentials",
@@ -89,7 +89,7 @@ var messages = map[market.Code]string{
 
 const messageRefused = "the venue refused the request"
 
-// newError returns the error of a call.
+// newError returns the error of a failed call.
 func newError(e reqctx.Endpoint, code market.Code, why *callFailure) *market.Error {
 	sentence := messages[code]
 	if why.kind == kindRefused && code == market.CodeUpstreamBadResponse {
@@ -98,17 +98,17 @@ func newError(e reqctx.Endpoint, code market.Code, why *callFailure) *market.Err
 	return market.Errorf(code, "%s (%s)", sentence, e).Because(why)
 }
 
-// unknownForm is the error of a response that is JSON of an unknown form.
+// unknownForm returns the error of a response that is JSON of an unknown form.
 func unknownForm(e reqctx.Endpoint, text string) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse, &callFailure{kind: kindShape, text: text})
 }
 
-// badElement is the error of one element of a response.
+// badElement returns the error of a bad element of a response.
 func badElement(e reqctx.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
 
-// badInput is the error of a request that is not sent.
+// badInput returns the error of a request with an invalid argument, which is not sent.
 func badInput(e reqctx.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
@@ -129,7 +129,7 @@ func nilIfNotFound(err error) error {
 	return err
 }
 
-// badIfNotFound turns NOT_FOUND into UPSTREAM_BAD_RESPONSE, for endpoints that exist even without data.
+// badIfNotFound turns NOT_FOUND into UPSTREAM_BAD_RESPONSE. It is for endpoints that return an empty list if there is no data.
 func badIfNotFound(e reqctx.Endpoint, err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
 		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", messageRefused, e).Because(errors.Unwrap(err))
@@ -137,7 +137,7 @@ func badIfNotFound(e reqctx.Endpoint, err error) error {
 	return err
 }
 
-// contextFailure is the error of a call whose caller's context has ended.
+// contextFailure returns the error of a call whose caller's context has ended.
 func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return newError(e, market.CodeUpstreamTimeout, &callFailure{kind: kindCaller, text: "the caller's deadline passed"})
@@ -149,13 +149,14 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit is the error of a call that an open circuit refuses for wait.
+// openCircuit returns the error of a call that an open circuit refuses. The circuit refuses calls for the time wait.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindOpen, text: "the circuit is open after failures in a row"}), wait)
 }
 
-// connectionFailure is the error of a call without a complete response. ctx is the caller's context, call the one with the
-// client's timeout. The text never has parts of err other than system error texts, because errors of transports contain URLs.
+// connectionFailure returns the error of a call without a complete response. ctx is the caller's context, and call is the
+// context with the client's timeout. Errors of transports contain URLs, so the text of the result contains nothing of err but
+// the texts of system errors.
 func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
@@ -168,7 +169,8 @@ func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) 
 	return newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindConnection, text: text, transient: passing})
 }
 
-// goAwayPrefix begins net/http's error for an HTTP/2 connection that ends during a call. The error has no exported type.
+// goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The error has no exported
+// type.
 const goAwayPrefix = "http2: server sent GOAWAY and closed the connection"
 
 // streamReset receives net/http's error for a reset HTTP/2 stream. The type of the error is not exported, but its As method
@@ -184,7 +186,7 @@ func (r streamReset) Error() string {
 	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
 }
 
-// transient reports whether the code says nothing against the call: NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM or CANCEL.
+// transient reports whether a retry may succeed: the code is NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM or CANCEL.
 func (r streamReset) transient() bool {
 	switch r.Code {
 	case 0x0, 0x2, 0x7, 0x8:
@@ -193,7 +195,7 @@ func (r streamReset) transient() bool {
 	return false
 }
 
-// describeConnectionError returns the reason of a connection error in our own words, and whether a retry may succeed.
+// describeConnectionError returns a fixed text for a connection error, and whether a retry may succeed.
 func describeConnectionError(err error) (text string, passing bool) {
 	var (
 		number      syscall.Errno
@@ -228,7 +230,7 @@ func describeConnectionError(err error) (text string, passing bool) {
 	return "the HTTP exchange failed", false
 }
 
-// statusFailure is the error of a response whose status is not 2xx. text is the venue's message, already redacted.
+// statusFailure returns the error of a response whose status is not 2xx. text is the venue's redacted message.
 func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &callFailure{kind: kindReported, status: resp.StatusCode, text: text}
 	code := market.CodeUpstreamBadResponse
@@ -240,10 +242,10 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	case s == http.StatusForbidden && e.User():
 		code = market.CodeForbidden
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
-		// Public calls have no credentials that could be wrong: the venue, or a firewall, blocks this service.
+		// Public calls have no credentials that could be wrong, so the venue or a firewall blocks this service.
 		code = market.CodeUpstreamUnavailable
 	case s == http.StatusNotFound || s == http.StatusGone:
-		// The venue answers in JSON. Another 404 means that the base URL is wrong.
+		// A 404 of the venue is in JSON. Any other 404 means that the base URL is wrong.
 		if isJSON {
 			code, why.kind = market.CodeNotFound, kindRefused
 		}
@@ -287,7 +289,7 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the boolean of this kind, or its name as a string.
+// isBool reports whether a value is the boolean kind, or a string with its name.
 func isBool(v wire.Value, kind wire.Kind, name string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
 }
@@ -316,8 +318,8 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the error code of a body. A missing or unknown code counts as an outage, but may also mean that the venue does
-// not accept the request.
+// codeOf maps the error code of a body. A missing or unknown code counts as an outage. Its failureKind says that the venue may
+// also have refused the request.
 func codeOf(reported string) (market.Code, failureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":

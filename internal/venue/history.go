@@ -11,9 +11,10 @@ import (
 
 var fieldVolumeOfPoint = wire.NewField("volume", "v")
 
-// PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the
-// venue does not know the token. Unreadable points are reported in LeftOut. Points on other days are left out. A response
-// without any other point is UPSTREAM_BAD_RESPONSE. Of several points with one time the venue's last one counts.
+// PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the venue
+// does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has
+// points but no usable one, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, the last one in the
+// response counts.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := checkID(reqctx.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 	if len(kept) == 0 && len(list.rows) > 0 {
 		return nil, unknownForm(reqctx.EndpointPriceHistory, bad.whyEmpty())
 	}
-	// The sort is stable, so the venue's last point of several with one time stays the last one.
+	// The sort is stable, so points with the same time stay in the order of the response.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
 	last := kept[:0]
 	for _, p := range kept {

@@ -13,17 +13,17 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// rateLimits is what a response says about the venue's rate limit.
+// rateLimits are the rate-limit headers of a response.
 type rateLimits struct {
-	// limit and remaining are -1 if the response does not have them.
+	// limit and remaining are -1 without their header.
 	limit, remaining int
-	// reset is zero if the response does not have it.
+	// reset is zero without its header.
 	reset time.Time
 }
 
 const (
-	// A number in X-RateLimit-Reset is seconds from now below minResetTime, seconds since 1970 below minResetMillis, and
-	// milliseconds since 1970 otherwise.
+	// Venues use three units in X-RateLimit-Reset. A number below minResetTime is in seconds from now. A number below
+	// minResetMillis is in seconds since 1970. A greater number is in milliseconds since 1970.
 	minResetTime   = 1_000_000_000
 	minResetMillis = 1_000_000_000_000
 	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit.
@@ -55,7 +55,8 @@ func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	return l
 }
 
-// parseCalls reads a number of calls, the first of several. It returns -1 if there is none.
+// parseCalls reads a number of calls. If the header contains several numbers, the first one counts. It returns -1 if there is
+// no valid number.
 func parseCalls(s string) int {
 	if i := strings.IndexAny(s, ",;"); i >= 0 {
 		s = s[:i]
@@ -67,8 +68,8 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the context's permit. An error RATE_LIMITED without a wait gets the
-// time until the window ends, if the response says when.
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED without a wait, its wait
+// becomes the time until the reset, if the response says when that is.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// listTraits is what the client has learned of one of the venue's lists. The zero value knows nothing. It is safe for
+// listTraits is what the client has learned about one of the venue's lists. In the zero value nothing is known. It is safe for
 // concurrent use.
 type listTraits struct {
 	mu sync.Mutex
-	// isPaged: the list had several pages. refusesLimit: the venue refuses a page size.
+	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
 	isPaged, refusesLimit bool
-	// countIsTotal: the field count was once greater than a page, so it counts all rows. Other venues count the rows of the
-	// page.
+	// countIsTotal reports that the field count was once greater than the number of rows on the page, so the venue counts all
+	// rows. Other venues count the rows of the page.
 	countIsTotal bool
-	// wholeUntil ends the time in which lists count as complete, because the venue refused or ignored an offset.
+	// Until wholeUntil, lists count as complete, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
-	// maxRows is the greatest number of rows in a page, without a requested page size and with one. A shorter page is
-	// complete. The numbers are valid until sizesUntil.
+	// maxRows is the greatest number of rows seen on a page, by whether a page size was requested. A page with fewer rows is the
+	// last one. The numbers are valid until sizesUntil.
 	maxRows    map[bool]int
 	sizesUntil time.Time
-	// plainUntil ends the time in which no optional parameter is sent, because the venue refused one.
+	// Until plainUntil, no optional parameter is sent, because the venue has refused one.
 	plainUntil time.Time
 }
 
@@ -38,7 +38,7 @@ func (h *listTraits) refuseOptions(now time.Time) {
 	h.plainUntil = now.Add(relearnAfter)
 }
 
-// isWhole reports whether a list is complete if only its length suggests another page.
+// isWhole reports whether a list counts as complete although its length suggests another page.
 func (h *listTraits) isWhole(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *listTraits) refuseLimit() {
 	h.refusesLimit = true
 }
 
-// mayBeCut reports whether the venue may have cut a page of n rows. The page does not say whether another one follows.
+// mayBeCut reports whether another page may follow a page of n rows that does not say so itself.
 func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.learnCount(t)
 }
 
-// learnCount learns what the venue counts. The lock is held.
+// learnCount learns whether the field count counts all rows. The caller holds the lock.
 func (h *listTraits) learnCount(t pageInfo) {
 	switch {
 	case t.countIsTotal:
@@ -93,7 +93,7 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount ends the list at a first page with as many rows as count says, if count is known to count all rows.
+// trustCount removes a guessed next page if the first page has as many rows as count says and count is known to count all rows.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue refused an offset or responded with the same rows: its lists are complete.
+// ignoresOffset records that the venue has refused an offset or responded with the same rows. So its lists are complete.
 func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// relearnAfter is how long the client avoids a form that the venue refused.
+	// relearnAfter is the time for which the client avoids a parameter or form that the venue has refused.
 	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that bisect one refused list. They find one bad id among 40.
+	// maxBisectCalls bounds the calls that bisect one refused list. That many calls find one bad id among 40.
 	maxBisectCalls = 12
 )
 
-// support is what the client has learned of a list parameter or an endpoint. It is safe for concurrent use.
+// support is what the client has learned about a list parameter or an endpoint. It is safe for concurrent use.
 type support struct {
 	name string
-	// confirmed is set after a response to a list.
+	// confirmed reports that the venue has answered a list.
 	confirmed atomic.Bool
-	// disabledUntil is when the parameter may be used again, in nanoseconds since 1970.
+	// disabledUntil is the time at which the parameter may be used again, in nanoseconds since 1970.
 	disabledUntil atomic.Int64
 }
 
@@ -36,12 +36,12 @@ func (p *support) disable(now time.Time) {
 	p.disabledUntil.Store(now.Add(relearnAfter).UnixNano())
 }
 
-// batchValues are the values of one response by the requested ids.
+// batchValues are the values of one response, by requested id.
 type batchValues[T any] struct {
 	byID map[string]market.Result[*T]
-	// unattributed: a bad element had no readable id, so it may be that of any missing id.
+	// unattributed reports that a bad element had no readable id, so it may belong to any missing id.
 	unattributed bool
-	// otherIDs: the response also had ids that were not requested.
+	// otherIDs reports that the response also contained ids that were not requested.
 	otherIDs bool
 }
 
@@ -52,19 +52,20 @@ func newBatchValues[T any](n int) batchValues[T] {
 // lookup reads values by their ids.
 type lookup[T any] struct {
 	endpoint reqctx.Endpoint
-	// list is the parameter for several ids, single the one for one id.
+	// list is the parameter for several ids. single is the parameter for one id.
 	list   string
 	single *parameter
-	// support is nil if the venue's documentation has the list parameter.
+	// support is nil if the list parameter is in the venue's documentation.
 	support *support
-	// preferSingle: one id is read with the single parameter. Otherwise even one id is first read with the list parameter.
+	// preferSingle reports that one id is read with the single parameter. Otherwise even one id is first read with the list
+	// parameter.
 	preferSingle bool
 	// decode reads a response for the ids in asked.
 	decode func(payload wire.Value, asked []string, n *drift) (batchValues[T], error)
 }
 
-// read reads the ids and returns one result for each, in their order. A refused id or a bad element affects only its own
-// result. The error is not nil only if every call failed; the results have it too.
+// read reads ids and returns a result for each id, in the order of ids. A refused id or a bad element affects only its own
+// result. If every call failed, read also returns an error; otherwise only the results contain errors.
 func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
@@ -94,13 +95,13 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 		}
 	}
 	if refused {
-		err = nil // the ids have different waits
+		err = nil // some ids were refused without a call, so there is no error of the whole read
 	}
 	return results, err
 }
 
-// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed, it
-// returns the error of the first key, with its wait.
+// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed,
+// recordOutcomes returns the error of the first key with its wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -122,7 +123,7 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 	return err
 }
 
-// readInBatches reads the keys in lists that fit one call each.
+// readInBatches reads keys in lists that each fit into one call.
 func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	if l.support != nil && !l.support.usable(c.cfg.Clock.Now()) {
 		return l.readEach(ctx, c, keys, out)
@@ -139,7 +140,7 @@ func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string,
 	return errorIfAllFailed(errs)
 }
 
-// readBatch reads keys that fit one list.
+// readBatch reads keys that fit into one call.
 func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err
@@ -166,8 +167,8 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether one id is read with the single parameter. The list parameter is better if the venue supports it
-// and the name of the single parameter is not known.
+// usesSingle reports whether one id is read with the single parameter. If the venue supports the list parameter and the name of
+// the single parameter is unknown, the list parameter is used.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
@@ -178,7 +179,7 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 	for i, name := range names {
 		var result [1]market.Result[*T]
 		got := l.call(ctx, c, name, keys, result[:])
-		if i == 0 || best.err != nil || got.answered > 0 { // an absent value is better than a refusal
+		if i == 0 || best.err != nil || got.answered > 0 { // a response without the value is better than a refusal
 			best, out[0] = got, result[0]
 		}
 		switch {
@@ -195,11 +196,12 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 	return best
 }
 
-// maxProbes is the number of single calls that check a refused list.
+// maxProbes is the greatest number of calls for one id that check a refused list.
 const maxProbes = 2
 
-// probe makes single calls to find out why the venue refused a list, or found none of its ids (listErr is nil then). The
-// reason is either the parameter or the ids. out has the results of the list. At a failing venue this costs two calls more.
+// probe makes calls for one id to find out why the venue has refused a list, or has found none of its ids (then listErr is
+// nil). Either the venue does not support the list parameter, or the ids are wrong. out contains the results of the list. If
+// the venue fails, probe makes at most two calls more than necessary.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !refused(listErr) {
@@ -221,9 +223,9 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 		}
 		return nil
 	case last == nil:
-		return nil // no id exists, with either parameter
+		return nil // the venue knows no id, with either parameter
 	case listErr == nil && refusesForm(last):
-		clear(out[:i]) // the venue supports only the list, which said that no id exists
+		clear(out[:i]) // the venue supports only the list parameter, and knows none of the ids
 		return nil
 	case listErr == nil:
 		listErr = last
@@ -234,7 +236,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether single calls found an id and refused none. The venue should have answered the list then.
+// provesRefusal reports whether calls for one id found an id and none was refused. Then the venue does not support the list
+// parameter.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -252,14 +255,14 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 type bisection struct {
 	// callsLeft is the number of calls that may still be made.
 	callsLeft int
-	// listRefused and listAnswered: a list of several keys was refused or answered.
+	// listRefused and listAnswered report that a list of several keys was refused or answered.
 	listRefused, listAnswered bool
-	// halvesAnswered: both halves of a list were answered.
+	// halvesAnswered reports that both halves of a list were answered.
 	halvesAnswered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, the reason is one of the
-// ids. bisect then reads both halves, so that the other ids do not fail.
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, one of the ids is the reason.
+// Then bisect reads the two halves of the list, so that the other ids do not fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err
@@ -290,7 +293,7 @@ func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []
 	return errorIfAllFailed(errs)
 }
 
-// readEach reads each key with its own call. It makes no further call after a RATE_LIMITED.
+// readEach reads each key with its own call. After RATE_LIMITED it makes no further call.
 func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	errs := make([]error, len(keys))
 	var limited atomic.Pointer[market.Error]
@@ -309,9 +312,9 @@ func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out 
 
 // callResult is the result of one call.
 type callResult struct {
-	// err is the error of the call, and not that of an element.
+	// err is the error of the call as a whole, not of an element.
 	err error
-	// answered is the number of keys with an element in the response, which may be bad.
+	// answered is the number of keys that have a good or bad element in the response.
 	answered int
 	// unattributed is as in batchValues.
 	unattributed bool

@@ -49,13 +49,13 @@ var (
 	fieldEvents   = wire.NewField("events")
 	fieldTagLabel = wire.NewField("label", "name", "slug")
 
-	// The names and ids in the object of an event itself.
+	// These are the fields in the object of an event itself.
 	fieldOwnEventID    = wire.NewField("eventId", "id").Interned()
 	fieldOwnEventSlug  = wire.NewField("eventSlug", "slug")
 	fieldOwnEventTitle = wire.NewField("eventTitle", "title", "name")
 )
 
-// marketEvent is the event of a market. A market inherits its fields.
+// marketEvent is the event of a market. Empty fields of the market are filled from it.
 type marketEvent struct {
 	id, slug, title, image, category string
 	tags                             []string
@@ -74,7 +74,7 @@ func readEvent(r *wire.Row) *marketEvent {
 	}
 }
 
-// readMarket reads a market in any form. event may be nil.
+// readMarket reads a market in any known form. event may be nil.
 func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 	m := &market.Market{
 		MarketID:        r.RequireID(fieldMarketID),
@@ -165,7 +165,7 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status. Without one it follows from active, closed, the winner and the resolution.
+// status reads the status. If there is none, status derives it from active, closed, the winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -183,8 +183,8 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	return market.StatusUnknown, ""
 }
 
-// dropFalseWinners removes the winner flags if none is true. Venues send false for every outcome before the winner is known,
-// and for markets without a winner.
+// dropFalseWinners removes the winner flags if none of them is true. Venues also send false for every outcome while the winner
+// is unknown, and for markets without a winner.
 func dropFalseWinners(m *market.Market) {
 	if hasWinner(m) {
 		return
@@ -212,7 +212,7 @@ func resolution(r *wire.Row) *market.Resolution {
 	return nil
 }
 
-// outcomes reads the outcomes in any form. Every outcome needs a token and a label.
+// outcomes reads the outcomes in any known form. Every outcome needs a token and a label.
 func outcomes(r *wire.Row) []market.Outcome {
 	var list []market.Outcome
 	if rows, ok := outcomeRows(r); ok {
@@ -257,7 +257,8 @@ func outcomesFromRows(r *wire.Row, list []wire.Value) []market.Outcome {
 	return out
 }
 
-// outcomesFromLists reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each may be JSON in a string.
+// outcomesFromLists reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list may be a string that contains
+// JSON.
 func outcomesFromLists(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, ok2 := r.Of(fieldTokenIDs).List()
@@ -299,7 +300,7 @@ func outcome(r, in *wire.Row) (o market.Outcome, ok bool) {
 	return o, in.Err == nil
 }
 
-// outcomeTokens returns the readable token ids in the row of a market, which may be bad.
+// outcomeTokens returns the readable token ids in the row of a market, even if the row is bad.
 func outcomeTokens(r *wire.Row) []string {
 	var ids []string
 	add := func(v wire.Value) {

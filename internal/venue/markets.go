@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketsByID returns markets with description and resolution, one result for each id and in their order. The Value of an
-// unknown market is nil. Errors are as in Prices.
+// MarketsByID returns markets with description and resolution: a result for each id, in the order of ids. The Value is nil if
+// the venue does not know the market. Errors are as in Prices.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByID,
@@ -21,8 +21,8 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 	return l.read(ctx, c, ids)
 }
 
-// MarketsByToken returns the markets of tokens, one result for each id and in their order. Tokens of one market may have
-// different but equal markets. Errors are as in Prices.
+// MarketsByToken returns the markets of tokens: a result for each id, in the order of tokenIDs. Tokens of the same market may
+// get separate, equal values. Errors are as in Prices.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByToken,
@@ -119,8 +119,8 @@ func decodeMarketsByToken(payload wire.Value, asked []string, n *drift) (batchVa
 	})
 }
 
-// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row. Its market is nil if the row is
-// bad.
+// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row. keysOf gets a nil market if the row
+// is bad.
 func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {

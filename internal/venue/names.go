@@ -5,22 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// DetailNames are the names of the parameters of market-details. For an empty name the client tries the names that venues
-// use.
+// DetailNames are the names of the parameters of market-details. For an empty name, the client tries the names that venues use.
 type DetailNames struct {
 	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs take several ids with commas between them.
 	ID, IDs, Slug, TokenID, TokenIDs string
 }
 
-// parameter is a parameter for one id with the names that venues use for it. It is safe for concurrent use once its names are
-// set.
+// parameter is a parameter for one id, with the names that venues use for the parameter. It is safe for concurrent use once its
+// names are set.
 type parameter struct {
 	names []string
 	// known is the name with which the venue found an id.
 	known atomic.Pointer[string]
 }
 
-// candidates returns the names to try: only the known one if there is one.
+// candidates returns the known name, or else all names to try.
 func (p *parameter) candidates() []string {
 	if known := p.known.Load(); known != nil {
 		return []string{*known}

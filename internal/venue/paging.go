@@ -23,11 +23,11 @@ var (
 	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
-// paging are the objects that may say which page a response is. The object with the rows is the first one.
+// paging are the objects of a response that may contain paging information. The object with the rows comes first.
 type paging []wire.Value
 
-// pagingOf returns the object with the rows, the objects around it from the inside out, and then the object under a key such
-// as pagination.
+// pagingOf returns the object with the rows, then the objects around it from the inside out, then an object under a key such as
+// pagination.
 func pagingOf(page wire.Value) paging {
 	var p paging
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
@@ -55,11 +55,11 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// lastPage is the fingerprint of the page before. If this page has the same one, the venue ignores offsets.
+	// lastPage is the fingerprint of the page before. If this page has the same fingerprint, the venue ignores offsets.
 	lastPage string
-	// guessed: only the length of the page before suggests that this page exists.
+	// guessed reports that only the length of the page before suggests that this page exists.
 	guessed bool
-	// numbering is the market.Numbering of the rows at the time at which the page before ended.
+	// numbering is the market.Numbering of the rows up to the end of the page before.
 	numbering string
 }
 
@@ -70,7 +70,7 @@ const (
 	maxOffset = 1_000_000
 )
 
-// parsePageToken reads the token of a page. An empty token is the first page.
+// parsePageToken reads the token of a page. An empty token means the first page.
 func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
 	var p pageStart
 	if rest, ok := strings.CutPrefix(token, "t:"); ok {
@@ -140,15 +140,15 @@ func (p pageStart) setQuery(q *query) {
 	}
 }
 
-// pageInfo is what a page says about the list.
+// pageInfo is the paging information of a page.
 type pageInfo struct {
 	// next is the zero value if there is no next page.
 	next pageStart
-	// total is the number of rows on all pages, or nil if the venue does not send it.
+	// total is the number of rows on all pages; nil if the venue does not send this number.
 	total *int
-	// guessed: only the length of the page suggests that there is a next page.
+	// guessed reports that only the length of the page suggests that there is a next page.
 	guessed bool
-	// countsPage: the field count is the number of rows on this page. countIsTotal: it is greater.
+	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that it is greater.
 	countsPage, countIsTotal bool
 	// numbering numbers rows that look the same. Only lists of accounts use it.
 	numbering market.Numbering
@@ -160,7 +160,7 @@ func (t *pageInfo) nextToken() string {
 	return t.next.token()
 }
 
-// pageInfoOf reads the paging information of the page that was requested with start p and a limit.
+// pageInfoOf reads the paging information of a page. p and limit are the start and the page size in its request.
 func pageInfoOf(e reqctx.Endpoint, list rowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.object)
 	n := len(list.rows)
@@ -196,7 +196,7 @@ func pageInfoOf(e reqctx.Endpoint, list rowList, p pageStart, limit int) (pageIn
 	return t, nil
 }
 
-// cursorOf reads a cursor. ok is false if it is too long or of another type.
+// cursorOf reads a cursor. ok is false if the cursor is too long or has another type.
 func cursorOf(v wire.Value) (string, bool) {
 	switch v.Kind() {
 	case wire.Missing, wire.Null, wire.Number:
@@ -208,12 +208,12 @@ func cursorOf(v wire.Value) (string, bool) {
 	return "", false
 }
 
-// isRepeated reports whether rows are those of the page before p.
+// isRepeated reports whether rows equal the rows of the page before p.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
 	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
 
-// identity are the names of the members by which rows differ: ids, and the figures of rows without ids that never change.
+// identity are the names of the members that identify a row: ids, and for rows without ids the members that never change.
 var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
 	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
 	wire.FieldTradeAt.Names())...).Names()
@@ -237,7 +237,7 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. The page after such rows may have the same rows.
+// allAlike reports whether all rows have the same identity. Then the next page may look the same although it is another page.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -247,9 +247,9 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue reads the offset of a list of an account. rq is the request for the list without a
-// page; rows are a page that equals the page before it. It makes one call with an offset behind the end of any list. A venue
-// that reads offsets refuses the offset or responds with other rows.
+// readsOffset reports whether the venue reads the offset of a list of an account. It makes one call with an offset behind the
+// end of any list. A venue that reads offsets refuses this offset or responds with other rows. rq is the request for the list
+// without a page. rows are the rows of a page that equals the page before it.
 func (c *Client) readsOffset(ctx context.Context, rq *request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.query.set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.get(ctx, rq)

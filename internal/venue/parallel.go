@@ -11,7 +11,8 @@ import (
 // parallel is the greatest number of concurrent calls of one read.
 const parallel = 4
 
-// forEach calls f with 0 to n-1, at most parallel at a time, and returns when all calls have returned. It panics if f panics.
+// forEach calls f with 0 to n-1, with at most parallel calls at the same time. It returns when all calls have returned. It
+// panics if f panics.
 func forEach(n int, f func(i int)) {
 	if n == 1 {
 		f(0)

@@ -30,15 +30,15 @@ var priceLookup = lookup[market.Price]{
 	decode: priceDecoder.decode,
 }
 
-// Prices returns the prices of tokens, one result for each id and in their order. The Value of a token without a price is
-// nil. A refused id or a bad element affects only its own result. The error is not nil only if every call failed; the results
-// have it too.
+// Prices returns the prices of tokens: a result for each id, in the order of tokenIDs. The Value of a token without a price is
+// nil. A refused id or a bad element affects only its own result. If every call failed, Prices also returns an error; otherwise
+// only the results contain errors.
 func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	return priceLookup.read(ctx, c, tokenIDs)
 }
 
-// readPrice reads {price,timestamp} or {BUY,SELL}. SELL is what a seller of a share receives, the best bid. BUY is the best
-// ask.
+// readPrice reads {price,timestamp} or {BUY,SELL}. SELL is the price that a seller receives, so it is the best bid. BUY is the
+// best ask.
 func readPrice(r *wire.Row, id string) *market.Price {
 	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
 	if !r.Of(wire.FieldPrice).IsNull() {

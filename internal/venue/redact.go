@@ -14,11 +14,11 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the least length of a client's value that is redacted. Shorter values occur in any text.
+// minRedacted is the least length in bytes of a client's value that is redacted. Shorter values occur in any text by chance.
 const minRedacted = 8
 
-// newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue, and
-// then shortens the text.
+// newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue. The
+// function also shortens the text to maxMessage.
 func newRedactor(credentials *market.Credentials, rq *request) func(string) string {
 	return func(s string) string {
 		var pairs []string
@@ -42,12 +42,12 @@ func newRedactor(credentials *market.Credentials, rq *request) func(string) stri
 	}
 }
 
-// minRedactedName is the least length of a member's name in the credentials that is redacted. A shorter name, such as
+// minRedactedName is the least length in bytes of a redacted name of a member of the credentials. A shorter name, such as
 // passphrase, describes the value and is not secret.
 const minRedactedName = 20
 
-// secretsOf returns every spelling of the credentials that a venue could echo, the longest first: of the whole object, and of
-// each text and number in it at any depth.
+// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. It includes the whole object
+// and each text and number in it, at any depth.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
@@ -79,12 +79,12 @@ func secretsOf(credentials *market.Credentials) []string {
 	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
 }
 
-// ownParameters are the parameters whose values need no redaction: addresses, numbers, times and words of ours.
+// ownParameters are the parameters whose values are not redacted: addresses, numbers, times and words that the client defines.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
 // clientValues returns every spelling of the values in a request that the client of the graph chose.
 func clientValues(rq *request) (words []string) {
-	values, _ := url.ParseQuery(rq.query.b.String()) // the query is valid, because the client built it
+	values, _ := url.ParseQuery(rq.query.b.String()) // the query is valid, because this package has built it
 	for name, value := range values {
 		if slices.Contains(ownParameters, name) {
 			continue

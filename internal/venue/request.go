@@ -20,7 +20,7 @@ import (
 type request struct {
 	endpoint reqctx.Endpoint
 	query    query
-	// keys is the number of requested ids, for the Observer.
+	// keys is the number of requested ids. The Observer receives it.
 	keys int
 	// account is empty for public data.
 	account market.Address
@@ -33,7 +33,8 @@ func forAccount(e reqctx.Endpoint, a market.Address) *request {
 	return rq
 }
 
-// query builds a query string. Parameters keep their order. Values are escaped, but not the commas between ids.
+// query builds a query string. It writes parameters in the order in which they are added. It escapes values, but not the commas
+// between ids.
 type query struct{ b strings.Builder }
 
 // set adds a parameter, unless the value is empty.
@@ -77,8 +78,9 @@ func (q *query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// get makes a call, retries it while that may help, and returns the decoded payload without its envelope. The payload is the
-// zero Value if the envelope has null. The error is NOT_FOUND if the venue says so; the caller decides what that means.
+// get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is
+// the zero Value if the envelope contains null. The error is NOT_FOUND if the venue says so; the caller decides what that
+// means.
 func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.endpoint)
 	if err != nil {
@@ -88,7 +90,7 @@ func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 		started := time.Now()
 		payload, sent, failure := c.attempt(ctx, rq, credentials)
 		if err == nil || sent {
-			err = failure // if the retry was not sent, the error of the attempt before remains
+			err = failure // if a retry is not sent, the error of the attempt before it remains
 		}
 		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
 		if !sent || !again {
@@ -100,9 +102,9 @@ func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call after it got a slot of the endpoint, the breaker and the rate limit. sent is false if one of
-// them refused the call. The wait for a slot ends with ctx. It spends nothing of the rate limit and does not count as time of
-// the venue.
+// attempt makes one HTTP call once the circuit breaker, a slot of the endpoint and the rate limit allow the call. sent is false
+// if they do not. The wait for a slot ends with ctx. This wait uses nothing of the rate limit and does not count as duration of
+// the call.
 func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
@@ -117,7 +119,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	case <-ctx.Done():
 		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
 	}
-	if wait := state.breaker.refuse(); wait > 0 { // it may have opened while the call waited
+	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	if err := reqctx.AdmitCall(ctx); err != nil {
@@ -148,7 +150,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	return payload, true, err
 }
 
-// subject names what a call is for, so that a breaker can see whether one request fails or many.
+// subject identifies the account or the request of a call, so that a breaker can tell whether one request fails or many.
 func (c *Client) subject(ctx context.Context, rq *request) string {
 	if rq.endpoint.User() {
 		return c.backoffs.account(ctx, rq.account)
@@ -167,8 +169,8 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue. Only a failure of its own opens the circuit. Its rate limit and a caller that
-// left have no effect. Any other response shows that the venue works.
+// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response counts as a failure. A
+// rate limit, and a caller that gave up, give no verdict. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *callFailure
@@ -183,9 +185,9 @@ func verdictOf(err error) verdict {
 	return verdictFailure
 }
 
-// exchange sends a call and reads the response. It uses the transport, because an http.Client would follow redirects, keep
+// exchange sends a request and reads the response. It uses the transport, because an http.Client would follow redirects, store
 // cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
-// unless the response is a success.
+// unless the call succeeded.
 func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -240,7 +242,7 @@ func (c *Client) newRequest(ctx context.Context, rq *request, credentials *marke
 	}
 	u.RawQuery = rq.query.b.String()
 	if credentials != nil && c.cfg.CredentialsMode == CredentialsQuery {
-		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query has an address
+		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query already has the parameter address
 	}
 	r := &http.Request{
 		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: emptyBody{},
@@ -251,21 +253,21 @@ func (c *Client) newRequest(ctx context.Context, rq *request, credentials *marke
 	return r.WithContext(ctx)
 }
 
-// emptyBody is the empty body of a call. Because the body cannot be read again, the transport does not repeat the call on
-// another connection by itself. A repeated call must pass the rate limit first.
+// emptyBody is the empty body of a request. The transport cannot read it again, so it does not repeat a call on another
+// connection by itself. A repeated call would bypass the rate limit.
 type emptyBody struct{}
 
 // Read implements io.Reader.
 func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
-// WriteTo implements io.WriterTo. Without it net/http allocates a buffer of 32 KB to copy nothing.
+// WriteTo implements io.WriterTo. Otherwise net/http would allocate a buffer of 32 KB to copy nothing.
 func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
 // Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
-// identityEncoding is the transfer encoding of a call, which is not sent. Without it the transport starts a goroutine to find
-// out whether the body is empty, and sends a chunked body if the goroutine is slow.
+// identityEncoding is the transfer encoding of a request; net/http does not send it. If it were not set, the transport would
+// start a goroutine to find out whether the body is empty, and would send a chunked body if the goroutine is slow.
 var identityEncoding = []string{"identity"}
 
 // errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.
@@ -287,7 +289,7 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	return true, redact(messageOf(v))
 }
 
-// decode decodes the body of a 2xx response, returns the failure that it reports, or removes its envelope.
+// decode decodes the body of a 2xx response and removes its envelope. It returns an error if the body reports a failure.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
@@ -305,7 +307,7 @@ func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, red
 			return wire.Value{}, nil
 		}
 		if !enveloped || data.Kind() != wire.Object {
-			break // a list stays in its object, beside the cursor of the page
+			break // a list stays in its object, which may contain the cursor of the page
 		}
 		v = data
 	}
@@ -315,10 +317,10 @@ func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, red
 	return v, nil
 }
 
-// maxEnvelopes bounds nested envelopes, as in {success,data:{success,data:…}}.
+// maxEnvelopes bounds the number of nested envelopes, as in {success,data:{success,data:…}}.
 const maxEnvelopes = 3
 
-// jsonType reports whether a content type is JSON, or one that servers send by default.
+// jsonType reports whether a content type is JSON, or a type that servers send by default.
 func jsonType(contentType string) bool {
 	t, _, _ := strings.Cut(contentType, ";")
 	switch t = strings.ToLower(strings.TrimSpace(t)); t {
@@ -330,7 +332,7 @@ func jsonType(contentType string) bool {
 
 var errContentType = errors.New("the content type is not JSON")
 
-// unreadable is the error of a response that is not JSON. A truncated response is worth a retry.
+// unreadable returns the error of a response that is not JSON. Only a truncated response is retried.
 func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse,
 		&callFailure{kind: kindUnreadable, status: resp.StatusCode, text: err.Error(), transient: errors.Is(err, wire.ErrTruncated)})

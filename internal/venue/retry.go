@@ -9,8 +9,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// retryWait returns the wait before a failed call is retried; ok is false if it must not be. All calls are GET, so a retry is
-// safe. There is none if the caller's deadline would pass before it ends. took is the duration of the last attempt.
+// retryWait returns the wait before a failed call is retried. ok is false if the call must not be retried, for example because
+// the retry would end after the caller's deadline. All calls are GET, so retries are safe. took is the duration of the last
+// attempt.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*callFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)
@@ -32,7 +33,7 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 	return wait, !limited || time.Until(deadline) > wait+took
 }
 
-// sleep waits for d and reports whether ctx is still alive.
+// sleep waits for d. It returns false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

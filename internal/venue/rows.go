@@ -12,12 +12,12 @@ import (
 type rowErrors []rowError
 
 type rowError struct {
-	// where names the row, counted from 1.
+	// where identifies the row by its number, counted from 1.
 	where string
 	err   error
 }
 
-// maxLeftOut is the greatest number of bad rows that are reported one by one.
+// maxLeftOut is the greatest number of bad rows with an error each. Further bad rows share one error.
 const maxLeftOut = 10
 
 // readRows reads the rows of a list and returns the good rows and the errors of the bad ones.
@@ -39,7 +39,7 @@ func readRows[T any](list []wire.Value, n *drift, read func(*wire.Row) T) (good 
 	return good, bad
 }
 
-// leftOut returns the errors for the clients of the graph.
+// leftOut returns the errors that clients of the graph see.
 func (b rowErrors) leftOut(e reqctx.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {
@@ -51,7 +51,7 @@ func (b rowErrors) leftOut(e reqctx.Endpoint) market.LeftOut {
 	return out
 }
 
-// whyEmpty returns why a list with rows has no good row.
+// whyEmpty returns the reason why a list with rows has no usable row.
 func (b rowErrors) whyEmpty() string {
 	if len(b) > 0 {
 		return "every row is bad: " + b[0].err.Error()

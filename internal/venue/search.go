@@ -27,8 +27,9 @@ var sortNames = map[queries.Sort]string{
 }
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
-// are left out. So a page may be short or empty although there is a next one. It is longer than requested if the venue
-// ignores the limit. A filter or sort that the venue ignores, or that its rows cannot confirm, is UNSUPPORTED.
+// are dropped, so a page may be short or empty although there is a next page. A page is longer than requested if the venue
+// ignores the limit. The error is UNSUPPORTED if the venue ignores a filter or the sort, or if the rows lack the field of a
+// filter.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
@@ -42,7 +43,7 @@ func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	return withBackoff(c, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, at) })
 }
 
-// searchRequest returns the request for a page. A plain request has no sort and no page size.
+// searchRequest returns the request for a page. A plain request has neither sort nor page size.
 func searchRequest(q queries.Search, at pageStart, plain bool) *request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
@@ -60,8 +61,8 @@ func searchRequest(q queries.Search, at pageStart, plain bool) *request {
 	return rq
 }
 
-// fetchSearch requests a page. If the venue refuses a parameter, it requests the page once more without sort and page size,
-// and remembers the refusal.
+// fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
+// size, and remembers the refusal.
 func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart) (wire.Value, error) {
 	traits, now := &c.traits[reqctx.EndpointSearch], c.cfg.Clock.Now()
 	plain := traits.plain(now)
@@ -81,7 +82,7 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart
 func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
-	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
+	if at.guessed && refused(err) { // only the length of the last page suggested this page, and the venue does not have it
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -162,7 +163,7 @@ func searchRows(payload wire.Value) (rowList, bool) {
 	return rowList{rows: rows, object: pair}, len(rows) > 0
 }
 
-// searchMarkets reads the rows. Of several rows for one market the first one counts.
+// searchMarkets reads the rows. If several rows are about the same market, the first one counts.
 func searchMarkets(rows []wire.Value, n *drift) (good []*market.Market, bad rowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
@@ -187,7 +188,7 @@ type filter struct {
 	name string
 	// isSet reports whether the search has the condition.
 	isSet func(q queries.Search) bool
-	// isPresent reports whether a market has the field of the condition, matches whether it meets the condition.
+	// isPresent reports whether a market has the field of the condition. matches reports whether the market meets the condition.
 	isPresent, matches func(m *market.Market, q queries.Search) bool
 }
 
@@ -230,7 +231,7 @@ var filters = []filter{
 	},
 }
 
-// uncheckedFilter returns the name of the first condition whose field no market has, or "".
+// uncheckedFilter returns the name of the first condition that cannot be checked because no market has its field, or "".
 func uncheckedFilter(markets []*market.Market, q queries.Search) string {
 	for _, f := range filters {
 		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
@@ -250,12 +251,12 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// outOfOrderShare is n if one of n neighbours may be out of order. With more of them the sort counts as ignored. A venue that
-// sorts by an index which is a few seconds old has some.
+// One of outOfOrderShare pairs of neighbours may be out of order, because a venue may sort by values that are a few seconds
+// old. If more pairs are out of order, the venue counts as ignoring the sort.
 const outOfOrderShare = 10
 
-// checkOrder checks that the rows are sorted as requested. Rows without the field are ignored. It sorts a page with few
-// exceptions.
+// checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It ignores markets without
+// the field.
 func checkOrder(markets []*market.Market, q queries.Search, n *drift) error {
 	by := sortFields[q.Sort]
 	if by.has == nil || q.Direction == "" {
@@ -291,7 +292,7 @@ type sortField struct {
 	compare func(a, b *market.Market) int
 }
 
-// sortFields has no entry for relevance, which only the venue can judge.
+// sortFields are the fields by sort. Relevance has none, because only the venue knows it.
 var sortFields = map[queries.Sort]sortField{
 	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
 	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// searchPair returns the page for a response that has only the two tokens of one market. It reads the market with a further
-// call.
+// searchPair returns the page for a response that contains only the two tokens of one market. It reads the market with a
+// further call.
 func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
 	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no strin
 	return &queries.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
-// tokenPair reads {yes,no} with ids or objects of two tokens. ok is false if the response has the market itself.
+// tokenPair reads {yes,no} with the ids or objects of two tokens. ok is false if the response contains the market itself.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	pair := pairObject(payload)
 	if fieldQuestion.PresentIn(pair) {
@@ -71,7 +71,7 @@ func pairRows(pair wire.Value) []wire.Value {
 		}
 		return []wire.Value{yes, no}
 	}
-	// Members beside yes and no come last, so that they override those in yes.
+	// Members beside yes and no come last, so that they override members in yes.
 	text := []byte{'{'}
 	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')
@@ -93,7 +93,7 @@ func innerJSON(v wire.Value) []byte {
 	return bytes.TrimSpace(text[1 : len(text)-1])
 }
 
-// sideJSON returns the JSON of an outcome. v is the id of its token or an object.
+// sideJSON returns the JSON of an outcome. v is the id of the outcome's token, or an object.
 func sideJSON(v wire.Value, label string) []byte {
 	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
 	say := func(f wire.Field, v wire.Value) {

@@ -21,9 +21,10 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 	},
 }
 
-// Spreads returns the best prices of tokens, one result for each id and in their order. The Value of an unknown token is nil.
-// The Value of a token with an empty book has no sides. Errors are as in Prices. If the venue has no spreads or fails to
-// respond, Spreads reads the order books instead, with one call for each token. RATE_LIMITED remains an error.
+// Spreads returns the best prices of tokens: a result for each id, in the order of tokenIDs. The Value is nil if the venue does
+// not know the token. The Value of a token with an empty book has no sides. Errors are as in Prices. If the venue has no
+// spreads endpoint, or the endpoint fails with another error than RATE_LIMITED, Spreads reads the order books, with one call
+// for each token.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if !c.spreadsSupport.usable(c.cfg.Clock.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
@@ -38,9 +39,9 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens without a result, and returns the error of the whole read. err is that of
-// the spreads endpoint. If the venue responded without any spread but has a book, it has no such endpoint. A failure of the
-// endpoint does not prove that.
+// fillFromBooks reads the order books of the tokens without a result. err is the error of the spreads endpoint; fillFromBooks
+// returns the error of the whole read. If the endpoint responded without any spread but the venue has a book, the venue counts
+// as having no spreads endpoint. A failure of the endpoint does not show that.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -64,12 +65,12 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	}
 	tops, failed := c.topsOfBooks(ctx, ids[:1])
 	if failed != nil {
-		return err // the books fail too
+		return err // the order books cannot be read, either
 	}
 	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
 	for i, top := range append(tops, rest...) {
-		// An absent book does not turn a failure into absence.
+		// If the endpoint failed for a token, a missing book does not mean that the venue does not know the token.
 		if at := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[at].Err) {
 			results[at], err = top, nil
 		}
@@ -82,7 +83,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	return err
 }
 
-// isFailure reports whether err is a failure of the venue: no response, an error of its own, or an unreadable response.
+// isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response.
 func isFailure(err error) bool {
 	if why, ok := errors.AsType[*callFailure](err); ok && why.kind == kindCaller || mayBeMissing(err) {
 		return false
@@ -94,13 +95,14 @@ func isFailure(err error) bool {
 	return false
 }
 
-// mayBeMissing reports whether an error may mean that the venue does not have the endpoint. It may be a web server's own 404.
+// mayBeMissing reports whether an error may mean that the venue does not have the endpoint. That includes a 404 of a web server
+// without JSON.
 func mayBeMissing(err error) bool {
 	why, ok := errors.AsType[*callFailure](err)
 	return refused(err) || ok && (why.status == http.StatusNotFound || why.status == http.StatusGone)
 }
 
-// topsOfBooks reads spreads from the first levels of order books. It makes no further call after a RATE_LIMITED.
+// topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED it makes no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
 	var limited atomic.Pointer[error]
@@ -131,7 +133,8 @@ func topOf(b *market.Book) *market.Spread {
 	return s
 }
 
-// readSpread reads {bestBid,bestAsk,spread}. One of them must be present, but may be null. A missing spread is computed.
+// readSpread reads {bestBid,bestAsk,spread}. At least one of the three must be present; it may be null. A missing spread is
+// computed.
 func readSpread(r *wire.Row, id string) *market.Spread {
 	s := &market.Spread{
 		TokenID: id,

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// tokenDecoder reads values that belong to tokens. Venues send a list of rows, one row, or an object whose members are ids
-// with rows or numbers.
+// tokenDecoder reads values that belong to tokens. Venues send a list of rows, one row, or an object that maps ids to rows or
+// numbers.
 type tokenDecoder[T any] struct {
 	endpoint reqctx.Endpoint
 	// list is the key of the list of rows.
@@ -60,7 +60,7 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. An empty object is a map if it is under a known key.
+// isMap reports whether m maps ids to values. enveloped reports that m was under a known key; then m may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
@@ -77,7 +77,7 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 	return true
 }
 
-// rows reads a list of rows. Of several rows with one id the last one counts.
+// rows reads a list of rows. If several rows have the same id, the last one counts.
 func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *drift) batchValues[T] {
 	out, note := newBatchValues[T](len(asked)), n.add
 	for _, v := range list {

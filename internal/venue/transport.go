@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// maxInFlight bounds the calls in flight to one endpoint. With the default InFlight the cache makes at most as many calls at once for one kind of
-	// account data, so slow responses delay no others. maxConns bounds the connections to the venue. All endpoints together
-	// need no more.
+	// maxInFlight bounds the calls in flight to one endpoint. With its default InFlight, the cache makes at most this number of
+	// concurrent calls for one kind of account data, so no call waits here. maxConns bounds the connections to the venue. It is
+	// the number that all endpoints together can use.
 	maxInFlight       = 64
 	maxConns          = maxInFlight * len(paths)
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
-	// maxErrorBody is the greatest number of bytes that are read of an error response.
+	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A decompressed response of more than bombSize bytes is refused if it is more than bombRatio times as large as the
-	// received one.
+	// A response is refused if its decompressed size is more than bombSize bytes and more than bombRatio times its received size.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
 
-// newTransport returns a transport without proxy, cookies and transparent decompression. The client must see the number of
-// received bytes to refuse a decompression bomb.
+// newTransport returns a transport without proxy, cookies and transparent decompression. The client decompresses itself,
+// because it must know the number of received bytes to refuse a decompression bomb.
 func newTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -43,14 +42,15 @@ func newTransport() *http.Transport {
 	}
 }
 
-// The errors of readBody.
+// readBody returns these errors.
 var (
 	errTooLarge = errors.New("the body is larger than the limit")
 	errBomb     = errors.New("the body is compressed beyond reason")
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body, at most limit bytes. An error other than the three above is from the connection.
+// readBody returns the decompressed body of at most limit bytes. Any error other than the three above is an error of the
+// connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, errTooLarge
@@ -81,7 +81,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// receivedReader counts the received bytes and keeps the error of the connection apart from those of the decompressor.
+// receivedReader counts the received bytes. It stores the error of the connection, so that it can be told from an error of the
+// decompressor.
 type receivedReader struct {
 	r   io.Reader
 	n   int64

@@ -17,8 +17,8 @@ var (
 	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
-// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, it
-// is positionsValue + cash, or else portfolioValue + cash.
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the
+// total is positionsValue + cash, or else portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return withBackoff(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
@@ -47,12 +47,12 @@ func decodeBalance(payload wire.Value, n *drift) (*market.Balance, error) {
 	return b, nil
 }
 
-// Positions returns all positions of an account. It follows the pages to the end. A row that is unreadable, a page that
-// repeats another, or more than 10,000 rows are UPSTREAM_BAD_RESPONSE. No row is left out, because portfolios are sums of
-// these lists and a wrong sum is worse than none.
+// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if
+// a page repeats another page, or if there are more than 10,000 rows. No row is left out, because portfolios are sums of these
+// lists, and a wrong sum is worse than an error.
 //
-// Positions have no ids. Two rows of one outcome are two lots, unless a row moved to a later page during the read. So a list
-// with such rows on different pages is read again until two reads are equal.
+// Positions have no ids. Two rows of the same outcome are two lots, unless a row has moved to a later page during the read. So
+// if such rows are on different pages, the list is read again until two reads are equal.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
@@ -71,13 +71,13 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// sameHolding reports whether two rows agree in everything but the current price.
+// sameHolding reports whether two rows are equal except for the current price.
 func sameHolding(a, b market.Position) bool {
 	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// Orders returns all active orders of an account, each once. It is complete or an error, as Positions is.
+// Orders returns all active orders of an account, without repetition. Like Positions, it returns all rows or an error.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
 	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
@@ -87,8 +87,8 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 	})
 }
 
-// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows outside the
-// filter are left out. The page is longer than requested if the venue ignores the limit.
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match
+// the filter are dropped. The page is longer than requested if the venue ignores the limit.
 func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
@@ -142,7 +142,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
-// readRecord reads a row of history. In a list of trades a row without a type is a trade.
+// readRecord reads a row of history. trade reports that the row is in a list of trades, where a row without a type is a trade.
 func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
 	if kind == "" && trade {
@@ -167,7 +167,7 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	return h
 }
 
-// outsideRange reports whether t is before from or after to. A zero bound is no bound.
+// outsideRange reports whether t is before from or after to. A zero time means that there is no bound.
 func outsideRange(t, from, to time.Time) bool {
 	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
 }

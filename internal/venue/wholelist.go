@@ -10,37 +10,37 @@ import (
 )
 
 const (
-	// wholeListLimit is the page size of requests to a venue that is known to page the list.
+	// wholeListLimit is the requested page size if the venue is known to page the list.
 	wholeListLimit = 500
-	// maxRows is the greatest number of rows of a list.
+	// maxRows bounds the number of rows of a list.
 	maxRows = 10_000
-	// maxPages bounds the calls of one read. The venue may use smaller pages than requested.
+	// maxPages bounds the number of pages of one read. The venue may use smaller pages than requested.
 	maxPages = 200
-	// roundCount: the venue may have cut a list whose length is a multiple of it, unless the response says whether there is a
-	// next page.
+	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size, unless the response
+	// says whether there is a next page.
 	roundCount = 10
-	// maxReads bounds how often a list that changes between its pages is read.
+	// maxReads bounds the number of reads of a list whose pages change during the read.
 	maxReads = 3
-	// maxAlikePages bounds the pages that are read while each equals an earlier one.
+	// maxAlikePages bounds the number of pages that may equal an earlier page.
 	maxAlikePages = 20
 )
 
-// wholeList reads a list of an account to its end.
+// wholeList reads all pages of a list of an account.
 type wholeList[T any, K comparable] struct {
 	endpoint reqctx.Endpoint
 	name     string
 	read     func(*wire.Row) T
 	key      func(*T) K
-	// unique: two rows with the same key are the same row.
+	// unique reports that two rows with the same key are the same row.
 	unique bool
 }
 
-// readAll reads every page of a list. moved reports that two pages have rows with the same key. A page that equals an earlier
-// one ends the list if only the length of the page before suggested it. Otherwise it is an error, unless it may be another
-// page of lots.
+// readAll reads every page of a list. moved reports whether two pages have rows with the same key. If a page equals an earlier
+// page, it ends the list if only the length of the page before suggested it. Otherwise it is an error, unless its rows may be
+// further lots that look the same.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
-	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of its page
+	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the key's first page
 	traits := &c.traits[l.endpoint]
 	page, err := l.firstPage(ctx, c, a)
 	limited := page.hasLimit
@@ -51,7 +51,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		}
 		if guessed && refused(err) {
 			l.endedAt(c, n)
-			return all, moved, nil // the page was a guess, and the venue does not have it
+			return all, moved, nil // only the length of the last page suggested this page, and the venue does not have it
 		}
 		if err != nil {
 			return nil, false, err
@@ -96,15 +96,15 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, unknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt records that the venue does not have page n. Only the length of the page before suggested it.
+// endedAt records that the venue does not have page n, which only the length of the page before suggested.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].ignoresOffset(c.cfg.Clock.Now())
 	}
 }
 
-// newRows returns the rows of page n that are not duplicates. seen maps keys to pages. again reports that an earlier page has
-// a row with the same key.
+// newRows returns the rows of page n that are not duplicates. seen maps keys to pages. again reports whether an earlier page
+// has a row with the key of one of these rows.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
@@ -121,8 +121,8 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 	return fresh, again
 }
 
-// isRepeat is called if the rows of page n equal those of an earlier page. It reports whether page n is that page again. Lots
-// that all look the same may fill several pages.
+// isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent that page
+// again. Otherwise the rows are other lots: lots that look the same may fill several pages.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
@@ -135,7 +135,7 @@ func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Addre
 	return !heeds, err
 }
 
-// firstPage reads the first page, with a page size only if the venue is known to page the list.
+// firstPage reads the first page. It requests a page size only if the venue is known to page the list.
 func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Address) (listPage[T], error) {
 	traits := &c.traits[l.endpoint]
 	if !traits.sendsLimit() {
@@ -157,11 +157,11 @@ type listPage[T any] struct {
 	rows []T
 	// raw are the rows in JSON.
 	raw []wire.Value
-	// hasLimit: the request had a page size.
+	// hasLimit reports that the request had a page size.
 	hasLimit bool
 }
 
-// readWholePage reads one page. A bad row makes it fail.
+// readWholePage reads one page. It fails if a row is bad.
 func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at pageStart, limited bool) (listPage[T], error) {
 	e, rq := l.endpoint, forAccount(l.endpoint, a)
 	if limited {
@@ -176,7 +176,7 @@ func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeL
 	if !ok {
 		return listPage[T]{}, unknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, at, max(len(list.rows), 1)) // the venue may have a limit of its own
+	t, err := pageInfoOf(e, list, at, max(len(list.rows), 1)) // the venue may use another page size than requested
 	if err != nil {
 		return listPage[T]{}, err
 	}
