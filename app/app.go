@@ -29,6 +29,7 @@ type App struct {
 	record    *spent.Record     // nil if calls are not recorded
 	fleet     *fleet.Fleet      // nil if the replica is alone
 	secret    []byte            // of the fleet, nil without one
+	replicas  int               // greatest number in the fleet
 	Cache     *cache.Cache
 	Live      *live
 	API       *httpapi.API

@@ -23,12 +23,17 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	if s.secret, err = readSecret(c.SecretFile); err != nil {
 		return sharing, err
 	}
-	s.fleet, err = fleet.Open(fleet.Config{
+	link := fleet.Config{
 		URL: c.URL, Venue: cfg.Venue.URL, Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
-	})
+	}
+	if s.Metrics != nil {
+		link.Observe = s.Metrics.SharedCall
+	}
+	s.fleet, err = fleet.Open(link)
 	if err != nil {
 		return sharing, fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
 	}
+	s.replicas = c.Replicas
 	s.undo = append(s.undo, s.fleet.Close)
 	return ratelimit.Sharing{
 		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, Keys: len(s.secret) > 0,

@@ -37,6 +37,9 @@ func (s *App) registerMetrics(clock market.Clock) {
 	if s.budget != nil {
 		telemetry.Register(s.Metrics, func() budgetState { return budgetState{s.budget.Status(), clock.Now()} }, budgetFamilies...)
 	}
+	if s.fleet != nil {
+		s.registerShared(clock)
+	}
 	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
 	if s.Live.Client != nil {
 		telemetry.Register(s.Metrics, func() streamState { return streamState{s.Live.Status().State, s.Live.Client.Stats()} }, streamFamilies...)

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
@@ -52,12 +53,22 @@ func TestMetricsByName(t *testing.T) {
 	telemetry.Register(m, func() venueState {
 		return venueState{true, []venue.Circuit{{Endpoint: "prices", State: venue.CircuitHalfOpen, Opened: 71, Refused: 72}}}
 	}, venueFamilies...)
+	shared := fleet.Stats{Connected: true, Opened: 101, Replicas: 102, Granted: 103, Refused: 104, Unanswered: 105, Hold: now.Add(106 * time.Second)}
+	telemetry.Register(m, func() sharedState {
+		return sharedState{shared, &ratelimit.SharedStatus{Left: 107, Reserve: 208, ReserveUsed: 100}, now, 109}
+	}, sharedFamilies...)
+	telemetry.Register(m, func() []cache.Stats {
+		return []cache.Stats{{Kind: "balance"}, {Kind: "price", Shared: &cache.SharedStats{Hits: 110, Misses: 111, Found: 112, Ours: 113, Theirs: 114, Arrived: 115, Overdue: 116}}}
+	}, sharedCacheFamilies...)
 	telemetry.Register(m, func() logState { return logState{81, 82} }, logFamilies...)
 	telemetry.Register(m, func() quota.ConnectionStats { return quota.ConnectionStats{Open: 84, Refused: 85} }, connectionFamilies...)
 
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	body := w.Body.String()
+	if strings.Contains(body, `oddsgraph_shared_cache_waits_total{kind="balance"`) {
+		t.Error("balances have a metric of the shared cache")
+	}
 	for series, want := range map[string]float64{
 		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_documents_compiling": 91, "oddsgraph_documents_waiting": 92, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
 		"oddsgraph_incoming_refusals_total": 83, "oddsgraph_output_unread_bytes": 86, `oddsgraph_output_refusals_total{transport="http"}`: 87,
@@ -90,6 +101,15 @@ func TestMetricsByName(t *testing.T) {
 
 		"oddsgraph_venue_reachable": 1, `oddsgraph_venue_circuit_state{endpoint="prices",state="half-open"}`: 1, `oddsgraph_venue_circuit_state{endpoint="prices",state="open"}`: 0,
 		`oddsgraph_venue_circuit_opened_total{endpoint="prices"}`: 71, `oddsgraph_venue_circuit_refused_total{endpoint="prices"}`: 72,
+
+		"oddsgraph_shared_connected": 1, "oddsgraph_shared_disconnects_total": 101, "oddsgraph_shared_replicas": 102, "oddsgraph_shared_replicas_max": 109,
+		`oddsgraph_shared_grants_total{result="granted"}`: 103, `oddsgraph_shared_grants_total{result="refused"}`: 104,
+		`oddsgraph_shared_grants_total{result="unanswered"}`: 105, "oddsgraph_shared_hold_seconds": 106, "oddsgraph_shared_grants_left": 107,
+		"oddsgraph_shared_reserve_left":                                     108,
+		`oddsgraph_shared_cache_requests_total{kind="price",verdict="hit"}`: 110, `oddsgraph_shared_cache_requests_total{kind="price",verdict="miss"}`: 111,
+		`oddsgraph_shared_cache_claims_total{kind="price",result="found"}`: 112, `oddsgraph_shared_cache_claims_total{kind="price",result="ours"}`: 113,
+		`oddsgraph_shared_cache_claims_total{kind="price",result="theirs"}`: 114, `oddsgraph_shared_cache_waits_total{kind="price",result="arrived"}`: 115,
+		`oddsgraph_shared_cache_waits_total{kind="price",result="overdue"}`: 116,
 
 		"oddsgraph_log_dropped_lines_total": 81, "oddsgraph_log_sampled_operations_total": 82,
 		"oddsgraph_connections": 84, "oddsgraph_connections_refused_total": 85,

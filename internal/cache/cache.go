@@ -193,14 +193,25 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared counts keys whose value came from the second cache.
-	Shared uint64
+	// Shared counts keys of the second cache; nil for kinds that are not shared.
+	Shared *SharedStats
 	// Calls and Keys count calls to the venue and their keys. Late counts responses that were, or may have been, older than the
 	// streamed state.
 	Calls, Keys, Late uint64
 	Evictions         uint64
 	// Entries includes the keys remembered as unknown. Bytes is the estimated size of all entries.
 	Entries, Bytes int
+}
+
+// SharedStats counts keys of the second cache.
+type SharedStats struct {
+	// Hits and Misses count keys that were looked up before a call.
+	Hits, Misses uint64
+	// Found, Ours and Theirs count keys right before a call: those that were there by then, those that this process claimed, and those
+	// that another process had claimed.
+	Found, Ours, Theirs uint64
+	// Arrived and Overdue count keys that another process fetched, by whether they came in time.
+	Arrived, Overdue uint64
 }
 
 // Stats returns the counters of every kind of data.
@@ -215,9 +226,13 @@ func (s *store[K, T]) stats() Stats {
 	c := &s.counters
 	entries, bytes := s.entries.stats()
 	absent, more := s.absent.stats()
+	var shared *SharedStats
+	if s.second != nil {
+		shared = c.shared.stats()
+	}
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
-		Coalesced: c.coalesced.Load(), Shared: c.shared.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
+		Coalesced: c.coalesced.Load(), Shared: shared, Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
 		Entries: entries + absent, Bytes: bytes + more,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -58,6 +59,16 @@ type second[K comparable, T any] struct {
 	Second
 	store *store[K, T]
 	kind  string
+}
+
+// sharedCounters are the counters of SharedStats.
+type sharedCounters struct{ hits, misses, found, ours, theirs, arrived, overdue atomic.Uint64 }
+
+func (c *sharedCounters) stats() *SharedStats {
+	return &SharedStats{
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Found: c.found.Load(), Ours: c.ours.Load(), Theirs: c.theirs.Load(),
+		Arrived: c.arrived.Load(), Overdue: c.overdue.Load(),
+	}
 }
 
 // sharedValue is the JSON form of a value in the second cache.
@@ -127,9 +138,10 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	}
 	if names, indexes := s.names(keys, missing); len(names) > 0 {
 		s.Get(ctx, s.kind, names, s.found(keys, indexes, out, answered))
+		s.store.counters.shared.hits.Add(uint64(len(answered)))
+		s.store.counters.shared.misses.Add(uint64(len(names) - len(answered)))
 	}
 	if n := len(answered); n > 0 {
-		s.store.counters.shared.Add(uint64(n))
 		reqctx.LogFrom(ctx).CountReads(s.store.kind, reqctx.CacheCounts{Shared: uint32(n)})
 	}
 	return answered
@@ -148,7 +160,6 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 			claimed[indexes[n]] = !mine
 		}
 	}
-	s.store.counters.shared.Add(uint64(len(answered)))
 	for i := range keys {
 		switch {
 		case answered[i]:
@@ -158,17 +169,22 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 			ours = append(ours, i)
 		}
 	}
+	c := &s.store.counters.shared
+	c.found.Add(uint64(len(answered)))
+	c.theirs.Add(uint64(len(theirs)))
+	c.ours.Add(uint64(len(names) - len(answered) - len(theirs)))
 	return ours, theirs
 }
 
 // await waits until another process has stored the values of the keys at the indexes theirs. It returns the indexes of the keys
 // without a value at the time until.
-func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) []int {
+func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
+	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
 		names, indexes := s.names(keys, theirs)
 		s.Get(ctx, s.kind, names, s.found(keys, indexes, out, answered))
-		s.store.counters.shared.Add(uint64(len(answered)))
+		s.store.counters.shared.arrived.Add(uint64(len(answered)))
 		left := theirs[:0]
 		for _, i := range theirs {
 			if !answered[i] {

@@ -227,6 +227,33 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
+// TestSecondCounts reads keys that another process has, has claimed, and has claimed without an answer.
+func TestSecondCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 100 * time.Millisecond}
+		a, b, m := pair(t, v)
+		readAll(t.Context(), a.Prices(), "known")
+		lost, _ := a.prices.second.name("lost")
+		m.Claim(t.Context(), "price", []string{lost}, time.Hour, nil)
+		var g sync.WaitGroup
+		g.Go(func() { readAll(t.Context(), a.Prices(), "coming") })
+		time.Sleep(time.Millisecond)
+		readAll(t.Context(), b.Prices(), "known", "coming", "lost", "cold")
+		g.Wait()
+		for name, test := range map[string]struct{ got, want SharedStats }{
+			"the first":  {*a.prices.stats().Shared, SharedStats{Misses: 2, Ours: 2}},
+			"the second": {*b.prices.stats().Shared, SharedStats{Hits: 1, Misses: 3, Ours: 1, Theirs: 2, Arrived: 1, Overdue: 1}},
+		} {
+			if test.got != test.want {
+				t.Errorf("%s process counts %+v; want %+v", name, test.got, test.want)
+			}
+		}
+		if shared := a.balances.stats().Shared; shared != nil {
+			t.Errorf("balances are shared: %+v", shared)
+		}
+	})
+}
+
 // TestSecondWinnerIsGone asks for a key that a process has claimed which never answers.
 func TestSecondWinnerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

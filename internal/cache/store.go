@@ -384,5 +384,6 @@ func (c *counters) count(r reqctx.CacheCounts) {
 
 // counters count keys by result.
 type counters struct {
-	shared, hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
+	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
+	shared                                                                 sharedCounters
 }

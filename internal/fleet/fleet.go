@@ -54,6 +54,9 @@ type Config struct {
 	Version string
 	// Span is the window of the venue's limit. Use is how long after Ask a granted call may be sent. 0 means the default.
 	Span, Use time.Duration
+	// Observe is called after each call to Redis with its command, its result and its duration; see ResultOK. nil for nothing. It must
+	// be safe for concurrent use, and must not wait.
+	Observe func(command, result string, took time.Duration)
 	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock
 	// Log receives changes of the circuit; nil is slog.Default.
@@ -89,6 +92,9 @@ type Fleet struct {
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
+	// lastError describes the last failure. hold is when the venue accepts public calls again.
+	lastError string
+	hold      time.Time
 }
 
 // Open returns a Fleet. It fails only if the URL is invalid: the connection is made in the background, and again when it is lost.
@@ -109,7 +115,7 @@ func Open(cfg Config) (*Fleet, error) {
 	if f.log == nil {
 		f.log = slog.Default()
 	}
-	f.circuit.open = true
+	f.circuit.open, f.circuit.since = true, time.Now()
 	f.ends.wake = make(chan struct{}, 1)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.running.Go(f.keep)
@@ -163,28 +169,32 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs fn with the client and reports the result to the circuit. It returns after the timeout even if the client does not.
-func call[T any](f *Fleet, ctx context.Context, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+// call runs a command with the client and reports the result to the circuit. It returns after the timeout even if the client does not.
+func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
+		f.observe(command, ResultRefused, 0)
 		return value, errOpen
 	}
-	value, err = within(f, ctx, f.cfg.Timeout, *client, fn)
-	switch {
-	case err == nil:
+	value, err = within(f, ctx, f.cfg.Timeout, command, *client, fn)
+	switch result(ctx, err) {
+	case ResultOK:
 		f.circuit.succeed()
-	case ctx.Err() == nil && !errors.Is(err, errBusy):
-		f.counts.failed.Add(1)
+	case ResultTimeout, ResultFailed:
+		f.setLastError(err)
 		if f.circuit.fail() {
+			f.counts.opened.Add(1)
 			f.log.Warn("Redis does not answer; this replica works on its own", "error", err)
 		}
 	}
 	return value, err
 }
 
-// within runs fn with a client for at most a timeout. The client may return late although its context has ended, so fn runs in its own
-// goroutine.
-func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+// within runs a command with a client for at most a timeout. The client may return late although its context has ended, so fn runs in its
+// own goroutine.
+func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+	began := time.Now()
+	defer func() { f.observe(command, result(ctx, err), time.Since(began)) }()
 	select {
 	case f.slots <- struct{}{}:
 	default:
@@ -195,12 +205,11 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, client 
 		err   error
 	}
 	answered := make(chan answer, 1)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	f.counts.calls.Add(1)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	if !f.start(func() {
 		defer cancel()
 		defer func() { <-f.slots }()
-		value, err := fn(ctx, client)
+		value, err := fn(limited, client)
 		answered <- answer{value, err}
 	}) {
 		cancel()
@@ -210,29 +219,30 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, client 
 	select {
 	case a := <-answered:
 		return a.value, a.err
-	case <-ctx.Done():
-		return value, fmt.Errorf("waiting for Redis: %w", context.Cause(ctx))
+	case <-limited.Done():
+		return value, fmt.Errorf("waiting for Redis: %w", context.Cause(limited))
 	}
 }
 
 // keep connects, ticks while the circuit is closed and probes while it is open.
 func (f *Fleet) keep() {
-	failed := 0
+	failed, known := 0, false
 	for wait := time.Duration(0); f.sleep(wait); {
 		if f.circuit.closed() {
-			_, _ = call(f, f.ctx, f.tick)
+			_, _ = call(f, f.ctx, commandTick, f.tick)
 			wait = tickEvery
 			continue
 		}
 		err := f.probe(failed > 0 && failed%rebuildAfter == 0)
 		if err == nil {
-			failed, wait = 0, tickEvery
+			failed, wait, known = 0, tickEvery, true
 			f.circuit.close()
 			f.wakeEnds()
 			f.log.Info("Redis answers; this replica shares the venue's limit and public data")
 			continue
 		}
-		if failed++; failed == 1 {
+		f.setLastError(err)
+		if failed++; failed == 1 && !known { // else the loss was logged
 			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
 		}
 		wait = f.circuit.pause()
@@ -242,7 +252,9 @@ func (f *Fleet) keep() {
 // probe connects if necessary and makes one tick. rebuild replaces the client.
 func (f *Fleet) probe(rebuild bool) error {
 	if f.client.Load() == nil || rebuild {
+		began := time.Now()
 		client, err := rueidis.NewClient(f.option)
+		f.observe(commandConnect, result(f.ctx, err), time.Since(began))
 		if err != nil {
 			if client != nil {
 				client.Close()
@@ -252,7 +264,7 @@ func (f *Fleet) probe(rebuild bool) error {
 		f.setClient(client)
 	}
 	f.time.reset()
-	_, err := within(f, f.ctx, probeTimeout, *f.client.Load(), f.tick)
+	_, err := within(f, f.ctx, probeTimeout, commandTick, *f.client.Load(), f.tick)
 	return err
 }
 
@@ -277,30 +289,4 @@ func (f *Fleet) sleep(d time.Duration) bool {
 	case <-f.ctx.Done():
 		return false
 	}
-}
-
-// counts are the counters of Stats.
-type counts struct{ calls, failed atomic.Uint64 }
-
-// Stats is the state of a Fleet.
-type Stats struct {
-	// Connected reports whether Redis is used; Since is when that changed.
-	Connected bool
-	Since     time.Time
-	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
-	Replicas int
-	// Calls and Failed count calls to Redis since the start.
-	Calls, Failed uint64
-}
-
-// Stats returns the present state.
-func (f *Fleet) Stats() Stats {
-	s := Stats{Calls: f.counts.calls.Load(), Failed: f.counts.failed.Load()}
-	s.Connected, s.Since = f.circuit.state()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s.Connected {
-		s.Replicas = f.replicas
-	}
-	return s
 }

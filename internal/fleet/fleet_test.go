@@ -78,8 +78,9 @@ func TestOpenWithoutRedis(t *testing.T) {
 	if got := ask(t, f, 10, 1); len(got.calls) != 0 || got.again <= 0 {
 		t.Errorf("without Redis an Ask was answered %+v; want no calls and a time to ask again", got)
 	}
-	if f.Stats().Connected {
-		t.Error("Connected without Redis")
+	eventually(t, "the attempt has failed", func() bool { return f.Stats().LastError != "" })
+	if s := f.Stats(); s.Connected || s.LastError != "no connection to Redis" || s.Since.IsZero() {
+		t.Errorf("the state without Redis is %+v", s)
 	}
 	server.Start(t)
 	connected(t, f)
@@ -88,31 +89,76 @@ func TestOpenWithoutRedis(t *testing.T) {
 	eventually(t, "both replicas are counted", func() bool { return f.Stats().Replicas == 2 })
 }
 
-// TestCircuit shows that a server that hangs costs a few timeouts only, and that the replica comes back by itself.
+// observed counts calls to Redis by command and result.
+type observed struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (o *observed) note(command, result string, took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n == nil {
+		o.n = map[string]int{}
+	}
+	o.n[command+" "+result]++
+	if took < 0 || took == 0 && result != ResultRefused {
+		o.n["without a duration"]++
+	}
+}
+
+func (o *observed) count(call string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.n[call]
+}
+
+// TestCircuit shows that a server that hangs costs a few timeouts only, that the replica comes back by itself, and that one line of
+// the log and the state report each change.
 func TestCircuit(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	var log logs
-	f := join(t, Config{URL: server.URL(), Timeout: 25 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	var calls observed
+	f := join(t, Config{URL: server.URL(), Timeout: 25 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)), Observe: calls.note})
 	connected(t, f)
+	if s := f.Stats(); s.LastError != "" || s.Opened > 0 || s.Since.IsZero() || time.Since(s.Since) > time.Minute {
+		t.Errorf("the state of a connected replica is %+v", s)
+	}
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the circuit opens", func() bool { ask(t, f, 10, 1); return !f.Stats().Connected })
-	before := f.Stats()
-	for range 100 {
-		ask(t, f, 10, 1)
+	if s := f.Stats(); s.LastError != "Redis did not answer in time" || s.Opened != 1 || s.Replicas != 0 {
+		t.Errorf("the state without Redis is %+v", s)
 	}
-	if after := f.Stats(); after.Calls > before.Calls+2 { // a probe may have been sent meanwhile
-		t.Errorf("100 asks while the circuit is open made %d calls; want none", after.Calls-before.Calls)
+	timeouts, refused, unanswered := calls.count("ask timeout"), calls.count("ask refused"), f.Stats().Unanswered
+	for range 100 {
+		ask(t, f, 10, 3)
+	}
+	if n := calls.count("ask timeout"); n != timeouts || timeouts < 1 {
+		t.Errorf("%d asks timed out while the circuit opened, and %d of 100 when it was open; want some and none", timeouts, n-timeouts)
+	}
+	if n := calls.count("ask refused") - refused; n != 100 {
+		t.Errorf("%d of 100 asks are observed as refused", n)
+	}
+	if n := f.Stats().Unanswered - unanswered; n != 300 {
+		t.Errorf("%d unanswered calls are counted; want 300", n)
 	}
 	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	connected(t, f)
-	for _, line := range []string{"Redis does not answer", "Redis answers"} {
-		if !strings.Contains(log.String(), line) {
-			t.Errorf("the log has no line %q:\n%s", line, log.String())
+	if n := calls.count("without a duration"); n > 0 {
+		t.Errorf("%d calls have no duration", n)
+	}
+	if s := f.Stats(); s.LastError != "" || s.Opened != 1 {
+		t.Errorf("the state of a replica that is connected again is %+v", s)
+	}
+	f.Close()
+	for line, want := range map[string]int{"Redis does not answer": 1, "Redis answers": 2, "level=": 3} {
+		if n := strings.Count(log.String(), line); n != want {
+			t.Errorf("the log has %d lines with %q; want %d:\n%s", n, line, want, log.String())
 		}
 	}
 }
@@ -157,6 +203,9 @@ func TestAccount(t *testing.T) {
 			}
 		} else {
 			eventually(t, "a wrong password is logged", func() bool { return strings.Contains(log.String(), "cannot be reached") })
+			if got := f.Stats().LastError; got != "Redis refused the user or the password" {
+				t.Errorf("the last error is %q", got)
+			}
 		}
 	}
 	if strings.Contains(log.String(), "right-") || strings.Contains(log.String(), "wrong-") {

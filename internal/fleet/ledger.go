@@ -54,7 +54,7 @@ func (f *Fleet) keepGranted() time.Duration {
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
-		answer, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
+		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
 			return askScript.Exec(ctx, client, []string{f.windowKey(scope), f.windowKey("")}, []string{
 				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.keepGranted().Milliseconds(), 10), prefix,
 			}).AsIntSlice()
@@ -66,10 +66,17 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 			if !errors.Is(err, errOpen) {
 				f.End(scope, nil, names(prefix, n)) // they may have been granted
 			}
+			f.counts.unanswered.Add(uint64(n))
 			answered(nil, 0, askAgain, 0)
 			return
 		}
-		answered(names(prefix, int(answer[0])), int(answer[1]), time.Duration(answer[2])*time.Millisecond, time.Duration(answer[3])*time.Millisecond)
+		granted, hold := int(answer[0]), time.Duration(answer[3])*time.Millisecond
+		f.counts.granted.Add(uint64(granted))
+		f.counts.refused.Add(uint64(max(n-granted, 0)))
+		if hold > 0 {
+			f.setHold(scope, f.clock.Now().Add(hold))
+		}
+		answered(names(prefix, granted), int(answer[1]), time.Duration(answer[2])*time.Millisecond, hold)
 	}
 	f.start(asked)
 }
@@ -96,7 +103,10 @@ func (f *Fleet) End(scope string, ended, unused []string) {
 }
 
 // Hold reports that the venue accepts no calls of a window before a time. It does not wait.
-func (f *Fleet) Hold(scope string, until time.Time) { f.note(note{scope, "hold", "hold", until}) }
+func (f *Fleet) Hold(scope string, until time.Time) {
+	f.setHold(scope, until)
+	f.note(note{scope, "hold", "hold", until})
+}
 
 // note is something to report to Redis about a window.
 type note struct {
@@ -146,7 +156,7 @@ func (f *Fleet) sendEnds() {
 			if len(notes) == 0 {
 				break
 			}
-			_, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+			_, err := call(f, f.ctx, commandEnd, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 				return struct{}{}, f.send(ctx, client, notes)
 			})
 			if err != nil {

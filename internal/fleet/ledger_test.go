@@ -64,6 +64,7 @@ func TestLedger(t *testing.T) {
 	grown(t, a)
 	grown(t, b)
 
+	before := b.Stats()
 	first, second := ask(t, a, 10, 6), ask(t, b, 10, 6)
 	if len(first.calls) != 6 || first.left != 4 || len(second.calls) != 4 || second.left != 0 || second.again <= 0 {
 		t.Fatalf("two replicas that asked for 6 of 10 calls were answered %+v and %+v; want 6 and 4", first, second)
@@ -72,6 +73,9 @@ func TestLedger(t *testing.T) {
 		if slices.Contains(first.calls, call) {
 			t.Errorf("the call %s was granted twice", call)
 		}
+	}
+	if s := b.Stats(); s.Granted-before.Granted != 4 || s.Refused-before.Refused != 2 {
+		t.Errorf("%d granted and %d refused calls are counted; want 4 and 2", s.Granted-before.Granted, s.Refused-before.Refused)
 	}
 	b.End("", nil, second.calls[:1])
 	eventually(t, "a call that was not made is granted again", func() bool { return len(ask(t, a, 10, 1).calls) == 1 })
@@ -120,6 +124,11 @@ func TestLedgerHold(t *testing.T) {
 		b.End("", nil, got.calls)
 		return len(got.calls) == 0 && got.hold > 50*time.Minute
 	})
+	for name, f := range map[string]*Fleet{"the replica that was refused": a, "the other one": b} {
+		if left := time.Until(f.Stats().Hold); left < 50*time.Minute || left > time.Hour {
+			t.Errorf("%s knows a hold for %v; want an hour", name, left)
+		}
+	}
 	answered := make(chan time.Duration, 1)
 	b.Ask("another", 10, 1, func(_ []string, _ int, _, hold time.Duration) { answered <- hold })
 	if hold := <-answered; hold != 0 {

@@ -59,7 +59,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 // Get calls found for each key with a record. If Redis does not answer, it calls nothing.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
 	names := f.valueKeys(kind, keys)
-	records, err := call(f, ctx, func(ctx context.Context, client rueidis.Client) ([]string, error) {
+	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
 		answer, err := client.Do(ctx, client.B().Mget().Key(names...).Build()).ToArray()
 		records := make([]string, len(answer))
 		for i := range answer {
@@ -91,7 +91,7 @@ func (f *Fleet) pass(records []string, found Found) {
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
-	answer, err := call(f, ctx, func(ctx context.Context, client rueidis.Client) ([]string, error) {
+	answer, err := call(f, ctx, commandClaim, func(ctx context.Context, client rueidis.Client) ([]string, error) {
 		return claimScript.Exec(ctx, client, append(names, lockKeys(names)...), []string{f.replica, strconv.FormatInt(hold.Milliseconds(), 10)}).AsStrSlice()
 	})
 	if err != nil || len(answer) != len(keys) {
@@ -141,7 +141,7 @@ func (f *Fleet) put(names, args []string) {
 		return
 	}
 	f.start(func() {
-		_, _ = call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+		_, _ = call(f, f.ctx, commandPut, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 			return struct{}{}, putScript.Exec(ctx, client, append(names, lockKeys(names)...), args).Error()
 		})
 	})
@@ -166,7 +166,7 @@ func (f *Fleet) Flush(kind, key string) {
 	f.setFlush(kind, flush{max(f.time.server(f.clock.Now()), last.at+1), last.at, key})
 	f.mu.Unlock()
 	f.start(func() {
-		_, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+		_, err := call(f, f.ctx, commandFlush, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 			f.mu.Lock()
 			next := f.flushes[kind] // the newest flush, in any order of these calls
 			f.mu.Unlock()

@@ -206,6 +206,8 @@ type Status struct {
 	Scopes int
 	// Admitted is the number of calls made since the start. Refused is the number of calls that could not be sent in time.
 	Admitted, Refused uint64
+	// Shared is the part of the public limit that processes share; nil if they share none.
+	Shared *SharedStatus
 }
 
 // Status returns the present state.
@@ -218,6 +220,9 @@ func (b *Budget) Status() Status {
 	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Throttled: w.throttledFor(now), Admitted: b.admitted, Refused: b.refused}
 	if w.throttled.After(now) {
 		s.Left = 0
+	}
+	if w.pool != nil {
+		s.Shared = w.pool.status(w.used())
 	}
 	if opens := w.opens(now); opens.After(now) {
 		s.ThrottledUntil = opens

@@ -82,6 +82,26 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 	return p
 }
 
+// SharedStatus is the state of shared public calls. All numbers are calls.
+type SharedStatus struct {
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is how many more it can make with grants,
+	// by the last answer of the ledger.
+	Granted, Left int
+	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed how many of them
+	// it has made. It makes none before ReserveOpens; the zero time means that the reserve is open.
+	Reserve, ReserveUsed int
+	ReserveOpens         time.Time
+}
+
+// status returns the state of a pool whose window has used some calls.
+func (p *pool) status(used int) *SharedStatus {
+	s := &SharedStatus{Granted: used - p.own, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.own}
+	if !p.open {
+		s.ReserveOpens = p.opens
+	}
+	return s
+}
+
 // divide sets the reserve for a limit and returns the number of calls that the ledger may grant.
 func (p *pool) divide(limit int) int {
 	p.reserve = min(p.Reserve, limit/p.Replicas)

@@ -212,6 +212,9 @@ func TestReserve(t *testing.T) {
 		defer first.Release(true)
 		time.Sleep(time.Minute)
 		waits(t, first)
+		if s := *b.Status().Shared; s.ReserveOpens.Sub(time.Now()) < time.Second || s.Reserve != 5 || s.ReserveUsed+s.Granted > 0 {
+			t.Errorf("the status is %+v; want a closed reserve", s)
+		}
 		time.Sleep(2 * time.Second)
 		if !admitted(first) {
 			t.Fatal("the reserve is not used after a minute")
@@ -227,6 +230,9 @@ func TestReserve(t *testing.T) {
 		}
 		if n != 4 {
 			t.Errorf("got %d more calls without a ledger, want 4, the rest of the reserve", n)
+		}
+		if s := *b.Status().Shared; s != (SharedStatus{Reserve: 5, ReserveUsed: 5}) {
+			t.Errorf("the status is %+v; want a reserve that is used up", s)
 		}
 	})
 }
@@ -252,6 +258,9 @@ func TestCreditsAhead(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(keepAhead + time.Second)
+		if s := b.Status().Shared; s.Granted != 21 || s.Left != 70-21 || s.ReserveUsed != 0 || s.ReserveOpens.IsZero() {
+			t.Errorf("the status is %+v; want 21 granted calls and 49 left", s)
+		}
 		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 21 {
 			t.Errorf("the ledger counts %d calls, want the 21 that were made", n)
 		}

@@ -20,6 +20,7 @@ type Metrics struct {
 	operations operations
 	venue      venueCalls
 	stream     Stream
+	shared     sharedCalls
 }
 
 // NewMetrics returns a registry with the metrics of operations, of the venue's client and its stream, of the Go runtime, of
@@ -31,6 +32,7 @@ func NewMetrics(version string) *Metrics {
 	m.operations.open(m)
 	m.venue.open(m)
 	m.stream.open(m)
+	m.shared.open(m)
 	return m
 }
 

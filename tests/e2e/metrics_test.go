@@ -380,6 +380,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	if m.sum("oddsgraph_build_info", `version="`+app.BuildVersion()+`"`) != 1 {
 		t.Error("the version is not shown")
 	}
+	sharedMetrics(t, m)
 	for family, checked := range m.checked {
 		if !checked && !strings.HasPrefix(family, "go_") && !strings.HasPrefix(family, "process_") {
 			t.Errorf("%s is compared with nothing", family)

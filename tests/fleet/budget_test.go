@@ -27,7 +27,7 @@ func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *too
 	t.Helper()
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
-	openLedger(t, server, v)
+	server.OpenLedger(t, v.URL)
 	var replicas []*replica
 	load := newCrowd()
 	args := shared(server, "--request-timeout=5s")

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +21,6 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/fleet"
 	"oddsgraph/tests/tool"
 )
 
@@ -248,25 +246,6 @@ func (r *replica) get(t *testing.T, path string) string {
 // default.
 func shared(server *tool.Redis, args ...string) []string {
 	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=250ms"}, args...)
-}
-
-// openLedger makes the ledger of a venue in an empty server, as old as if it had been there for long.
-func openLedger(t *testing.T, server *tool.Redis, v *venue) {
-	t.Helper()
-	f, err := fleet.Open(fleet.Config{URL: server.URL(), Venue: v.URL, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	eventually(t, "the ledger is made", func() bool {
-		answered := make(chan struct{})
-		f.Ask("", 70, 0, func([]string, int, time.Duration, time.Duration) { close(answered) })
-		<-answered
-		return strings.Contains(server.CLI(t, "KEYS", "*:window:public"), "window")
-	})
-	for _, key := range strings.Fields(server.CLI(t, "KEYS", "*:window:public")) {
-		server.CLI(t, "ZADD", key, "XX", "-1", "born")
-	}
 }
 
 // eventually waits until a condition holds.

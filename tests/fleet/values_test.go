@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -223,24 +221,13 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
 	server := tool.StartRedis(t, "--rdbcompression", "no") // DUMP would hide texts
-	openLedger(t, server, v)
+	server.OpenLedger(t, v.URL)
 	const canary, fleetSecret = "canary7f3a9c51e2", "fleetsecretd41d8cd98f00b204e9800998ecf8427e"
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(fleetSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	heard := filepath.Join(t.TempDir(), "monitor")
-	out, err := os.Create(heard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cli := exec.Command("redis-cli", "-s", server.Socket(), "MONITOR")
-	cli.Stdout = out
-	if err := cli.Start(); err != nil {
-		t.Fatal(err)
-	}
-	monitor := func() string { b, _ := os.ReadFile(heard); return string(b) }
-	eventually(t, "MONITOR listens", func() bool { return strings.Contains(monitor(), "OK") })
+	monitor := server.Monitor(t)
 
 	const address = "0x1111111111111111111111111111111111111111"
 	credentials := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":%q}`, canary))
@@ -259,8 +246,6 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	eventually(t, "values are shared", func() bool { return strings.Contains(server.CLI(t, "KEYS", "*"), ":market:") })
-	signal(t, cli.Process, syscall.SIGKILL)
-	_ = cli.Wait()
 	dump := monitor()
 	keys := strings.Fields(server.CLI(t, "--scan"))
 	for _, key := range keys {

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +69,44 @@ func (r *Redis) Kill(t testing.TB) {
 	r.cmd = nil
 }
 
+// OpenLedger makes the ledger of a venue as if the server had kept it for long: it grants calls at once.
+func (r *Redis) OpenLedger(t testing.TB, venue string) {
+	t.Helper()
+	_, id, _ := strings.Cut(r.CLI(t, "INFO", "server"), "run_id:")
+	id, _, _ = strings.Cut(id, "\r")
+	hash := sha256.Sum256([]byte(venue))
+	r.CLI(t, "ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born")
+}
+
+// Monitor records the commands that the server executes, and returns a function that returns them so far, one in a line.
+func (r *Redis) Monitor(t testing.TB) (commands func() string) {
+	t.Helper()
+	file := filepath.Join(r.dir, "monitor")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli := exec.Command(r.cli(), "-s", r.Socket(), "MONITOR")
+	cli.Stdout = out
+	if err := cli.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cli.Process.Kill()
+		_ = cli.Wait()
+		_ = out.Close()
+	})
+	commands = func() string { b, _ := os.ReadFile(file); return string(b) }
+	for range 1000 {
+		if strings.HasPrefix(commands(), "OK") {
+			return commands
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("MONITOR does not begin")
+	return nil
+}
+
 // Process returns the server's process, to send it signals.
 func (r *Redis) Process() *os.Process { return r.cmd.Process }
 
@@ -80,8 +120,10 @@ func (r *Redis) CLI(t testing.TB, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
+// cli returns the path of redis-cli, which is installed with the server.
+func (r *Redis) cli() string { return filepath.Join(filepath.Dir(r.path), "redis-cli") }
+
 func (r *Redis) run(args ...string) (string, error) {
-	cli := filepath.Join(filepath.Dir(r.path), "redis-cli")
-	out, err := exec.Command(cli, append([]string{"-s", r.Socket(), "--raw"}, args...)...).CombinedOutput()
+	out, err := exec.Command(r.cli(), append([]string{"-s", r.Socket(), "--raw"}, args...)...).CombinedOutput()
 	return string(out), err
 }

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"time"
+
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/telemetry"
+)
+
+// sharedState is what replicas share at a time. limit is nil if they share no public calls.
+type sharedState struct {
+	fleet.Stats
+	limit *ratelimit.SharedStatus
+	now   time.Time
+	// replicas is the greatest number of replicas that run at once.
+	replicas int
+}
+
+// sharedState returns what this replica shares with others. The fleet is not nil.
+func (s *App) sharedState(clock market.Clock) sharedState {
+	state := sharedState{Stats: s.fleet.Stats(), now: clock.Now(), replicas: s.replicas}
+	if s.budget != nil {
+		state.limit = s.budget.Status().Shared
+	}
+	return state
+}
+
+// registerShared adds what replicas share.
+func (s *App) registerShared(clock market.Clock) {
+	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
+	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
+}
+
+var sharedFamilies = []telemetry.Family[sharedState]{
+	present("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) int {
+		if s.Connected {
+			return 1
+		}
+		return 0
+	}),
+	counted("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
+	present("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
+	present("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica asked the ledger for, by answer.", Labels: []string{"result"},
+		Read: func(s sharedState, sample func(float64, ...string)) {
+			sample(float64(s.Granted), "granted")
+			sample(float64(s.Refused), "refused")
+			sample(float64(s.Unanswered), "unanswered")
+		}},
+	present("oddsgraph_shared_hold_seconds", "Time until the replicas may make public calls again after the venue refused one.", func(s sharedState) float64 {
+		return max(s.Hold.Sub(s.now), 0).Seconds()
+	}),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_grants_left", Help: "Public calls that the ledger can still grant, by its last answer.",
+		Read: ofLimit(func(s *ratelimit.SharedStatus) int { return s.Left })},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_reserve_left", Help: "Public calls that this replica can make without the ledger.",
+		Read: ofLimit(func(s *ratelimit.SharedStatus) int {
+			if !s.ReserveOpens.IsZero() {
+				return 0
+			}
+			return max(s.Reserve-s.ReserveUsed, 0)
+		})},
+}
+
+// ofLimit reads a number of the shared limit, if there is one.
+func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(float64, ...string)) {
+	return func(s sharedState, sample func(float64, ...string)) {
+		if s.limit != nil {
+			sample(float64(value(s.limit)))
+		}
+	}
+}
+
+// sharedCache is a counter of the shared cache with a series for each shared kind of data and each of some results.
+func sharedCache(name, help, label string, results []string, values func(*cache.SharedStats) []uint64) kinds {
+	return kinds{Kind: telemetry.Counter, Name: name, Help: help, Labels: []string{"kind", label},
+		Read: func(all []cache.Stats, sample func(float64, ...string)) {
+			for _, s := range all {
+				if s.Shared == nil {
+					continue
+				}
+				for i, n := range values(s.Shared) {
+					sample(float64(n), s.Kind, results[i])
+				}
+			}
+		}}
+}
+
+var sharedCacheFamilies = []kinds{
+	sharedCache("oddsgraph_shared_cache_requests_total", "Keys looked up in the shared cache before a call to the venue, by what was found.", "verdict", []string{"hit", "miss"},
+		func(s *cache.SharedStats) []uint64 { return []uint64{s.Hits, s.Misses} }),
+	sharedCache("oddsgraph_shared_cache_claims_total", "Keys claimed right before a call to the venue: found by then, claimed by this replica (ours) or by another one (theirs).", "result", []string{"found", "ours", "theirs"},
+		func(s *cache.SharedStats) []uint64 { return []uint64{s.Found, s.Ours, s.Theirs} }),
+	sharedCache("oddsgraph_shared_cache_waits_total", "Keys that another replica fetched, by whether they came in time.", "result", []string{"arrived", "overdue"},
+		func(s *cache.SharedStats) []uint64 { return []uint64{s.Arrived, s.Overdue} }),
+}

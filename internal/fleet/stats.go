@@ -1,0 +1,138 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// The commands of Config.Observe.
+const (
+	commandConnect = "connect"
+	commandTick    = "tick"
+	commandAsk     = "ask"
+	commandEnd     = "end"
+	commandGet     = "get"
+	commandClaim   = "claim"
+	commandPut     = "put"
+	commandFlush   = "flush"
+)
+
+// The results of Config.Observe.
+const (
+	// ResultOK is an answer, ResultTimeout none in time, and ResultFailed an error of the connection or of Redis.
+	ResultOK, ResultTimeout, ResultFailed = "ok", "timeout", "failed"
+	// ResultCancelled is a call whose caller left. ResultRefused is a call that was not sent: the circuit was open, or too many calls were
+	// under way.
+	ResultCancelled, ResultRefused = "cancelled", "refused"
+)
+
+// result returns the result of a call under a caller's context.
+func result(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return ResultOK
+	case errors.Is(err, errOpen) || errors.Is(err, errBusy) || errors.Is(err, errClosed):
+		return ResultRefused
+	case ctx.Err() != nil:
+		return ResultCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return ResultTimeout
+	}
+	return ResultFailed
+}
+
+// observe reports a call to Config.Observe.
+func (f *Fleet) observe(command, result string, took time.Duration) {
+	if result == ResultRefused {
+		took = 0 // it was not sent
+	}
+	if f.cfg.Observe != nil {
+		f.cfg.Observe(command, result, took)
+	}
+}
+
+// reason describes an error without addresses, names and passwords.
+func reason(err error) string {
+	var network *net.OpError
+	if answer, ok := rueidis.IsRedisErr(err); ok {
+		code, _, _ := strings.Cut(answer.Error(), " ")
+		switch code {
+		case "WRONGPASS", "NOAUTH":
+			return "Redis refused the user or the password"
+		case "NOPERM":
+			return "the Redis user lacks a permission"
+		case "READONLY":
+			return "the Redis server is not a primary"
+		case "OOM":
+			return "Redis is out of memory"
+		case "LOADING":
+			return "Redis is starting"
+		}
+		return "Redis returned an error"
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "Redis did not answer in time"
+	case errors.As(err, &network) && network.Op == "dial":
+		return "no connection to Redis"
+	}
+	return "the connection to Redis failed"
+}
+
+// counts are the counters of Stats.
+type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
+
+// Stats is the state of a Fleet.
+type Stats struct {
+	// Connected reports whether Redis is used; Since is when that changed.
+	Connected bool
+	Since     time.Time
+	// LastError is why Redis is not used, without addresses and secrets; empty while connected.
+	LastError string
+	// Opened counts how often Redis stopped being used since the start.
+	Opened uint64
+	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
+	Replicas int
+	// Granted counts calls to the venue that the ledger granted to this replica since the start, Refused those that it did not grant,
+	// and Unanswered those that were asked for while Redis did not answer.
+	Granted, Refused, Unanswered uint64
+	// Hold is when the venue accepts public calls again, by what the replicas know. The zero time means that it never refused one.
+	Hold time.Time
+}
+
+// Stats returns the present state.
+func (f *Fleet) Stats() Stats {
+	s := Stats{Opened: f.counts.opened.Load(), Granted: f.counts.granted.Load(), Refused: f.counts.refused.Load(), Unanswered: f.counts.unanswered.Load()}
+	s.Connected, s.Since = f.circuit.state()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Hold = f.hold
+	if s.Connected {
+		s.Replicas = f.replicas
+	} else {
+		s.LastError = f.lastError
+	}
+	return s
+}
+
+// setLastError remembers why Redis is not used.
+func (f *Fleet) setLastError(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastError = reason(err)
+}
+
+// setHold remembers that the venue accepts no public calls before a time.
+func (f *Fleet) setHold(scope string, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if scope == "" && until.After(f.hold) {
+		f.hold = until
+	}
+}

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// sharedMetrics compares the metrics of what replicas share with the commands that Redis executes and with the venue's calls. It adds
+// them to m.
+func sharedMetrics(t *testing.T, m *scraped) {
+	t.Helper()
+	server := tool.StartRedis(t)
+	books := newLedger(t)
+	server.OpenLedger(t, books.URL)
+	commands := server.Monitor(t)
+	replica := func() *service {
+		s, _ := startStoppable(t, "--venue-url="+books.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
+			"--shared-url="+server.URL(), "--shared-timeout=250ms", "--shared-replicas=2")
+		s.venue = books.venue
+		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })
+		return s
+	}
+	a, b := replica(), replica()
+	ids := b.openTokens(10)
+	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
+	ask := func(s *service, tokens ...string) { s.query(t, prices, vars{"t": tokens}, anonymous) }
+
+	// a asks the venue for three tokens, and b finds them. Then b asks for a token while a waits for it.
+	ask(a, ids[:3]...)
+	eventually(t, "the prices are shared", func() bool { return strings.Count(server.CLI(t, "KEYS", "*:price:*"), "\n") == 2 })
+	ask(b, ids[:4]...)
+	release := books.hold("prices")
+	var both sync.WaitGroup
+	both.Go(func() { ask(a, ids[4]) })
+	<-books.waiting
+	both.Go(func() { ask(b, ids[4]) })
+	eventually(t, "b waits for a", func() bool {
+		return b.scrape(t).samples[`oddsgraph_shared_cache_claims_total{kind="price",result="theirs"}`] == 1
+	})
+	release()
+	both.Wait()
+
+	var sa, sb *scraped
+	eventually(t, "each call to Redis and each replica is counted", func() bool {
+		before := callsToRedis(t, commands())
+		sa, sb = a.scrape(t), b.scrape(t)
+		if sa.samples["oddsgraph_shared_replicas"] != 2 || sb.samples["oddsgraph_shared_replicas"] != 2 {
+			return false
+		}
+		for command, n := range callsToRedis(t, commands()) {
+			label := fmt.Sprintf("command=%q", command)
+			counted := sa.sum("oddsgraph_shared_calls_total", label) + sb.sum("oddsgraph_shared_calls_total", label)
+			if n != before[command] || counted != n || n == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for _, s := range []*scraped{sa, sb} {
+		s.want("oddsgraph_shared_replicas", 2)
+		s.want("oddsgraph_shared_replicas_max", 2)
+		s.want("oddsgraph_shared_disconnects_total", 0)
+		s.want("oddsgraph_shared_hold_seconds", 0)
+		s.want("oddsgraph_shared_reserve_left", 0) // it is not open yet
+		s.want(`oddsgraph_shared_cache_claims_total{kind="price",result="found"}`, 0)
+		for _, command := range []string{"tick", "ask", "get", "claim"} {
+			s.want(fmt.Sprintf("oddsgraph_shared_call_duration_seconds_count{command=%q}", command), s.sum("oddsgraph_shared_calls_total", fmt.Sprintf("command=%q", command)))
+		}
+		s.want(`oddsgraph_shared_grants_total{result="unanswered"}`, 0)
+	}
+	sa.want(`oddsgraph_shared_cache_requests_total{kind="price",verdict="hit"}`, 0)
+	sa.want(`oddsgraph_shared_cache_requests_total{kind="price",verdict="miss"}`, 3+1)
+	sb.want(`oddsgraph_shared_cache_requests_total{kind="price",verdict="hit"}`, 3)
+	sb.want(`oddsgraph_shared_cache_requests_total{kind="price",verdict="miss"}`, 1+1)
+	sa.want(`oddsgraph_shared_cache_claims_total{kind="price",result="ours"}`, 3+1)
+	sb.want(`oddsgraph_shared_cache_claims_total{kind="price",result="ours"}`, 1)
+	if n := sb.sum("oddsgraph_shared_cache_waits_total", `kind="price"`); n != 1 {
+		t.Errorf("b waited for %v keys; want 1", n)
+	}
+	granted := sa.samples[`oddsgraph_shared_grants_total{result="granted"}`] + sb.samples[`oddsgraph_shared_grants_total{result="granted"}`]
+	if want := grantedCalls(commands()); granted != want || granted < books.total("prices") {
+		t.Errorf("%v granted calls are shown, %v were granted and %v were made", granted, want, books.total("prices"))
+	}
+	sb.within("oddsgraph_shared_grants_left", 85-granted, 85-2)
+
+	// The venue refuses a call. Then Redis dies.
+	a.setFaults(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60"})
+	a.query(t, `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`, vars{"t": ids[6:7]}, anonymous)
+	sa = a.scrape(t)
+	sa.within("oddsgraph_shared_hold_seconds", 1, 60)
+	server.Kill(t)
+	eventually(t, "the circuit opens", func() bool { return a.scrape(t).samples["oddsgraph_shared_connected"] == 0 })
+	ask(a, ids[7])
+	sa = a.scrape(t)
+	sa.want("oddsgraph_shared_connected", 0)
+	sa.want("oddsgraph_shared_disconnects_total", 1)
+	sa.want("oddsgraph_shared_replicas", 0)
+	if n := sa.sum("oddsgraph_shared_calls_total", `result="failed"`) + sa.sum("oddsgraph_shared_calls_total", `result="timeout"`); n < 5 {
+		t.Errorf("%v calls failed while the circuit opened; want 5 or more", n)
+	}
+	if n := sa.samples[`oddsgraph_shared_calls_total{command="get",result="refused"}`]; n != 1 {
+		t.Errorf("%v look-ups were refused by the open circuit; want 1", n)
+	}
+	sb.check("oddsgraph_shared_calls_total")
+	sb.check("oddsgraph_shared_cache_waits_total")
+	m.add(sb, "oddsgraph_shared_")
+	m.add(sa, "oddsgraph_shared_")
+}
+
+// add takes over families with a prefix from another scrape. They were compared there.
+func (m *scraped) add(other *scraped, prefix string) {
+	for family, checked := range other.checked {
+		if strings.HasPrefix(family, prefix) {
+			m.checked[family] = m.checked[family] || checked
+		}
+	}
+}
+
+// callsToRedis counts what MONITOR shows, by the commands of the metrics.
+func callsToRedis(t *testing.T, monitor string) map[string]float64 {
+	t.Helper()
+	calls := map[string]float64{}
+	for _, name := range []string{"tick", "ask", "end", "claim", "put"} {
+		sum := sha1.Sum([]byte(read(t, "internal/fleet/"+name+".lua")))
+		calls[name] = float64(strings.Count(monitor, `"EVALSHA" "`+hex.EncodeToString(sum[:])+`"`))
+	}
+	calls["get"] = float64(strings.Count(monitor, `"MGET"`))
+	return calls
+}
+
+// grantedCalls counts the calls that the ledger granted.
+func grantedCalls(monitor string) float64 {
+	calls := map[string]bool{}
+	for _, found := range regexp.MustCompile(`lua\] "ZADD" "[^"]+:window:public" "\d+" "(\w+\.\w+\.\d+)"`).FindAllStringSubmatch(monitor, -1) {
+		calls[found[1]] = true
+	}
+	return float64(len(calls))
+}
