@@ -11,17 +11,24 @@ import (
 func (t *topic) message(m *messages.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.phase == down || m.Epoch != "" && m.Epoch == t.previousEpoch {
+	if t.ended || t.phase == down {
+		return
+	}
+	lost, again := t.arrive(m)
+	if again || m.Epoch != "" && m.Epoch == t.previousEpoch {
 		return
 	}
 	t.observeLag(m)
+	if lost && t.phase != following {
+		t.discardBuffered(m)
+	}
 	switch m.Kind {
 	case messages.KindPrice:
-		t.applyPrice(m)
+		t.applyPrice(m, lost)
 	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
-		t.applySnapshot(m)
+		t.applySnapshot(m, lost)
 	default:
-		t.applyChange(m)
+		t.applyChange(m, lost)
 	}
 }
 
@@ -39,11 +46,11 @@ func (t *topic) observeLag(m *messages.Message) {
 }
 
 // applyPrice applies a price. A price is a whole state, so it also replaces a state with a gap. That counts as a resync.
-func (t *topic) applyPrice(m *messages.Message) {
+func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return
 	}
-	if t.phase == following && skips(&t.state, m) {
+	if t.phase == following && (lost || skips(&t.state, m)) {
 		t.feed.counts.gaps.Add(1)
 		t.incomplete = true
 	}
@@ -53,7 +60,7 @@ func (t *topic) applyPrice(m *messages.Message) {
 }
 
 // applySnapshot replaces the state, then applies the buffered changes that are newer than the snapshot.
-func (t *topic) applySnapshot(m *messages.Message) {
+func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	if t.isOld(m) {
 		return
 	}
@@ -63,25 +70,27 @@ func (t *topic) applySnapshot(m *messages.Message) {
 		t.snapshotFailed(nil)
 		return
 	}
-	if t.discarded != nil && t.discarded.Seq == 0 && t.discarded.Time.After(m.Time) {
+	if d := t.discarded; d != nil && d.Seq == 0 && !contains(m, d) {
 		t.snapshotFailed(nil)
 		return
 	}
+	last := m.Internal
 	for i, later := range t.buffered {
-		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
+		if seen(&next, later) || later.Seq == 0 && contains(m, later) {
 			continue
 		}
-		if !t.follows(&next, later) {
+		if !t.follows(&next, later) || m.Merged && later.Seq == 0 && later.Internal.Seq != last.Seq+1 {
 			t.snapshotFailed(t.buffered[i:])
 			return
 		}
+		last = later.Internal
 		items.add(apply(&next, later))
 		if t.crossed(&next) {
 			t.snapshotFailed(nil)
 			return
 		}
 	}
-	if t.phase == following && skips(&t.state, m) {
+	if t.phase == following && (lost || skips(&t.state, m)) {
 		t.feed.counts.gaps.Add(1)
 		t.incomplete = true
 	}
@@ -99,7 +108,7 @@ func (t *topic) snapshotFailed(buffered []*messages.Message) {
 }
 
 // applyChange applies a change. While the topic waits for a snapshot, it buffers the change.
-func (t *topic) applyChange(m *messages.Message) {
+func (t *topic) applyChange(m *messages.Message, lost bool) {
 	if t.phase == opening && t.key.Channel == messages.ChannelMarket {
 		t.confirm() // a change implies that the venue accepted the subscription
 	}
@@ -108,14 +117,16 @@ func (t *topic) applyChange(m *messages.Message) {
 			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot from before this change is not usable any more
 			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
 		}
-		t.buffered = append(t.buffered, m)
+		if !lost {
+			t.buffered = append(t.buffered, m)
+		}
 		return
 	}
 	late := t.inBase(m)
 	if seen(&t.state, m) || late && (m.Seq == 0 || t.base.seq != 0) {
 		return
 	}
-	if !t.follows(&t.state, m) {
+	if lost || !t.follows(&t.state, m) {
 		t.handleGap()
 		if t.key.Channel != messages.ChannelMarket {
 			t.buffered = append(t.buffered, m)

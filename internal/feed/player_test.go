@@ -118,10 +118,26 @@ func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	return epoch, seq, prev, at
 }
 
+// internalNumber cuts an internal number such as "#7", or "#2.7" with its epoch.
+func internalNumber(s string) (rest string, n messages.Internal) {
+	rest, number, ok := strings.Cut(s, "#")
+	if !ok {
+		return s, n
+	}
+	epoch, seq, ok := strings.Cut(number, ".")
+	if !ok {
+		epoch, seq = "1", number
+	}
+	n.Epoch, _ = strconv.ParseUint(epoch, 10, 64)
+	n.Seq, _ = strconv.ParseUint(seq, 10, 64)
+	return rest, n
+}
+
 func (p *player) play(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	number, value, _ := strings.Cut(rest, " ")
 	value = strings.TrimSpace(value)
+	verb, merged := strings.CutPrefix(verb, "merged-")
 	switch verb {
 	case "up":
 		p.Up(rest, []messages.Topic{p.key})
@@ -142,8 +158,13 @@ func (p *player) play(line string) {
 	case "snap", "delta", "price", "tape", "trade", "change", "acct", "order", "pos", "bal", "fill":
 		m := messageOf(verb, value)
 		m.Topic, m.ReceivedAt = p.key, time.Now()
+		number, m.Internal = internalNumber(number)
 		m.Epoch, m.Seq, m.PrevSeq, m.Time = numbers(number)
+		m.Merged = merged
 		p.Message(m)
+	case "sent":
+		_, last := internalNumber(rest)
+		p.Sent(last.Epoch, map[messages.Topic]uint64{p.key: last.Seq})
 	case "live", "stale", "unknown":
 		s, err := p.w.State()
 		got := fmt.Sprintf("%s%d r%d %s", s.Epoch, s.Seq, s.Resyncs, show(&s))

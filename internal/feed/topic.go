@@ -42,6 +42,8 @@ type topic struct {
 	state   State
 	phase   phase
 	session *session // the latest session; nil before the first one
+	// arrived is the internal number of the last message of the session; zero before the first.
+	arrived messages.Internal
 	// previousEpoch is the epoch before the epoch of the state. Late messages of it are ignored.
 	previousEpoch string
 	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. discarded is the last change
@@ -228,7 +230,7 @@ func (t *topic) up(s *session) {
 	}
 	t.markStale()
 	t.setSession(s)
-	t.phase, t.previousEpoch, t.failedResyncs = opening, "", 0
+	t.phase, t.previousEpoch, t.failedResyncs, t.arrived = opening, "", 0, messages.Internal{}
 	if t.key.Channel == messages.ChannelMarket {
 		t.incomplete, t.state.Seq = t.confirmed, 0
 		t.awaitConfirmation()

@@ -55,10 +55,19 @@ const (
 	KindBalance
 )
 
+// Internal numbers a topic's messages on their way between the parts of this service, in an order without holes. Numbers of different
+// epochs cannot be compared. The zero value means that a message has no number. Clients never see it.
+type Internal struct{ Epoch, Seq uint64 }
+
 // Message is one decoded message of a topic. Its values are shared and read-only.
 type Message struct {
 	Topic Topic
 	Kind  Kind
+	// Internal is the number that the stream client gave the message, also if the venue sends no numbers.
+	Internal Internal
+	// Merged reports that a part of this service made the snapshot. It contains all messages up to the number Internal, which it
+	// does not take itself.
+	Merged bool
 	// Seq numbers the topic's messages, including snapshots, within an Epoch. Numbers of different epochs cannot be compared.
 	// Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
 	Epoch        string

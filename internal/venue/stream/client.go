@@ -141,6 +141,8 @@ type Stats struct {
 // counters are the counters of Stats.
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
+	// epochs counts the sockets, which are the epochs of the internal numbers.
+	epochs atomic.Uint64
 	// last is the time of the last frame in nanoseconds since 1970.
 	last atomic.Int64
 }

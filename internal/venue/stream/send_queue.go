@@ -52,12 +52,16 @@ type sub struct {
 	// time of the last request. badFrames counts bad frames since the last good snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
 	badFrames                        int
+	// numbered is the internal number of the last message.
+	numbered uint64
 }
 
 // sendQueue has the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses it.
 type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
+	// epoch is the epoch of the internal numbers on this socket.
+	epoch uint64
 	// unsubscribes and pending are the topics to unsubscribe and to subscribe. resyncs are the topics that need a snapshot.
 	unsubscribes []messages.Topic
 	pending      []*sub
@@ -76,6 +80,7 @@ func (q *sendQueue) init(k *connection) {
 	q.k = k
 	q.subs = make(map[messages.Topic]*sub)
 	q.awaited = make(map[string]*request)
+	q.epoch = k.client.count.epochs.Add(1)
 	q.limit(hello{})
 }
 
@@ -145,7 +150,7 @@ func (q *sendQueue) add(s *sub) {
 // resubscribe queues the unsubscription of a topic and a new subscription.
 func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.remove(s)
-	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames})
+	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, numbered: s.numbered})
 }
 
 // sync applies the calls of Watch, Unwatch and Resync since the last sync. It reports whether Reconnect was called.
@@ -195,21 +200,24 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 }
 
 // badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so no snapshot is on its way
-// any more.
+// any more. It takes an internal number, because it may have been a change.
 func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
 		q.resync(s, now)
 		s.badFrames++
+		s.numbered++
 	}
 }
 
-// accept notes a message and reports whether it is for the Handler.
+// accept notes a message and gives it its internal number. It reports whether the message is for the Handler.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
 		return false
 	}
+	s.numbered++
+	m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.numbered}
 	s.answered, s.attempts = true, 0
 	switch m.Kind {
 	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot, messages.KindPrice, messages.KindMarket:

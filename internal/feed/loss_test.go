@@ -1,0 +1,132 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
+)
+
+// lossy is a feed that loses the next messages.
+type lossy struct {
+	*Feed
+	lose atomic.Int32
+}
+
+func (l *lossy) Message(m *messages.Message) {
+	if l.lose.Add(-1) < 0 {
+		l.Feed.Message(m)
+	}
+}
+
+// bareVenue is a venue that sends no numbers. It is its only connection.
+type bareVenue struct {
+	toClient, fromClient chan string
+	done                 chan struct{}
+	once                 sync.Once
+}
+
+func (v *bareVenue) Dial(context.Context, string) (stream.Conn, error) { return v, nil }
+
+func (v *bareVenue) Read(context.Context) ([]byte, error) {
+	select {
+	case f := <-v.toClient:
+		return []byte(f), nil
+	case <-v.done:
+		return nil, errors.New("closed")
+	}
+}
+
+func (v *bareVenue) Write(_ context.Context, frame []byte) error {
+	v.fromClient <- string(frame)
+	return nil
+}
+
+func (v *bareVenue) Close(int) error {
+	v.once.Do(func() { close(v.done) })
+	return nil
+}
+
+// wrote reports whether the client has sent a frame of a type since the last call.
+func (v *bareVenue) wrote(kind string) (found bool) {
+	for len(v.fromClient) > 0 {
+		found = strings.Contains(<-v.fromClient, `"type":"`+kind+`"`) || found
+	}
+	return found
+}
+
+// TestLossBetweenParts loses messages of a venue without numbers between the stream client and the feed, and lets the client
+// receive a frame that it cannot read. Each loss makes the book stale until the next snapshot.
+func TestLossBetweenParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}
+		f := &lossy{Feed: New(Config{Sink: newSink()})}
+		f.lose.Store(0)
+		client, err := stream.New(stream.Config{URL: "ws://venue.example/ws", Dial: v}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Connect(client)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = client.Run(ctx) })
+		defer func() {
+			f.Close()
+			cancel()
+			running.Wait()
+		}()
+		reader := f.NewReader()
+		defer reader.Close()
+		w, err := reader.Watch(bookOf("T"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(live bool, book string) {
+			t.Helper()
+			synctest.Wait()
+			if s, err := w.State(); err != nil || s.Live != live || showBook(s.Book) != book || s.Seq != 0 {
+				t.Fatalf("the book is %q, live %t, at %d, error %v; want %q, live %t", showBook(s.Book), s.Live, s.Seq, err, book, live)
+			}
+		}
+		snapshot := func(bid string) {
+			v.toClient <- `{"type":"orderbook_snapshot","tokenId":"T","bids":[["0.5","` + bid + `"]],"asks":[["0.6","10"]]}`
+		}
+		change := func(bid string) {
+			v.toClient <- `{"type":"orderbook_update","tokenId":"T","changes":[{"side":"BUY","price":"0.5","size":"` + bid + `"}]}`
+		}
+		v.toClient <- `{"type":"hello"}`
+		synctest.Wait()
+		snapshot("1")
+		expect(true, ".5x1 | .6x10")
+		change("2")
+		expect(true, ".5x2 | .6x10")
+		v.wrote("")
+		for i, lose := range []func(){
+			func() { f.lose.Store(1); change("3") },
+			func() { v.toClient <- `{"type":"orderbook_update","tokenId":"T","changes":"garbage"}` },
+		} {
+			lose()
+			synctest.Wait()
+			f.lose.Store(0)
+			before, _ := w.State()
+			change("4")
+			expect(false, showBook(before.Book))
+			time.Sleep(2 * time.Second)
+			if !v.wrote("resync") {
+				t.Fatalf("loss %d: no snapshot was requested", i)
+			}
+			snapshot("5")
+			expect(true, ".5x5 | .6x10")
+		}
+		if s := f.Stats(); s.Gaps != 2 || s.Resyncs != 2 {
+			t.Errorf("%d gaps and %d resyncs; want 2", s.Gaps, s.Resyncs)
+		}
+	})
+}
