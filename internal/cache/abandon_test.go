@@ -3,16 +3,19 @@ package cache
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
 )
 
-// TestDeadlineWithKeysInEveryState reads five keys at once. When the deadline passes, one has arrived, one has failed, one is on
-// its way, the call for one was cancelled, and one waits for the budget.
+// TestDeadlineWithKeysInEveryState reads five keys at once. At the deadline one key has arrived, one has failed, one is
+// in flight, one waits for the budget, and the call of one was cancelled.
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -32,7 +35,7 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 			<-answer
 			return nil
 		}
-		c := open(t, v, admitBy(a))
+		c := open(t, v, withAdmission(a))
 		read := func(ctx context.Context, tokens ...string) chan []market.Result[market.Read[*market.Book]] {
 			keys := make([]queries.Book, len(tokens))
 			for i, token := range tokens {
@@ -43,14 +46,14 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 			synctest.Wait()
 			return out
 		}
-		for _, token := range []string{"flying", "arrived", "cancelled", "forbidden"} { // one after the other, so that each has its own call
-			read(by(t, "b", time.Minute), token)
+		for _, token := range []string{"flying", "arrived", "cancelled", "forbidden"} { // one by one, so that each key has its own call
+			read(callerContext(t, "b", time.Minute), token)
 			a.verdict <- nil
 			synctest.Wait()
 		}
-		mine := read(by(t, "a", time.Second), "flying", "arrived", "cancelled", "forbidden", "queued")
+		mine := read(callerContext(t, "a", time.Second), "flying", "arrived", "cancelled", "forbidden", "queued")
 		if n := len(v.calls()); n != 4 {
-			t.Fatalf("%d calls", n)
+			t.Fatalf("got %d calls, want 4", n)
 		}
 		a.mu.Lock()
 		a.entered[4].turn = time.Now().Add(20 * time.Second)
@@ -60,17 +63,17 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 		got := <-mine
 		for i, token := range []string{"flying", "cancelled"} {
 			if err := got[2*i].Err; market.CodeOf(err) != market.CodeUpstreamTimeout {
-				t.Errorf("%s: %v", token, err)
+				t.Errorf("%s: got %v, want UPSTREAM_TIMEOUT", token, err)
 			}
 		}
 		if r := got[1]; r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != "arrived" {
-			t.Errorf("arrived: %+v", r)
+			t.Errorf("arrived: got %+v", r)
 		}
 		if err := got[3].Err; market.CodeOf(err) != market.CodeForbidden {
-			t.Errorf("forbidden: %v", err)
+			t.Errorf("forbidden: got %v, want FORBIDDEN", err)
 		}
-		if wait := told(t, got[4].Err); wait != 19*time.Second {
-			t.Errorf("queued: come back in %s", wait)
+		if wait := retryAfter(t, got[4].Err); wait != 19*time.Second {
+			t.Errorf("queued: got retry after %s, want 19s", wait)
 		}
 	})
 }
@@ -78,21 +81,21 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 // TestDeadlineWithoutATurn: without a known turn there is no time to come back, so the deadline is a timeout.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{}, admitBy(newAdmission()))
-		waiting := fetch(by(t, "a", time.Second), c, "k")
+		c := open(t, &venue{}, withAdmission(newAdmission()))
+		waiting := fetch(callerContext(t, "a", time.Second), c, "k")
 		time.Sleep(time.Second)
-		allFail(t, done(t, waiting), market.CodeUpstreamTimeout)
+		wantErrors(t, receive(t, waiting), market.CodeUpstreamTimeout)
 	})
 }
 
-// TestCancelledCallerIsNotRefused cancels a caller that waits for the budget, and one that waited for it longer than for the answer
-// so far. Neither ran out of time, so both get their own error and not RATE_LIMITED.
+// TestCancelledCallerIsNotRefused cancels callers that wait for the budget. One is still waiting; the other was
+// admitted late. Both get Canceled, not RATE_LIMITED.
 func TestCancelledCallerIsNotRefused(t *testing.T) {
 	for _, admitted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			v, a := &venue{latency: time.Second}, newAdmission()
-			c := open(t, v, admitBy(a))
-			ctx, cancel := context.WithCancel(by(t, "a", time.Minute))
+			c := open(t, v, withAdmission(a))
+			ctx, cancel := context.WithCancel(callerContext(t, "a", time.Minute))
 			waiting := fetch(ctx, c, "k")
 			a.mu.Lock()
 			a.entered[0].turn = time.Now().Add(20 * time.Second)
@@ -100,16 +103,218 @@ func TestCancelledCallerIsNotRefused(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			if admitted {
 				a.mu.Lock()
-				a.entered[0].turn = time.Time{} // it waits no more
+				a.entered[0].turn = time.Time{} // it no longer waits
 				a.mu.Unlock()
 				a.verdict <- nil
 				synctest.Wait()
 			}
 			cancel()
-			if err := done(t, waiting)[0].Err; !errors.Is(err, context.Canceled) {
-				t.Errorf("admitted %v: %v", admitted, err)
+			if err := receive(t, waiting)[0].Err; !errors.Is(err, context.Canceled) {
+				t.Errorf("admitted %v: got %v, want Canceled", admitted, err)
 			}
-			atRest(t, c.prices.routes[0])
+			wantIdle(t, c.prices.routes[0])
 		})
 	}
+}
+
+func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
+	for _, stage := range []string{"queued", "in flight"} {
+		t.Run(stage, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, a := &venue{gate: make(chan struct{})}, newAdmission()
+				c := open(t, v, withAdmission(a))
+				ctx, cancel := context.WithCancel(t.Context())
+				first, second := fetch(ctx, c, "a", "b"), fetch(t.Context(), c, "b", "c")
+				if stage == "in flight" {
+					a.verdict <- nil
+					synctest.Wait()
+				}
+				cancel()
+				r := receive(t, first)
+				wantErrors(t, r, market.CodeInternal)
+				if !errors.Is(r[0].Err, context.Canceled) {
+					t.Errorf("got %v, want Canceled", r[0].Err)
+				}
+				wantPending(t, second)
+				if stage == "queued" {
+					a.verdict <- nil
+				}
+				synctest.Wait()
+				call := v.calls()[0]
+				if call.ctx.Err() != nil {
+					t.Fatal("the call of the other caller was cancelled")
+				}
+				if want := []string{"b", "c"}; stage == "queued" && !slices.Equal(call.keys, want) {
+					t.Errorf("got call for %v, want %v", call.keys, want)
+				}
+				<-v.gate
+				wantPrices(t, receive(t, second), "b", "c")
+				wantIdle(t, c.prices.routes[0])
+			})
+		})
+	}
+}
+
+func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		ctx, cancel := context.WithCancel(t.Context())
+		other, leave := context.WithCancel(t.Context())
+		first, second := fetch(ctx, c, "a", "b"), fetch(other, c, "a")
+		call := v.calls()[0]
+		cancel()
+		receive(t, first)
+		if call.ctx.Err() != nil {
+			t.Fatal("cancelled, although a caller waits for one of its keys")
+		}
+		// b has no waiter now but stays in the call. A caller that joins gets it from this call.
+		third := fetch(t.Context(), c, "b")
+		leave()
+		receive(t, second)
+		if call.ctx.Err() != nil || len(v.calls()) != 1 {
+			t.Fatal("got the call cancelled or another one made, although a caller has joined")
+		}
+		<-v.gate
+		wantPrices(t, receive(t, third), "b")
+		wantIdle(t, c.prices.routes[0])
+
+		ctx, cancel = context.WithCancel(t.Context())
+		fourth := fetch(ctx, c, "x", "y")
+		cancel()
+		receive(t, fourth)
+		if v.calls()[1].ctx.Err() == nil {
+			t.Error("a call without waiters was not cancelled")
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+// uncancellable is a venue whose price calls ignore cancellation. They end when the test sends a price.
+type uncancellable struct {
+	venue
+	answer chan string
+}
+
+func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {
+	_ = v.enter(ctx, reqctx.EndpointPrices, tokens...)
+	out := make([]market.Result[*market.Price], len(tokens))
+	price := market.MustDecimal(<-v.answer)
+	for i, id := range tokens {
+		out[i].Value = &market.Price{TokenID: id, Price: price}
+	}
+	return out, nil
+}
+
+// A read after a cancelled call makes a new call. Nobody gets the result of the cancelled call.
+func TestReadAfterCancelledCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &uncancellable{answer: make(chan string)}
+		c := New(v, DefaultConfig())
+		t.Cleanup(c.Close)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := fetch(ctx, c, "a")
+		cancel()
+		receive(t, first)
+		second := fetch(t.Context(), c, "a")
+		if n := len(v.calls()); n != 2 {
+			t.Fatalf("got %d calls, want 2", n)
+		}
+		// Both calls receive from this channel, the first call first.
+		v.answer <- "0.1"
+		synctest.Wait()
+		wantPending(t, second)
+		v.answer <- "0.2"
+		wantPrices(t, receive(t, second), "a")
+		if r := mustRead(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || len(v.calls()) != 2 {
+			t.Errorf("got %+v, want the price of the second call", r.Value)
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+// A late result of a cancelled call does not replace the value of a newer call.
+func TestLateResultOfCancelledCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan string)
+		v := &uncancellable{answer: late}
+		c := New(v, DefaultConfig())
+		t.Cleanup(c.Close)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := fetch(ctx, c, "a")
+		cancel()
+		receive(t, first)
+		v.answer = make(chan string)
+		second := fetch(t.Context(), c, "a")
+		v.answer <- "0.2"
+		wantPrices(t, receive(t, second), "a")
+		late <- "0.1"
+		synctest.Wait()
+		if r := mustRead(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || r.Handle.Version() != 0 {
+			t.Errorf("got price %s, want 0.2", r.Value.Price)
+		}
+	})
+}
+
+func TestCancelledContextMakesNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		other := fetch(t.Context(), c, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 {
+			wantErrors(t, receive(t, fetch(ctx, c, "a", "b")), market.CodeInternal)
+		}
+		if s := statsOf(c, "price"); len(v.calls()) != 1 || s.Coalesced != 0 {
+			t.Errorf("got %d calls and %+v, want 1 call and nothing coalesced", len(v.calls()), s)
+		}
+		<-v.gate
+		wantPrices(t, receive(t, other), "a")
+	})
+}
+
+func TestDeadlineIsUpstreamTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		must := fetch(ctx, c, "a")
+		time.Sleep(time.Second)
+		r := receive(t, must)
+		wantErrors(t, r, market.CodeUpstreamTimeout)
+		var e *market.Error
+		if !errors.As(r[0].Err, &e) || strings.Contains(e.Message, "context") {
+			t.Errorf("got %v, want a timeout that does not speak of contexts", r[0].Err)
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+// When the deadline passes, the caller gets the values that have arrived.
+func TestDeadlineKeepsArrivedValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		keys := ids("t", 0, 41)
+		waiting := fetch(ctx, c, keys...)
+		<-v.gate // one of the two calls ends
+		synctest.Wait()
+		time.Sleep(time.Second)
+		answered := 0
+		for i, r := range receive(t, waiting) {
+			if r.Err == nil {
+				answered++
+				wantPrices(t, prices{r}, keys[i])
+			} else if market.CodeOf(r.Err) != market.CodeUpstreamTimeout {
+				t.Errorf("got %+v, want a value or UPSTREAM_TIMEOUT", r)
+			}
+		}
+		if answered != 20 && answered != 21 {
+			t.Errorf("got %d values, want 20 or 21", answered)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
 
-// saying is a venue whose market is what says sets.
+// saying returns a function that sets the market of v.
 func saying(v *venue) (says func(status market.Status, words string)) {
 	return func(status market.Status, words string) {
 		v.market = func(string) *market.Market {
@@ -20,49 +21,49 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestAnswersThatAreOlderThanAChange: an answer that a cache may have given before a change is stale, and the venue is asked again
-// when it has a newer one, not before.
-func TestAnswersThatAreOlderThanAChange(t *testing.T) {
+// TestAnswersThatAreOlderThanAChange: a response may come from an HTTP cache and be older than a change. It is stale,
+// and the venue is called again when the HTTP cache has a newer one.
+func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		says := saying(v)
 		says(market.StatusOpen, "old")
 		c := open(t, v)
-		must(t, c.Markets(), marketM)
+		mustRead(t, c.Markets(), marketM)
 		c.StreamMarket(new(market.Session), "m", nil)
 		v.age = market.Age{Known: true, Least: 3 * time.Second, Most: 4 * time.Second, Renewed: 7 * time.Second}
-		for range 3 { // the first asks the venue, the others find its answer
-			if r := must(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Handle.Age().Renewed != 7*time.Second || len(v.calls()) != 2 {
-				t.Fatalf("after the change: %+v, %d calls", r, len(v.calls()))
+		for range 3 { // the first read makes a call, the others use its result
+			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Handle.Age().Renewed != 7*time.Second || len(v.calls()) != 2 {
+				t.Fatalf("after the change: got %+v, %d calls", r, len(v.calls()))
 			}
 			c.Markets().Refresh(t.Context(), []market.MarketRef{marketM})
 			synctest.Wait()
 			time.Sleep(2 * time.Second)
 		}
-		// Another change does not wait for that.
+		// The next change causes a call at once.
 		says(market.StatusOpen, "new")
 		c.StreamMarket(new(market.Session), "m", nil)
-		if r := must(t, c.Markets(), marketM); !r.Stale || r.Value.Description != "new" || len(v.calls()) != 3 {
-			t.Errorf("after the next change: %+v, %d calls", r, len(v.calls()))
+		if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Value.Description != "new" || len(v.calls()) != 3 {
+			t.Errorf("after the next change: got %+v, %d calls", r, len(v.calls()))
 		}
 		time.Sleep(7 * time.Second)
-		if r := must(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
-			t.Errorf("when the answer is new: %+v, %d calls", r, len(v.calls()))
+		if r := mustRead(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
+			t.Errorf("after the wait: got %+v, %d calls; want a fresh market and 4", r, len(v.calls()))
 		}
-		if r := must(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
-			t.Errorf("later: %+v, %d calls", r, len(v.calls()))
+		if r := mustRead(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
+			t.Errorf("later: got %+v, %d calls; want a fresh market and 4", r, len(v.calls()))
 		}
 	})
 }
 
-// TestWordsOfTheStream: what the stream has said of a market holds against answers that say otherwise and may be older.
-func TestWordsOfTheStream(t *testing.T) {
+// TestWordsOfTheStream: a status or winner of the stream is shown until a REST response is certainly newer.
+func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
 		said  []*market.MarketChange
 		rest  market.Status
 		age   market.Age
-		end   bool // of the stream's session, at once
+		end   bool // ends the session at once
 		after time.Duration
 		want  market.Status
 		stale bool
@@ -92,28 +93,29 @@ func TestWordsOfTheStream(t *testing.T) {
 					session.End(time.Now())
 				}
 				time.Sleep(test.after)
-				if r := must(t, c.Markets(), marketM); r.Value.Status != test.want || r.Stale != test.stale {
-					t.Errorf("%s, stale %v; want %s, %v", r.Value.Status, r.Stale, test.want, test.stale)
+				if r := mustRead(t, c.Markets(), marketM); r.Value.Status != test.want || r.Stale != test.stale {
+					t.Errorf("got %s, stale %v; want %s, %v", r.Value.Status, r.Stale, test.want, test.stale)
 				}
 			})
 		})
 	}
 }
 
-// TestAWinnerThatTheVenueDoesNotNameYet: a market that the stream has resolved has its winner, also where the venue fails.
-func TestAWinnerThatTheVenueDoesNotNameYet(t *testing.T) {
+// TestAWinnerThatTheVenueDoesNotNameYet: a market that the stream has resolved shows its winner, even if REST does not
+// show it yet or fails.
+func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		says := saying(v)
 		says(market.StatusOpen, "")
 		c := open(t, v)
-		must(t, c.Markets(), marketM)
+		mustRead(t, c.Markets(), marketM)
 		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "RESOLVED", WinningTokenID: "no"})
 		want := func(when string) {
 			t.Helper()
-			r := must(t, c.Markets(), marketM)
+			r := mustRead(t, c.Markets(), marketM)
 			if w := r.Value.Winner(); !r.Stale || r.Value.Status != market.StatusResolved || w == nil || w.TokenID != "no" {
-				t.Errorf("%s: %+v", when, r.Value)
+				t.Errorf("%s: got %+v, want resolved with winner no", when, r.Value)
 			}
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
@@ -123,25 +125,25 @@ func TestAWinnerThatTheVenueDoesNotNameYet(t *testing.T) {
 	})
 }
 
-// TestAVenueThatContradictsItsStream is asked less and less often.
-func TestAVenueThatContradictsItsStream(t *testing.T) {
+// TestAVenueThatContradictsItsStream: if REST keeps contradicting the stream, the market is read less and less often.
+func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		saying(v)(market.StatusOpen, "")
 		c := open(t, v)
 		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 		for range 3600 {
-			must(t, c.Markets(), marketM)
+			mustRead(t, c.Markets(), marketM)
 			time.Sleep(time.Second)
 		}
 		if n := len(v.calls()); n < 15 || n > 25 || c.markets.stats().Late != uint64(n) {
-			t.Errorf("%d calls in an hour, %d answers were behind the stream", n, c.markets.stats().Late)
+			t.Errorf("got %d calls in an hour and %d late responses, want 15 to 25 of both", n, c.markets.stats().Late)
 		}
 	})
 }
 
-// TestAGapEndsTheStreamsWords: after a gap the stream may have said otherwise.
-func TestAGapEndsTheStreamsWords(t *testing.T) {
+// TestAGapEndsTheStreamsWords: after a gap, the status of the stream is no longer certain.
+func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		saying(v)(market.StatusOpen, "")
@@ -149,22 +151,23 @@ func TestAGapEndsTheStreamsWords(t *testing.T) {
 		c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 		c.StreamStale(messages.Topic{Channel: messages.ChannelMarket, ID: "m"})
 		c.StreamMarket(session, "m", nil)
-		if r := must(t, c.Markets(), marketM); r.Value.Status != market.StatusClosed || !r.Stale {
-			t.Errorf("right after the gap: %+v", r)
+		if r := mustRead(t, c.Markets(), marketM); r.Value.Status != market.StatusClosed || !r.Stale {
+			t.Errorf("right after the gap: got %+v, want closed and stale", r)
 		}
 		time.Sleep(2 * time.Minute)
-		if r := must(t, c.Markets(), marketM); r.Value.Status != market.StatusOpen || r.Stale {
-			t.Errorf("two minutes later: %+v", r)
+		if r := mustRead(t, c.Markets(), marketM); r.Value.Status != market.StatusOpen || r.Stale {
+			t.Errorf("two minutes later: got %+v, want open and fresh", r)
 		}
 	})
 }
 
-// TestAnswersOlderThanTheEndOfAStream: a value that was streamed until just now is not replaced by an answer from before.
-func TestAnswersOlderThanTheEndOfAStream(t *testing.T) {
+// TestAnswersOlderThanTheEndOfAStream: after the end of a session, a response from before the end does not replace a
+// streamed value.
+func TestResponseOlderThanEndOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
 		c, session := open(t, v), new(market.Session)
-		ctx := as(t, "alice")
+		ctx := withCredentials(t, "alice")
 		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
 		streamed := &market.Balance{}
 		c.StreamAccount(session, topic, nil, nil, streamed, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
@@ -173,12 +176,134 @@ func TestAnswersOlderThanTheEndOfAStream(t *testing.T) {
 		for range 4 {
 			time.Sleep(2 * time.Second)
 			if r, err := readOne(ctx, c.Balances(), wallet); err != nil || r.Value != streamed {
-				t.Errorf("an answer from before the stream's end: %+v, %v", r, err)
+				t.Errorf("response from before the end: got %+v, %v; want the streamed balance", r, err)
 			}
 		}
 		time.Sleep(4 * time.Second)
 		if r, err := readOne(ctx, c.Balances(), wallet); err != nil || r.Value == streamed {
-			t.Errorf("an answer from after it: %+v, %v", r, err)
+			t.Errorf("response from after the end: got %+v, %v; want the balance of REST", r, err)
 		}
+	})
+}
+
+func TestChangedMarketIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
+		r := mustRead(t, c.Markets(), byID)
+		c.StreamMarket(new(market.Session), "other", nil)
+		if mustRead(t, c.Markets(), byID); len(v.calls()) != 1 || r.Handle.Version() != 0 {
+			t.Errorf("after a change of another market: got %d more calls, want 0", len(v.calls())-1)
+		}
+		c.StreamMarket(new(market.Session), "m", nil)
+		if r.Handle.Version() == 0 {
+			t.Error("the handle does not show the change")
+		}
+		if mustRead(t, c.Markets(), byID); len(v.calls()) != 2 {
+			t.Error("a changed market was not read again")
+		}
+	})
+}
+
+// If the venue fails after a market changed, the market as read before is served within its stale time, marked stale.
+func TestChangedMarketWhileVenueFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
+		first := mustRead(t, c.Markets(), byID)
+		for range 3 { // changes, gaps and reconnects
+			c.StreamMarket(new(market.Session), "m", nil)
+		}
+		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
+		r := mustRead(t, c.Markets(), byID)
+		if !r.Stale || r.Value != first.Value || len(v.calls()) != 2 {
+			t.Errorf("got %+v after %d calls, want the stale market after 2", r, len(v.calls()))
+		}
+		time.Sleep(2 * time.Hour)
+		if r, err := readOne(t.Context(), c.Markets(), byID); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("past its stale time: got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
+		}
+		v.fail = nil
+		if r := mustRead(t, c.Markets(), byID); r.Stale || r.Value == first.Value {
+			t.Errorf("after the recovery: got %+v, want a fresh market", r)
+		}
+	})
+}
+
+// The result of a call that was made before a change is never fresh after it, whichever name the market was read by.
+func TestCallBeforeChangeIsNotFresh(t *testing.T) {
+	byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
+	for name, asked := range map[string]market.MarketRef{"by id": byID, "by slug": {By: market.BySlug, Value: "slug"}, "by token": byToken("yes")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, hold := &venue{}, make(chan struct{})
+				c := open(t, v)
+				// The first call has seen the open market. It returns when hold is closed.
+				v.fail = func(ask) error {
+					if len(v.calls()) == 1 {
+						<-hold
+					}
+					return nil
+				}
+				says := func(s market.Status) {
+					v.market = func(string) *market.Market {
+						return &market.Market{MarketID: "m", Slug: "slug", Status: s, Outcomes: []market.Outcome{{TokenID: "yes"}}}
+					}
+				}
+				before := make(chan market.Read[*market.Market], 1)
+				go func() { before <- mustRead(t, c.Markets(), asked) }()
+				synctest.Wait()
+				c.StreamMarket(new(market.Session), "m", nil)
+				says(market.StatusClosed)
+				// A later caller does not wait for the old call, and the old result does not replace the new one.
+				after := make(chan market.Read[*market.Market], 1)
+				go func() { after <- mustRead(t, c.Markets(), asked) }()
+				synctest.Wait()
+				select {
+				case r := <-after:
+					if r.Stale || r.Value.Status != market.StatusClosed {
+						t.Errorf("after the change: got %+v, stale %v; want closed and fresh", r.Value.Status, r.Stale)
+					}
+				default:
+					t.Error("a read after the change waits for the call from before")
+				}
+				says(market.StatusOpen)
+				close(hold)
+				if r := <-before; !r.Stale || r.Value.Status != market.StatusOpen || r.Handle.Version() == 0 {
+					t.Errorf("before the change: got %+v, stale %v, version %d; want open and stale", r.Value.Status, r.Stale, r.Handle.Version())
+				}
+				synctest.Wait()
+				says(market.StatusClosed)
+				if r := mustRead(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed || len(v.calls()) != 2 {
+					t.Errorf("after the old result: got %+v, stale %v, %d calls; want closed, fresh, 2", r.Value.Status, r.Stale, len(v.calls()))
+				}
+				for _, l := range c.markets.routes {
+					wantIdle(t, l)
+				}
+			})
+		})
+	}
+}
+
+// A call from before a change is cancelled when no caller waits for it.
+func TestCallBeforeChangeIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _, _ = readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "m"}) }()
+		synctest.Wait()
+		c.StreamMarket(new(market.Session), "m", nil)
+		if synctest.Wait(); v.calls()[0].ctx.Err() != nil {
+			t.Error("the change cancelled a call with a waiter")
+		}
+		cancel()
+		if synctest.Wait(); v.calls()[0].ctx.Err() == nil {
+			t.Error("a call without waiters was not cancelled")
+		}
+		wantIdle(t, c.markets.routes[0])
 	})
 }

@@ -30,8 +30,8 @@ func newEntry(value string) *entry[string] {
 	return e
 }
 
-// A shelf has what a map has that everything was done to, too, and every entry that has left is told so, once.
-func TestShelfIsAMap(t *testing.T) {
+// A clockLRU behaves like a map. Each removed entry's handle changes once.
+func TestClockLRUBehavesLikeMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s, want := newClockLRU[string, string](1<<20, 1<<30), map[string]*entry[string]{}
 	var gone []*entry[string]
@@ -52,24 +52,24 @@ func TestShelfIsAMap(t *testing.T) {
 				}
 			}
 			if n := s.removeAll(func(k string) bool { return k[0] == key[0] }); n != had-len(want) {
-				t.Fatalf("%d of %d are removed", n, had-len(want))
+				t.Fatalf("got %d of %d removed", n, had-len(want))
 			}
 		case n < 400:
 			if s.remove(key) != (want[key] != nil) {
-				t.Fatalf("%s is removed, or not", key)
+				t.Fatalf("remove of %s reported the wrong result", key)
 			}
 			leave(key)
 		default:
 			e := newEntry(key)
 			if s.put(key, e) > 0 {
-				t.Fatal("something was evicted")
+				t.Fatal("put evicted an entry")
 			}
 			leave(key)
 			want[key] = e
 		}
 	}
 	if len(want) < 500 || s.len() != len(want) || len(s.keys()) != len(want) {
-		t.Fatalf("%d and %d entries instead of %d", s.len(), len(s.keys()), len(want))
+		t.Fatalf("got %d and %d entries, want %d", s.len(), len(s.keys()), len(want))
 	}
 	for from := 0; from < 3000; from += near {
 		keys, found := make([]string, near), make([]*entry[string], near)
@@ -79,22 +79,22 @@ func TestShelfIsAMap(t *testing.T) {
 		s.find(keys, found)
 		for i, key := range keys {
 			if found[i] != want[key] || s.get(key) != want[key] {
-				t.Fatalf("%s is %v and %v instead of %v", key, found[i], s.get(key), want[key])
+				t.Fatalf("%s: got %v and %v, want %v", key, found[i], s.get(key), want[key])
 			}
 			if want[key] != nil && want[key].read.Handle.Version() != 0 {
-				t.Fatalf("%s is told that it has left", key)
+				t.Fatalf("the handle of %s changed, although it is cached", key)
 			}
 		}
 	}
 	for _, e := range gone {
 		if n := e.read.Handle.Version(); n != 1 {
-			t.Fatalf("%s is told %d times that it has left", *e.read.Value, n)
+			t.Fatalf("the handle of %s changed %d times, want 1", *e.read.Value, n)
 		}
 	}
 }
 
-// What was read stays for another turn, the oldest that was not goes. Where all were read one goes nevertheless.
-func TestShelfEvicts(t *testing.T) {
+// A used entry gets a second chance; the oldest unused one is evicted. If all are used, one is evicted nevertheless.
+func TestClockLRUEvicts(t *testing.T) {
 	s := newClockLRU[string, string](4, 1<<20)
 	put := func(keys ...string) {
 		for _, key := range keys {
@@ -104,17 +104,17 @@ func TestShelfEvicts(t *testing.T) {
 	want := func(keys ...string) {
 		t.Helper()
 		if got := s.keys(); !slices.Equal(got, keys) {
-			t.Errorf("%v instead of %v", got, keys)
+			t.Errorf("got %v, want %v", got, keys)
 		}
 	}
 	put("a", "b", "c", "d", "a")
-	want("b", "c", "d", "a") // what is replaced is new again
+	want("b", "c", "d", "a") // a replaced entry is new
 	s.get("b").markUsed()
 	s.get("d").markUsed()
 	put("e")
 	want("d", "a", "b", "e")
 	put("f")
-	want("b", "e", "d", "f") // b's second chance is used up
+	want("b", "e", "d", "f") // b has had its second chance
 	put("g")
 	want("e", "d", "f", "g")
 	for _, key := range s.keys() {
@@ -124,8 +124,8 @@ func TestShelfEvicts(t *testing.T) {
 	want("d", "f", "g", "h")
 }
 
-// However many were read, only so many are looked at before one goes.
-func TestShelfEvictsInTime(t *testing.T) {
+// An eviction looks at a bounded number of used entries.
+func TestClockLRUEvictionIsBounded(t *testing.T) {
 	s := newClockLRU[string, string](3*maxSecondChances, 1<<20)
 	for _, key := range ids("t", 0, 3*maxSecondChances) {
 		s.put(key, newEntry(key))
@@ -133,12 +133,12 @@ func TestShelfEvictsInTime(t *testing.T) {
 	}
 	s.put("x", newEntry("x"))
 	if keys := s.keys(); len(keys) != 3*maxSecondChances || keys[0] != ids("t", maxSecondChances+1, maxSecondChances+2)[0] || keys[len(keys)-2] != ids("t", maxSecondChances-1, maxSecondChances)[0] {
-		t.Errorf("%d are left, from %s on", len(keys), keys[0])
+		t.Errorf("got %d entries, the first %s", len(keys), keys[0])
 	}
 }
 
-// Readers and writers may come at the same time; the race detector looks on.
-func TestShelfIsShared(t *testing.T) {
+// Concurrent readers and writers; the race detector checks them.
+func TestClockLRUConcurrent(t *testing.T) {
 	s := newClockLRU[string, string](50, 1<<20)
 	keys := ids("t", 0, 100)
 	var wg sync.WaitGroup
@@ -157,7 +157,7 @@ func TestShelfIsShared(t *testing.T) {
 				s.find(keys[from:from+near], found)
 				for j, e := range found {
 					if e != nil && *e.read.Value != keys[from+j] {
-						t.Errorf("%s is %s", keys[from+j], *e.read.Value)
+						t.Errorf("got %s for %s", *e.read.Value, keys[from+j])
 					} else if e != nil {
 						e.markUsed()
 					}
@@ -167,6 +167,6 @@ func TestShelfIsShared(t *testing.T) {
 	}
 	wg.Wait()
 	if n := s.len(); n != len(s.keys()) || n > 50 {
-		t.Errorf("%d entries", n)
+		t.Errorf("got %d entries, want at most 50", n)
 	}
 }

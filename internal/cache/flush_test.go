@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFlushForgetsNames flushes markets, and expects that slugs and tokens are read anew as well: a venue may have given
-// them to another market.
+// TestFlushForgetsNames: after a flush of markets, slugs and tokens are read again too, because the venue may have
+// given them to another market.
 func TestFlushForgetsNames(t *testing.T) {
 	for _, key := range []string{"", "m1"} {
 		for _, ref := range names[1:] {
@@ -25,21 +25,21 @@ func TestFlushForgetsNames(t *testing.T) {
 						return m
 					}}
 					c := open(t, v)
-					must(t, c.Markets(), ref)
+					mustRead(t, c.Markets(), ref)
 					flushed := key
 					if key != "" {
-						flushed = ref.Value // by the name itself
+						flushed = ref.Value // flushes by the name itself
 					}
 					if n, err := c.Flush("market", flushed); err != nil || n != 1 {
-						t.Fatalf("%d entries, %v", n, err)
+						t.Fatalf("got %d entries, %v; want 1", n, err)
 					}
 					id = "m2"
-					if r := must(t, c.Markets(), ref); r.Value.MarketID != "m2" {
-						t.Errorf("%v is still market %s", ref, r.Value.MarketID)
+					if r := mustRead(t, c.Markets(), ref); r.Value.MarketID != "m2" {
+						t.Errorf("%v: got market %s, want m2", ref, r.Value.MarketID)
 					}
 					calls := v.calls()
 					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
-						t.Errorf("%d calls, the last %+v", len(calls), last)
+						t.Errorf("got %d calls, the last %+v", len(calls), last)
 					}
 				})
 			})
@@ -47,7 +47,7 @@ func TestFlushForgetsNames(t *testing.T) {
 	}
 }
 
-// TestFlushOfOneMarket removes one market by any of its names, and no other.
+// TestFlushOfOneMarket removes one market by each of its names, and no other market.
 func TestFlushOfOneMarket(t *testing.T) {
 	for _, key := range []string{"m1", "election", "yes", "no"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -58,53 +58,53 @@ func TestFlushOfOneMarket(t *testing.T) {
 				return election(id)
 			}}
 			c := open(t, v)
-			must(t, c.Markets(), byID("m1"))
-			must(t, c.Markets(), byID("other"))
+			mustRead(t, c.Markets(), byID("m1"))
+			mustRead(t, c.Markets(), byID("other"))
 			if n, err := c.Flush("market", key); err != nil || n != 1 {
-				t.Fatalf("%s: %d entries, %v", key, n, err)
+				t.Fatalf("%s: got %d entries, %v; want 1", key, n, err)
 			}
-			must(t, c.Markets(), byID("other"))
-			must(t, c.Markets(), byID("m1"))
+			mustRead(t, c.Markets(), byID("other"))
+			mustRead(t, c.Markets(), byID("m1"))
 			if n := len(v.calls()); n != 3 {
-				t.Errorf("%s: %d calls", key, n)
+				t.Errorf("%s: got %d calls, want 3", key, n)
 			}
 		})
 	}
 }
 
-// TestFlushOfAbsences removes remembered absences, by key and all together.
+// TestFlushOfAbsences removes absences, by key and all at once.
 func TestFlushOfAbsences(t *testing.T) {
 	for _, key := range []string{"", "t1"} {
 		synctest.Test(t, func(t *testing.T) {
 			v := &venue{}
 			v.setUnknown("t1", true)
 			c := open(t, v)
-			must(t, c.Prices(), "t1")
+			mustRead(t, c.Prices(), "t1")
 			v.setUnknown("t1", false)
 			if n, err := c.Flush("price", key); err != nil || n != 1 {
-				t.Errorf("%q: %d entries, %v", key, n, err)
+				t.Errorf("%q: got %d entries, %v; want 1", key, n, err)
 			}
-			if r := must(t, c.Prices(), "t1"); r.Value == nil {
+			if r := mustRead(t, c.Prices(), "t1"); r.Value == nil {
 				t.Errorf("%q: the token is still unknown", key)
 			}
 		})
 	}
 }
 
-// TestFlushOfEachKind reads one thing of each kind, flushes the kind by its key and wholly, and reads it again.
+// TestFlushOfEachKind reads one value of each kind, flushes it by key and with the whole kind, and reads it again.
 func TestFlushOfEachKind(t *testing.T) {
 	const token, address = "t1", "0x1111111111111111111111111111111111111111"
 	for _, test := range []struct {
-		kind, key string // the key is empty where the kind has none
+		kind, key string // key is empty if the kind has no keys
 		read      func(t *testing.T, c *Cache)
 	}{
-		{"price", token, func(t *testing.T, c *Cache) { must(t, c.Prices(), token) }},
-		{"spread", token, func(t *testing.T, c *Cache) { must(t, c.Spreads(), token) }},
-		{"book", token, func(t *testing.T, c *Cache) { must(t, c.Books(), queries.Book{TokenID: token, Depth: 5}) }},
-		{"history", token, func(t *testing.T, c *Cache) { must(t, c.Histories(), queries.PriceHistory{TokenID: token}) }},
-		{"market", "m1", func(t *testing.T, c *Cache) { must(t, c.Markets(), byID("m1")) }},
-		{"event", "e1", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) }},
-		{"event", "elections", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventSlug: "elections"}) }},
+		{"price", token, func(t *testing.T, c *Cache) { mustRead(t, c.Prices(), token) }},
+		{"spread", token, func(t *testing.T, c *Cache) { mustRead(t, c.Spreads(), token) }},
+		{"book", token, func(t *testing.T, c *Cache) { mustRead(t, c.Books(), queries.Book{TokenID: token, Depth: 5}) }},
+		{"history", token, func(t *testing.T, c *Cache) { mustRead(t, c.Histories(), queries.PriceHistory{TokenID: token}) }},
+		{"market", "m1", func(t *testing.T, c *Cache) { mustRead(t, c.Markets(), byID("m1")) }},
+		{"event", "e1", func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventID: "e1"}) }},
+		{"event", "elections", func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventSlug: "elections"}) }},
 		{"search", "", func(t *testing.T, c *Cache) {
 			if _, err := readOne(t.Context(), c.Searches(), queries.Search{Text: "x"}.Key()); err != nil {
 				t.Fatal(err)
@@ -120,13 +120,13 @@ func TestFlushOfEachKind(t *testing.T) {
 					before := len(v.calls())
 					test.read(t, c)
 					if got := len(v.calls()) > before; got != want {
-						t.Errorf("the venue was asked: %v, want %v", got, want)
+						t.Errorf("got a call: %v, want %v", got, want)
 					}
 				}
 				flush := func(key string, want int) {
 					t.Helper()
 					if n, err := c.Flush(test.kind, key); err != nil || n != want {
-						t.Errorf("flush %q: %d entries, %v; want %d", key, n, err, want)
+						t.Errorf("flush %q: got %d entries, %v; want %d", key, n, err, want)
 					}
 				}
 				asked(true)
@@ -135,7 +135,7 @@ func TestFlushOfEachKind(t *testing.T) {
 				asked(true)
 				if test.key == "" {
 					if _, err := c.Flush(test.kind, "x"); err == nil {
-						t.Error("a kind without keys is flushed by one")
+						t.Error("a kind without keys was flushed by key")
 					}
 					return
 				}
@@ -149,10 +149,10 @@ func TestFlushOfEachKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{})
 		if _, err := c.Flush("fame", ""); err == nil {
-			t.Error("a kind that there is not is flushed")
+			t.Error("an unknown kind was flushed")
 		}
 		if n, err := c.Flush("balance", address); n != 0 || err != nil {
-			t.Errorf("an empty cache: %d, %v", n, err)
+			t.Errorf("empty cache: got %d, %v", n, err)
 		}
 	})
 }

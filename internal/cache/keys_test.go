@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// What a client has sent is not kept: no text of a key lies in it, whether there is a value or not.
-func TestKeysAreTheirOwn(t *testing.T) {
+// No key or absence keeps a part of the text that a client sent.
+func TestKeysAreCopies(t *testing.T) {
 	c := open(t, &venue{})
 	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
 	user := userKey{address: market.Address(sent[:42])}
@@ -39,7 +39,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 		case reflect.String:
 			at, from := uintptr(unsafe.Pointer(unsafe.StringData(v.String()))), uintptr(unsafe.Pointer(unsafe.StringData(sent)))
 			if at >= from && at < from+uintptr(len(sent)) {
-				t.Errorf("%s: a part of what was sent is kept in %T", s.kind, key)
+				t.Errorf("%s: %T keeps a part of the client's text", s.kind, key)
 			}
 		case reflect.Struct:
 			for i := range v.NumField() {
@@ -50,7 +50,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 	for _, value := range []*T{nil, new(T)} {
 		s.accept(key, value, origin{})
 		if !reflect.DeepEqual(append(s.entries.keys(), s.absent.keys()...), []K{s.slotOf(key)}) {
-			t.Errorf("%s: %v and %v are kept instead of %v", s.kind, s.entries.keys(), s.absent.keys(), key)
+			t.Errorf("%s: got keys %v and %v, want %v", s.kind, s.entries.keys(), s.absent.keys(), key)
 		}
 		for _, kept := range append(s.entries.keys(), s.absent.keys()...) {
 			walk(reflect.ValueOf(kept))
@@ -59,13 +59,13 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 	s.flush("", nil)
 }
 
-// A price and its key share their id, so that who has found it has it at hand.
-func TestKeysShareTheirValues(t *testing.T) {
+// A price and its key share the memory of their id.
+func TestKeySharesID(t *testing.T) {
 	c := open(t, &venue{})
 	id := strings.Clone("token")
 	c.prices.accept("token", &market.Price{TokenID: id}, origin{})
 	c.books.accept(queries.Book{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})
 	if a, b := c.prices.entries.keys()[0], c.books.entries.keys()[0].TokenID; unsafe.StringData(a) != unsafe.StringData(id) || unsafe.StringData(b) != unsafe.StringData(id) {
-		t.Error("a key is a copy of what its value has")
+		t.Error("a key is a copy of its value's id")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func depth(n int) queries.Book { return queries.Book{TokenID: "t", Depth: n} }
 
-// depths returns the depths that books were asked for by, in order.
+// depths returns the depths of all calls for books, in order.
 func (v *venue) depths() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -29,27 +29,27 @@ func TestBookDepths(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if got := v.depths(); !slices.Equal(got, want) {
-				t.Fatalf("%s: asked for depths %v; want %v", when, got, want)
+				t.Fatalf("%s: got calls for depths %v, want %v", when, got, want)
 			}
 		}
-		first := must(t, c.Books(), depth(7))
+		first := mustRead(t, c.Books(), depth(7))
 		expect("depths are asked for in steps", 20)
-		must(t, c.Books(), depth(20))
-		must(t, c.Books(), depth(1))
+		mustRead(t, c.Books(), depth(20))
+		mustRead(t, c.Books(), depth(1))
 		expect("as deep or less is a hit", 20)
-		second := must(t, c.Books(), depth(21))
+		second := mustRead(t, c.Books(), depth(21))
 		expect("deeper is a miss", 20, 50)
 		if first.Handle.Version() == 0 || second.Value.Depth != 50 {
-			t.Error("the deeper book did not replace the other visibly")
+			t.Error("the deeper book did not replace the other, or the handle does not show it")
 		}
-		must(t, c.Books(), depth(20))
+		mustRead(t, c.Books(), depth(20))
 		expect("the deeper one answers for less", 20, 50)
 		time.Sleep(500 * time.Millisecond)
-		if r := must(t, c.Books(), depth(1)); !r.Stale || r.Value.Depth != 50 {
-			t.Errorf("%+v", r)
+		if r := mustRead(t, c.Books(), depth(1)); !r.Stale || r.Value.Depth != 50 {
+			t.Errorf("got %+v, want a stale book of depth 50", r)
 		}
 		expect("refreshed at the depth that it has", 20, 50, 50)
-		must(t, c.Books(), depth(200))
+		mustRead(t, c.Books(), depth(200))
 		expect("the deepest", 20, 50, 50, 200)
 	})
 }
@@ -60,21 +60,21 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 			return &market.Book{TokenID: token, Depth: depth, Bids: make([]market.Level, 3), Asks: make([]market.Level, 19)}
 		}}
 		c := open(t, v)
-		must(t, c.Books(), depth(20))
-		if r := must(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
-			t.Errorf("%+v, %d calls", r.Value, len(v.calls()))
+		mustRead(t, c.Books(), depth(20))
+		if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
+			t.Errorf("got %+v and %d calls, want depth 20 and 1", r.Value, len(v.calls()))
 		}
-		// Its refresh asks as deep as it was read: it may have grown meanwhile.
+		// A refresh uses the depth of the read, since the book may have grown.
 		time.Sleep(500 * time.Millisecond)
-		must(t, c.Books(), depth(200))
+		mustRead(t, c.Books(), depth(200))
 		synctest.Wait()
 		if got := v.depths(); !slices.Equal(got, []int{20, 200}) {
-			t.Errorf("asked for depths %v", got)
+			t.Errorf("got calls for depths %v, want 20 and 200", got)
 		}
 	})
 }
 
-// Two calls for one book at different depths are in flight; the shallow answer comes last.
+// Two calls for one book at different depths are in flight. The shallow book arrives last.
 func TestShallowBookAfterADeepOne(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -103,32 +103,32 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				var deep, shallow market.Read[*market.Book]
 				go func() { deep, _ = readOne(t.Context(), c.Books(), depth(200)) }()
 				synctest.Wait()
-				<-v.gate // the order of two calls that wait at once is not ours to choose
+				<-v.gate // which of two waiting calls continues first is random
 				synctest.Wait()
 				v.gate = nil
 				shallow = c.Books().Fetch(t.Context(), []queries.Book{depth(20)})[0].Value
 				if n := len(v.calls()); n != 1 {
-					t.Fatalf("%d calls: a fresh deeper book answers", n)
+					t.Fatalf("got %d calls, want 1: the deeper book is fresh", n)
 				}
-				// So the shallow call must have left before.
+				// So the shallow call must be made first.
 				shallow = c.books.accept(depth(20), v.book("t", 20), origin{})
 				if (deep.Handle.Version() != 0) != tt.replaced {
-					t.Errorf("replaced: %v", deep.Handle.Version() != 0)
+					t.Errorf("got replaced %v, want %v", deep.Handle.Version() != 0, tt.replaced)
 				}
 				now, _ := readOne(t.Context(), c.Books(), depth(20))
 				if now.Handle != shallow.Handle || shallow.Handle.Version() != 0 {
-					t.Error("what the reader got is not what is cached")
+					t.Error("the reader's book is not the cached one")
 				}
 				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
-					t.Errorf("cached is depth %d", now.Value.Depth)
+					t.Errorf("got cached depth %d, want %d", now.Value.Depth, wantDepth)
 				}
-				// A book that is kept is kept while it is fresh: a quiet market must not make every read a call.
+				// The cached book is fresh for its whole time, so a quiet market does not cause a call at every read.
 				time.Sleep(11 * time.Second)
 				for range 3 {
-					must(t, c.Books(), depth(20))
+					mustRead(t, c.Books(), depth(20))
 				}
 				if n := len(v.calls()); n != 2 {
-					t.Errorf("%d calls", n)
+					t.Errorf("got %d calls, want 2", n)
 				}
 			})
 		})
@@ -140,15 +140,15 @@ func TestAbsentBookIsAbsentAtEveryDepth(t *testing.T) {
 		v := &venue{}
 		v.setUnknown("t", true)
 		c := open(t, v)
-		absent := must(t, c.Books(), depth(20))
-		must(t, c.Books(), depth(200))
+		absent := mustRead(t, c.Books(), depth(20))
+		mustRead(t, c.Books(), depth(200))
 		if absent.Value != nil || len(v.calls()) != 1 {
-			t.Errorf("%d calls for a book that is not there", len(v.calls()))
+			t.Errorf("absent book: got %d calls, want 1", len(v.calls()))
 		}
 		v.setUnknown("t", false)
 		time.Sleep(5 * time.Second)
-		if r := must(t, c.Books(), depth(200)); r.Value == nil || absent.Handle.Version() == 0 {
-			t.Error("the book appeared unseen")
+		if r := mustRead(t, c.Books(), depth(200)); r.Value == nil || absent.Handle.Version() == 0 {
+			t.Error("the handle of the absence does not show the book")
 		}
 	})
 }
@@ -157,49 +157,49 @@ func byID(id string) market.MarketRef    { return market.MarketRef{By: market.By
 func bySlug(s string) market.MarketRef   { return market.MarketRef{By: market.BySlug, Value: s} }
 func byToken(id string) market.MarketRef { return market.MarketRef{By: market.ByToken, Value: id} }
 
-// election is the market m1 by any of its names.
+// election returns the market m1, whichever name it is read by.
 func election(string) *market.Market {
 	return &market.Market{MarketID: "m1", Slug: "election", EventID: "e1", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}, {}}}
 }
 
 var names = []market.MarketRef{byID("m1"), bySlug("election"), byToken("yes"), byToken("no")}
 
-// A market has one entry, by whichever name it was first read.
+// A market has one entry, whichever name it was first read by.
 func TestMarketHasOneEntry(t *testing.T) {
 	for _, first := range names {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &venue{market: election}
 				c := open(t, v)
-				want := must(t, c.Markets(), first)
+				want := mustRead(t, c.Markets(), first)
 				for _, ref := range names {
-					if got := must(t, c.Markets(), ref); got.Handle != want.Handle || got.Value != want.Value {
-						t.Errorf("%+v reads another entry", ref)
+					if got := mustRead(t, c.Markets(), ref); got.Handle != want.Handle || got.Value != want.Value {
+						t.Errorf("%+v: got another entry", ref)
 					}
 				}
 				if n := len(v.calls()); n != 1 || c.markets.entries.len() != 1 {
-					t.Errorf("%d calls, %d entries", n, c.markets.entries.len())
+					t.Errorf("got %d calls and %d entries, want 1 and 1", n, c.markets.entries.len())
 				}
-				// Refreshed by any name it is replaced for all.
+				// A refresh by any name replaces the entry for all names.
 				time.Sleep(time.Minute)
 				for _, ref := range names {
-					must(t, c.Markets(), ref)
+					mustRead(t, c.Markets(), ref)
 				}
 				synctest.Wait()
 				for _, ref := range names {
-					if got := must(t, c.Markets(), ref); got.Stale || got.Handle == want.Handle {
-						t.Errorf("%+v reads the old entry", ref)
+					if got := mustRead(t, c.Markets(), ref); got.Stale || got.Handle == want.Handle {
+						t.Errorf("%+v: got the old entry", ref)
 					}
 				}
 				if n := len(v.calls()); n != 2 || want.Handle.Version() == 0 || v.calls()[1].endpoint != reqctx.EndpointMarketsByID {
-					t.Errorf("%d calls", n)
+					t.Errorf("got %d calls, want 2 and the second by id", n)
 				}
 			})
 		})
 	}
 }
 
-// Searches and events teach which market a slug and a token belong to; the details are still read, by id.
+// Searches and events show which market a slug and a token belong to. Details are still read, by id.
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
 		"search": func(t *testing.T, c *Cache) {
@@ -207,7 +207,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"event": func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) },
+		"event": func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventID: "e1"}) },
 	} {
 		for _, ref := range names[1:] {
 			t.Run(fmt.Sprint(name, ref), func(t *testing.T) {
@@ -219,21 +219,21 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 					}}
 					c := open(t, v)
 					v.setUnknown(ref.Value, true)
-					absent := must(t, c.Markets(), ref)
+					absent := mustRead(t, c.Markets(), ref)
 					v.setUnknown(ref.Value, false)
 					learn(t, c)
 					if absent.Value != nil || absent.Handle.Version() == 0 {
-						t.Error("the market appeared unseen")
+						t.Error("the handle of the absence does not show the market")
 					}
-					if r := must(t, c.Markets(), ref); r.Value == nil || r.Value.Summary {
-						t.Errorf("%+v", r.Value)
+					if r := mustRead(t, c.Markets(), ref); r.Value == nil || r.Value.Summary {
+						t.Errorf("got %+v, want a market with details", r.Value)
 					}
 					calls := v.calls()
 					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
-						t.Errorf("%d calls, the last %+v", len(calls), last)
+						t.Errorf("got %d calls, the last %+v; want 3, the last for m1 by id", len(calls), last)
 					}
 					if _, known := c.refs.Get(byToken("")); known {
-						t.Error("an unnamed token is known")
+						t.Error("got an entry for an empty name")
 					}
 				})
 			})
@@ -241,24 +241,25 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 	}
 }
 
-// A market that was unknown by its id, and is found by another name, is no longer unknown.
+// If a market that was unknown by its id is found by another name, the absence ends.
 func TestMarketFoundByAnotherName(t *testing.T) {
 	for _, ref := range names[1:] {
 		synctest.Test(t, func(t *testing.T) {
 			v := &venue{market: election}
 			v.setUnknown("m1", true)
 			c := open(t, v)
-			absent := must(t, c.Markets(), byID("m1"))
-			must(t, c.Markets(), ref)
-			if r := must(t, c.Markets(), byID("m1")); r.Value == nil || absent.Value != nil || absent.Handle.Version() == 0 {
-				t.Errorf("%+v: the market appeared unseen", ref)
+			absent := mustRead(t, c.Markets(), byID("m1"))
+			mustRead(t, c.Markets(), ref)
+			if r := mustRead(t, c.Markets(), byID("m1")); r.Value == nil || absent.Value != nil || absent.Handle.Version() == 0 {
+				t.Errorf("%+v: the handle of the absence does not show the market", ref)
 			}
 		})
 	}
 }
 
-// Names of different kinds in one read go their different ways at once and come back in order.
-func TestMarketsByDifferentNamesAtOnce(t *testing.T) {
+// Markets by different names in one read take one call for each kind of name, at the same time. The results keep their
+// order.
+func TestMarketsByMixedNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 20 * time.Millisecond}
 		c := open(t, v)
@@ -266,17 +267,17 @@ func TestMarketsByDifferentNamesAtOnce(t *testing.T) {
 		start := time.Now()
 		for i, r := range readAll(t.Context(), c.Markets(), keys...) {
 			if r.Err != nil || r.Value.Value.MarketID != keys[i].Value {
-				t.Errorf("%+v: %+v", keys[i], r)
+				t.Errorf("%+v: got %+v", keys[i], r)
 			}
 		}
 		if took := time.Since(start); took != 20*time.Millisecond || len(v.calls()) != 3 {
-			t.Errorf("%d calls took %s", len(v.calls()), took)
+			t.Errorf("got %d calls in %s, want 3 in 20ms", len(v.calls()), took)
 		}
 	})
 }
 
-func TestEventOverPages(t *testing.T) {
-	// pages makes an event of so many pages of two markets each, the last of each page again on the next one.
+func TestEventPages(t *testing.T) {
+	// pages returns a search of n pages with two markets each. The last market of a page is also the first of the next.
 	pages := func(n int) func(queries.Search) *queries.SearchPage {
 		return func(q queries.Search) *queries.SearchPage {
 			i := len(q.Page)
@@ -298,24 +299,24 @@ func TestEventOverPages(t *testing.T) {
 			r, err := readOne(t.Context(), c.Events(), market.EventRef{EventID: "e1", EventSlug: "other"})
 			calls := v.calls()
 			if s := statsOf(c, "event"); s.Calls != uint64(len(calls)) || s.Keys != 1 {
-				t.Errorf("%d calls: %+v", len(calls), s)
+				t.Errorf("%d calls: got %+v", len(calls), s)
 			}
 			if n > maxEventPages {
 				if market.CodeOf(err) != market.CodeUpstreamBadResponse || r.Value != nil || len(calls) != maxEventPages {
-					t.Errorf("%d pages: %+v, %v, %d calls", n, r, err, len(calls))
+					t.Errorf("%d pages: got %+v, %v, %d calls", n, r, err, len(calls))
 				}
 				return
 			}
 			if err != nil || len(calls) != n {
-				t.Fatalf("%d pages: %v, %d calls", n, err, len(calls))
+				t.Fatalf("%d pages: got %v, %d calls", n, err, len(calls))
 			}
 			e := r.Value
 			if e.EventID != "e1" || e.Slug != "slug" || e.Title != "Title" || len(e.Markets) != n+1 || e.Volume.String() != fmt.Sprint(n+1) {
-				t.Errorf("%d pages: %+v, volume %s", n, e, e.Volume)
+				t.Errorf("%d pages: got %+v, volume %s", n, e, e.Volume)
 			}
 			for i, a := range calls {
 				if want := "e1" + "+++++++"[:i]; a.keys[0] != want {
-					t.Errorf("page %d was asked for as %q", i, a.keys[0])
+					t.Errorf("page %d: got %q", i, a.keys[0])
 				}
 			}
 		})
@@ -327,16 +328,16 @@ func TestEventBySlug(t *testing.T) {
 		var asked queries.Search
 		v := &venue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
 		c := open(t, v)
-		if r := must(t, c.Events(), market.EventRef{EventSlug: "s"}); r.Value != nil {
-			t.Errorf("an event without markets: %+v", r.Value)
+		if r := mustRead(t, c.Events(), market.EventRef{EventSlug: "s"}); r.Value != nil {
+			t.Errorf("event without markets: got %+v, want nil", r.Value)
 		}
 		if asked.EventSlug != "s" || asked.EventID != "" || asked.Limit != 100 {
-			t.Errorf("asked %+v", asked)
+			t.Errorf("got search %+v", asked)
 		}
 	})
 }
 
-// A page has an entry of its own for each question; what is the same question in another form shares it.
+// Each search page has its own entry. Equivalent searches share one.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked queries.Search
@@ -371,7 +372,7 @@ func TestSearchKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(v.calls()) != i+1 {
-					t.Fatalf("change %d: %d calls", i, len(v.calls()))
+					t.Fatalf("change %d: got %d calls", i, len(v.calls()))
 				}
 				q.EndsAfter, q.EndsBefore = q.EndsAfter.In(time.FixedZone("x", 3600)), q.EndsBefore.In(time.FixedZone("y", 60))
 			}
@@ -380,7 +381,7 @@ func TestSearchKeys(t *testing.T) {
 			if fmt.Sprint(asked.Status, asked.Text, asked.Category, asked.Tag, asked.EventID, asked.EventSlug, asked.Sort, asked.Direction, asked.Limit, asked.Page) !=
 				fmt.Sprint(q.Status, q.Text, q.Category, q.Tag, q.EventID, q.EventSlug, q.Sort, q.Direction, q.Limit, q.Page) ||
 				!asked.EndsAfter.Equal(q.EndsAfter) || !asked.EndsBefore.Equal(q.EndsBefore) {
-				t.Errorf("asked %+v; want %+v", asked, q)
+				t.Errorf("got %+v, want %+v", asked, q)
 			}
 		}
 	})

@@ -98,8 +98,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind reads each kind in one process and then in another. Public data come from the venue once, with the same
-// times in both processes, and are as fresh in the second as in the first. Private data are never shared.
+// TestSecondOfEveryKind reads each kind in one process and then in another. Public data are read from the venue once,
+// and both processes have the same times. Private data are not shared.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -110,7 +110,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 					a, b, m := pair(t, v)
 					first, exists, err := k.read(t.Context(), a)
 					if err != nil || exists == absent && k.key != string(wallet) && k.name != "event" {
-						t.Fatalf("%v, %v", exists, err)
+						t.Fatalf("got %v, %v", exists, err)
 					}
 					fresh := k.fresh
 					if absent {
@@ -125,26 +125,26 @@ func TestSecondOfEveryKind(t *testing.T) {
 					switch calls := len(v.calls()); {
 					case private:
 						if calls != 2 || len(m.records) > 0 || len(m.claims) > 0 || m.gets > 0 {
-							t.Errorf("%d calls, %d records, %d claims, %d look-ups; want 2 calls and nothing shared", calls, len(m.records), len(m.claims), m.gets)
+							t.Errorf("got %d calls, %d records, %d claims, %d look-ups; want 2 calls and nothing shared", calls, len(m.records), len(m.claims), m.gets)
 						}
 						return
 					case alias:
-						if calls != 2 { // it is not known which market is meant
-							t.Errorf("%d calls; want one of each process", calls)
+						if calls != 2 { // the name does not say which market it is
+							t.Errorf("got %d calls, want one of each process", calls)
 						}
 						return
 					case calls != 1:
-						t.Errorf("%d calls; want 1", calls)
+						t.Errorf("got %d calls, want 1", calls)
 					case second.ReceivedAt != first.ReceivedAt || second.AsOf != first.AsOf || second.Source != first.Source:
-						t.Errorf("the second process has %+v, the first %+v", second, first)
+						t.Errorf("second process: got %+v, want %+v", second, first)
 					}
 					time.Sleep(fresh/2 + time.Millisecond)
 					if meta, _, err := k.read(t.Context(), b); err != nil || !meta.Stale && meta.ReceivedAt == first.ReceivedAt {
-						t.Errorf("%v after the arrival the second process has %+v, %v; want it stale or newer", fresh, meta, err)
+						t.Errorf("second process after %v: got %+v, %v; want stale or newer", fresh, meta, err)
 					}
 					synctest.Wait()
 					if calls := len(v.calls()); calls != 2 {
-						t.Errorf("%d calls when the value has expired; want 2", calls)
+						t.Errorf("after the value expired: got %d calls, want 2", calls)
 					}
 				})
 			})
@@ -152,7 +152,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondRound writes values of each kind as JSON and reads them again: they are the same.
+// TestSecondRound encodes a value of each kind as JSON and decodes it again.
 func TestSecondRound(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
@@ -173,7 +173,7 @@ func TestSecondRound(t *testing.T) {
 			t.Fatalf("%T: %v", value, err)
 		}
 		if got, err := json.Marshal(again); err != nil || string(got) != string(text) {
-			t.Errorf("%T became\n%s, was\n%s", value, got, text)
+			t.Errorf("%T: got\n%s, want\n%s", value, got, text)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight asks two processes for the same keys at once. Each key is asked for by one of them.
+// TestSecondFlight reads the same keys in two processes at once. Only one of them reads each key from the venue.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -210,24 +210,24 @@ func TestSecondFlight(t *testing.T) {
 				ctx := reqctx.WithLog(t.Context(), log)
 				for _, r := range readAll(ctx, c.Prices(), ids("t", 10*i, 20+10*i)...) {
 					if r.Err != nil || r.Value.Value == nil {
-						t.Errorf("%+v", r)
+						t.Errorf("got %+v, want a price", r)
 					}
 				}
 				if n := log.Counts(reqctx.KindPrice).Shared; n != uint32(10*i) {
-					t.Errorf("process %d counts %d shared reads; want %d", i, n, 10*i)
+					t.Errorf("process %d: got %d shared reads, want %d", i, n, 10*i)
 				}
 			})
 		}
 		g.Wait()
 		for token, n := range v.counts() {
 			if n != 1 {
-				t.Errorf("%s was asked for %d times", token, n)
+				t.Errorf("%s: got %d reads, want 1", token, n)
 			}
 		}
 	})
 }
 
-// TestSecondCounts reads keys that another process has, has claimed, and has claimed without an answer.
+// TestSecondCounts reads a key that another process has stored, two that it has claimed, and one that nobody has. One claim never ends.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -245,16 +245,16 @@ func TestSecondCounts(t *testing.T) {
 			"the second": {*b.prices.stats().Shared, SharedStats{Hits: 1, Misses: 3, Ours: 1, Theirs: 2, Arrived: 1, Overdue: 1}},
 		} {
 			if test.got != test.want {
-				t.Errorf("%s process counts %+v; want %+v", name, test.got, test.want)
+				t.Errorf("%s process: got %+v, want %+v", name, test.got, test.want)
 			}
 		}
 		if shared := a.balances.stats().Shared; shared != nil {
-			t.Errorf("balances are shared: %+v", shared)
+			t.Errorf("balances: got %+v, want nil", shared)
 		}
 	})
 }
 
-// TestSecondWinnerIsGone asks for a key that a process has claimed which never answers.
+// TestSecondWinnerIsGone reads a key while another process holds a claim on it and never stores a value.
 func TestSecondWinnerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -262,14 +262,14 @@ func TestSecondWinnerIsGone(t *testing.T) {
 		name, _ := a.prices.second.name("t")
 		m.Claim(t.Context(), "price", []string{name}, time.Hour, nil)
 		began := time.Now()
-		must(t, b.Prices(), "t")
+		mustRead(t, b.Prices(), "t")
 		if took := time.Since(began); took < minHold || took > minHold+100*time.Millisecond+2*pollEvery {
-			t.Errorf("the read took %v; want the hold and one call", took)
+			t.Errorf("the read took %v, want the hold and one call", took)
 		}
 	})
 }
 
-// TestSecondFailure shows that a failed call ends its claims, and is not shared.
+// TestSecondFailure: a failed call ends its claims and is not shared.
 func TestSecondFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := true
@@ -284,29 +284,29 @@ func TestSecondFailure(t *testing.T) {
 			t.Fatal("no error")
 		}
 		if len(m.claims)+len(m.records) > 0 {
-			t.Errorf("%d claims and %d records after a failure", len(m.claims), len(m.records))
+			t.Errorf("after a failure: got %d claims and %d records, want none", len(m.claims), len(m.records))
 		}
 		fails = false
-		must(t, b.Prices(), "t")
+		mustRead(t, b.Prices(), "t")
 	})
 }
 
-// TestSecondPart shows that an answer without some of its parts is not shared.
+// TestSecondPart: an incomplete result is not shared.
 func TestSecondPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(queries.Search) *queries.SearchPage {
 			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
 		}}
 		a, b, _ := pair(t, v)
-		must(t, a.Searches(), queries.Search{Text: "k"}.Key())
-		must(t, b.Searches(), queries.Search{Text: "k"}.Key())
+		mustRead(t, a.Searches(), queries.Search{Text: "k"}.Key())
+		mustRead(t, b.Searches(), queries.Search{Text: "k"}.Key())
 		if calls := len(v.calls()); calls != 2 {
-			t.Errorf("%d calls; want 2", calls)
+			t.Errorf("got %d calls, want 2", calls)
 		}
 	})
 }
 
-// TestSecondInvalidation changes a market while another process asks for it: the answer from before is fresh nowhere.
+// TestSecondInvalidation changes a market while another process reads it. The old result is not fresh in any process.
 func TestSecondInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -314,49 +314,49 @@ func TestSecondInvalidation(t *testing.T) {
 		v.market = func(id string) *market.Market { return &market.Market{MarketID: id, Status: status} }
 		a, b, m := pair(t, v)
 		var g sync.WaitGroup
-		g.Go(func() { must(t, a.Markets(), byID("m1")) })
+		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m1", nil)
-		g.Wait() // a has stored what it was told before the change
+		g.Wait() // a has stored the result from before the change
 		status = market.StatusClosed
-		if r := must(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
-			t.Errorf("the process that heard of the change shows %s", r.Value.Status)
+		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
+			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// The same without Drop: the time of the change decides.
+		// The same without Drop, so that the time of the change decides.
 		m.forgetDrops()
 		status = market.StatusOpen
-		g.Go(func() { must(t, a.Markets(), byID("m2")) })
+		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m2", nil)
 		m.forgetDrops()
 		g.Wait()
 		status = market.StatusClosed
-		if r := must(t, b.Markets(), byID("m2")); r.Value.Status != market.StatusClosed {
-			t.Errorf("without Drop the process that heard of the change shows %s", r.Value.Status)
+		if r := mustRead(t, b.Markets(), byID("m2")); r.Value.Status != market.StatusClosed {
+			t.Errorf("without Drop: got %s, want closed", r.Value.Status)
 		}
 	})
 }
 
-// TestSecondFresh shows that a read that wants a new answer gets one.
+// TestSecondFresh: a read with WithFresh makes a call.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		a, b, m := pair(t, v)
-		must(t, a.Prices(), "t")
+		mustRead(t, a.Prices(), "t")
 		b.Prices().Fetch(reqctx.WithFresh(t.Context()), []string{"t"})
 		if calls := len(v.calls()); calls != 2 {
-			t.Errorf("%d calls; want 2", calls)
+			t.Errorf("got %d calls, want 2", calls)
 		}
 		m.down = true
 		c := open(t, v, func(cfg *Config) { cfg.Second = m })
-		must(t, c.Prices(), "t")
+		mustRead(t, c.Prices(), "t")
 		if calls := len(v.calls()); calls != 3 {
-			t.Errorf("%d calls without a second cache; want 3", calls)
+			t.Errorf("without a second cache: got %d calls, want 3", calls)
 		}
 	})
 }
 
-// TestSecondOutage shows that a stale record answers in a process that never read it while the venue fails.
+// TestSecondOutage: while the venue fails, a process serves a stale record that another process stored.
 func TestSecondOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := false
@@ -367,16 +367,16 @@ func TestSecondOutage(t *testing.T) {
 			return nil
 		}}
 		a, b, _ := pair(t, v)
-		must(t, a.Prices(), "t")
+		mustRead(t, a.Prices(), "t")
 		time.Sleep(5 * time.Second)
 		fails = true
-		if r := must(t, b.Prices(), "t"); !r.Stale {
-			t.Errorf("%+v; want a stale price", r.Meta)
+		if r := mustRead(t, b.Prices(), "t"); !r.Stale {
+			t.Errorf("got %+v, want a stale price", r.Meta)
 		}
 	})
 }
 
-// TestSecondFlush shows which flushes are passed on.
+// TestSecondFlush checks which flushes reach the second cache.
 func TestSecondFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})
@@ -386,12 +386,12 @@ func TestSecondFlush(t *testing.T) {
 			}
 		}
 		if len(m.flushed) != 1 || m.flushed[0] != "price " {
-			t.Errorf("flushed are %q; want the prices only", m.flushed)
+			t.Errorf("got flushes %q, want the prices only", m.flushed)
 		}
-		must(t, b.Prices(), "t")
+		mustRead(t, b.Prices(), "t")
 		b.FlushLocal("price", "")
 		if n := b.Stats()[0].Entries; n != 0 {
-			t.Errorf("%d prices after a flush", n)
+			t.Errorf("after a flush: got %d prices, want 0", n)
 		}
 	})
 }

@@ -15,12 +15,12 @@ import (
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
 
-// present makes what is asserted of a read independent of its type.
+// present returns what tests compare, independent of the type: the Meta, whether there is a value, and the error.
 func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
-// kinds are all ways to read, with the documented times.
+// kinds lists all reads with the documented times.
 var kinds = []struct {
 	name         string
 	key          string
@@ -71,7 +71,7 @@ var kinds = []struct {
 	}},
 }
 
-// A value answers while it is fresh, answers and is refreshed once while it is stale, and is asked for anew when gone.
+// A fresh value is served. A stale value is served and refreshed once. An expired value is read again.
 func TestTimesOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -82,41 +82,41 @@ func TestTimesOfEveryKind(t *testing.T) {
 					t.Helper()
 					meta, there, err := k.read(t.Context(), c)
 					if err != nil || !there || meta.Stale != stale || meta.Source != market.SourceREST || meta.Handle == nil {
-						t.Fatalf("%s: %+v, %v, %v", when, meta, there, err)
+						t.Fatalf("%s: got %+v, %v, %v", when, meta, there, err)
 					}
-					synctest.Wait() // for a refresh
+					synctest.Wait() // for the refresh
 					if n := len(v.calls()); n != calls {
-						t.Fatalf("%s: %d calls; want %d", when, n, calls)
+						t.Fatalf("%s: got %d calls, want %d", when, n, calls)
 					}
 					return meta
 				}
 				first := expect("cold", 1, false)
 				if at, timed := first.Handle.FreshUntil(); !timed || !at.Equal(time.Now().Add(k.fresh)) || !first.ReceivedAt.Equal(time.Now()) {
-					t.Errorf("fresh until %s, received at %s; now it is %s", at, first.ReceivedAt, time.Now())
+					t.Errorf("got fresh until %s, received at %s; now it is %s", at, first.ReceivedAt, time.Now())
 				}
 				time.Sleep(k.fresh - 1)
 				if again := expect("fresh", 1, false); again != first || first.Handle.Version() != 0 {
-					t.Errorf("a hit is %+v; was %+v", again, first)
+					t.Errorf("hit: got %+v, want %+v", again, first)
 				}
 				time.Sleep(time.Nanosecond)
 				if k.stale == 0 {
 					second := expect("gone", 2, false)
 					if first.Handle.Version() == 0 || second.Handle == first.Handle {
-						t.Error("the replacement is not to be seen")
+						t.Error("the handle does not show the replacement")
 					}
 					return
 				}
 				if stale := expect("stale", 2, true); stale.Handle != first.Handle || !stale.ReceivedAt.Equal(first.ReceivedAt) {
-					t.Errorf("the stale value is %+v; was %+v", stale, first)
+					t.Errorf("stale: got %+v, want %+v", stale, first)
 				}
 				if first.Handle.Version() == 0 {
-					t.Error("the replacement is not to be seen")
+					t.Error("the handle does not show the replacement")
 				}
 				second := expect("refreshed", 2, false)
 				time.Sleep(k.fresh + k.stale - 1)
 				expect("stale to the last", 3, true)
 				if second.Handle.Version() == 0 {
-					t.Error("the second replacement is not to be seen")
+					t.Error("the second handle does not show the replacement")
 				}
 				time.Sleep(k.fresh + k.stale)
 				expect("gone", 4, false)
@@ -125,11 +125,12 @@ func TestTimesOfEveryKind(t *testing.T) {
 	}
 }
 
-// An absence is believed for 5 seconds, has a handle that tells when it ends, and appears and disappears visibly.
+// An absence is cached for 5 seconds. Its handle has the time of its end. Handles show when a value appears or
+// disappears.
 func TestAbsenceOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		if k.name == "positions" || k.name == "orders" {
-			continue // a list that is empty is there
+			continue // an empty list is a value
 		}
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,61 +140,61 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 					t.Helper()
 					meta, found, err := k.read(t.Context(), c)
 					if err != nil || found != there || meta.Stale || meta.Handle == nil || meta.ReceivedAt.IsZero() {
-						t.Fatalf("%s: %+v, %v, %v", when, meta, found, err)
+						t.Fatalf("%s: got %+v, %v, %v", when, meta, found, err)
 					}
 					if n := len(v.calls()); n != calls {
-						t.Fatalf("%s: %d calls; want %d", when, n, calls)
+						t.Fatalf("%s: got %d calls, want %d", when, n, calls)
 					}
 					return meta
 				}
 				believed := 5 * time.Second
 				if k.name == "balance" || k.name == "trades" || k.name == "user history" {
-					believed = k.fresh // in user data no longer than a value
+					believed = k.fresh // user data: no longer than a value
 				}
 				v.setUnknown(k.key, true)
 				absent := read("unknown", 1, false)
 				if at, _ := absent.Handle.FreshUntil(); !at.Equal(time.Now().Add(believed)) {
-					t.Errorf("believed until %s; now it is %s", at, time.Now())
+					t.Errorf("got an absence until %s; now it is %s", at, time.Now())
 				}
 				time.Sleep(believed - 1)
 				if again := read("still unknown", 1, false); again.Handle != absent.Handle || absent.Handle.Version() != 0 {
-					t.Error("a remembered absence has another handle")
+					t.Error("a cached absence has another handle")
 				}
 				v.setUnknown(k.key, false)
 				time.Sleep(time.Nanosecond)
 				value := read("known at last", 2, true)
 				if absent.Handle.Version() == 0 || value.Handle.Version() != 0 {
-					t.Error("that the absence ended is not to be seen")
+					t.Error("the handle of the absence does not show the value")
 				}
 				v.setUnknown(k.key, true)
 				time.Sleep(k.fresh + k.stale)
 				gone := read("unknown again", 3, false)
 				if value.Handle.Version() == 0 || gone.Handle.Version() != 0 {
-					t.Error("that the value went is not to be seen")
+					t.Error("the handle of the value does not show the absence")
 				}
 			})
 		})
 	}
 }
 
-func TestAbsenceDuringRefreshEndsTheEntry(t *testing.T) {
+func TestRefreshFindsAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		first := must(t, c.Prices(), "k")
+		first := mustRead(t, c.Prices(), "k")
 		v.setUnknown("k", true)
 		time.Sleep(time.Second)
-		if r := must(t, c.Prices(), "k"); r.Value == nil || !r.Stale {
-			t.Errorf("while the refresh is under way: %+v", r)
+		if r := mustRead(t, c.Prices(), "k"); r.Value == nil || !r.Stale {
+			t.Errorf("during the refresh: got %+v, want a stale price", r)
 		}
 		synctest.Wait()
-		if r := must(t, c.Prices(), "k"); r.Value != nil || first.Handle.Version() == 0 || len(v.calls()) != 2 {
-			t.Errorf("after the refresh: %+v", r)
+		if r := mustRead(t, c.Prices(), "k"); r.Value != nil || first.Handle.Version() == 0 || len(v.calls()) != 2 {
+			t.Errorf("after the refresh: got %+v, want an absence", r)
 		}
 	})
 }
 
-// A look-up asks for nothing. All stale keys of one Refresh travel in one call, once, and keys that are fresh do not.
+// Lookup makes no call. Refresh reads all stale keys in one call, once, and no fresh keys.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -205,100 +206,100 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		for range 5 {
 			out := make([]market.Result[market.Read[*market.Price]], len(keys))
 			if missing := c.Prices().Lookup(t.Context(), keys, out, nil); len(missing) != 0 {
-				t.Fatalf("stale keys are missing: %v", missing)
+				t.Fatalf("got %v missing, want none: stale keys are served", missing)
 			}
 			for i, r := range out {
 				if r.Err != nil || r.Value.Value.TokenID != keys[i] || !r.Value.Stale {
-					t.Fatalf("%s: %+v", keys[i], r)
+					t.Fatalf("%s: got %+v, want a stale price", keys[i], r)
 				}
 			}
 		}
 		synctest.Wait()
 		if n := len(v.calls()); n != 1 {
-			t.Fatalf("%d calls without a Refresh", n)
+			t.Fatalf("got %d calls without a Refresh, want 1", n)
 		}
 		for range 5 {
 			c.Prices().Refresh(t.Context(), keys)
 			synctest.Wait()
 		}
 		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 40 {
-			t.Fatalf("%d calls", len(calls))
+			t.Fatalf("got %d calls, want 2 and the second for the stale keys", len(calls))
 		}
 		if s := statsOf(c, "price"); s.Stale != 200 || s.Coalesced != 0 {
-			t.Errorf("more than one refresh was begun: %+v", s)
+			t.Errorf("got %+v, want one refresh of each key", s)
 		}
 		<-v.gate
 		synctest.Wait()
 		for _, r := range readAll(t.Context(), c.Prices(), keys...) {
 			if r.Value.Stale {
-				t.Fatal("stale after its refresh")
+				t.Fatal("got a stale price after the refresh")
 			}
 		}
 		c.Prices().Refresh(t.Context(), append(keys, "never read"))
 		synctest.Wait()
 		if n := len(v.calls()); n != 2 {
-			t.Errorf("%d calls", n)
+			t.Errorf("got %d calls, want 2", n)
 		}
 	})
 }
 
-// An answer with a stale value that anybody may see is an answer for anybody: nobody looks who asks for it to be refreshed.
-func TestRefreshOfPublicDataLooksAtNobody(t *testing.T) {
+// A stale public value may be shared by all callers. Its refresh does not make the response personal.
+func TestRefreshIsNotPersonal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{})
 		readAll(t.Context(), c.Prices(), "a")
 		time.Sleep(time.Second)
-		ctx, recorder := reqctx.WithDependencies(as(t, "reader"))
+		ctx, recorder := reqctx.WithDependencies(withCredentials(t, "reader"))
 		if r := readAll(ctx, c.Prices(), "a")[0]; !r.Value.Stale {
-			t.Fatalf("not stale: %+v", r)
+			t.Fatalf("got %+v, want a stale price", r)
 		}
 		synctest.Wait()
 		if b, ok := recorder.Snapshot(); !ok || b.Personal {
-			t.Errorf("basis %+v, %t", b, ok)
+			t.Errorf("got basis %+v, %t; want one that is not personal", b, ok)
 		}
 	})
 }
 
-// A refresh that fails leaves the stale value and is tried again, but not by every reader.
-func TestFailedRefreshIsTriedAgain(t *testing.T) {
+// A failed refresh keeps the stale value. It is tried again, but not at every read.
+func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		first := must(t, c.Prices(), "k")
+		first := mustRead(t, c.Prices(), "k")
 		v.fail = func(ask) error { return errors.New("down") }
 		time.Sleep(time.Second)
 		for try := range 3 {
 			for range 10 {
-				if r := must(t, c.Prices(), "k"); !r.Stale || r.Handle != first.Handle || first.Handle.Version() != 0 {
-					t.Fatalf("%+v", r)
+				if r := mustRead(t, c.Prices(), "k"); !r.Stale || r.Handle != first.Handle || first.Handle.Version() != 0 {
+					t.Fatalf("got %+v, want the stale price", r)
 				}
 				synctest.Wait()
 			}
 			if n := len(v.calls()); n != 2+try {
-				t.Fatalf("%d calls after %d tries", n, try+1)
+				t.Fatalf("got %d calls after %d tries", n, try+1)
 			}
 			time.Sleep(refreshPause)
 		}
 		v.fail = nil
-		must(t, c.Prices(), "k")
+		mustRead(t, c.Prices(), "k")
 		synctest.Wait()
-		if r := must(t, c.Prices(), "k"); r.Stale || r.Handle == first.Handle || first.Handle.Version() == 0 {
-			t.Errorf("after a refresh that succeeded: %+v", r)
+		if r := mustRead(t, c.Prices(), "k"); r.Stale || r.Handle == first.Handle || first.Handle.Version() == 0 {
+			t.Errorf("after a refresh: got %+v, want a fresh price", r)
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		time.Sleep(31 * time.Second)
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable || r.Value != nil {
-			t.Errorf("gone: %+v, %v", r, err)
+			t.Errorf("expired: got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}
 	})
 }
 
-// A refresh belongs to nobody: its reader may go, and a venue that hangs is left alone after 10 seconds.
+// A refresh goes on when its reader leaves. It is cancelled after 10 seconds.
 func TestRefreshOutlivesItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		must(t, c.Prices(), "k")
+		mustRead(t, c.Prices(), "k")
 		time.Sleep(time.Second)
 		v.gate = make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -310,12 +311,12 @@ func TestRefreshOutlivesItsReader(t *testing.T) {
 		time.Sleep(refreshTimeout - 1)
 		call := v.calls()[1]
 		if call.ctx.Err() != nil {
-			t.Fatal("cancelled with its reader")
+			t.Fatal("the refresh was cancelled with its reader")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if call.ctx.Err() == nil {
-			t.Error("a refresh waits for ever")
+			t.Error("the refresh was not cancelled after 10 seconds")
 		}
 	})
 }
@@ -328,19 +329,19 @@ func TestErrorsAreNotCached(t *testing.T) {
 				c := open(t, v)
 				for range 2 {
 					if meta, there, err := k.read(t.Context(), c); market.CodeOf(err) != market.CodeForbidden || there || meta.Handle != nil {
-						t.Fatalf("%+v, %v, %v", meta, there, err)
+						t.Fatalf("got %+v, %v, %v; want FORBIDDEN", meta, there, err)
 					}
 				}
 				v.fail = nil
 				if _, there, err := k.read(t.Context(), c); err != nil || !there || len(v.calls()) != 3 {
-					t.Errorf("%v, %v, %d calls", there, err, len(v.calls()))
+					t.Errorf("got %v, %v, %d calls; want a value after 3 calls", there, err, len(v.calls()))
 				}
 			})
 		})
 	}
 }
 
-// A bad element costs itself: its neighbours are answered and cached, it is not.
+// A bad element of a list fails alone. The others are returned and cached.
 func TestBadElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -348,11 +349,11 @@ func TestBadElement(t *testing.T) {
 		for range 2 {
 			r := readAll(t.Context(), c.Prices(), "a", "bad", "b")
 			if r[0].Err != nil || r[0].Value.Value == nil || market.CodeOf(r[1].Err) != market.CodeUpstreamBadResponse || r[2].Err != nil {
-				t.Fatalf("%+v", r)
+				t.Fatalf("got %+v, want an error for the second alone", r)
 			}
 		}
 		if n := v.counts(); n["a"] != 1 || n["bad"] != 2 || n["b"] != 1 {
-			t.Errorf("asked %v", n)
+			t.Errorf("got reads %v, want two of bad and one of the others", n)
 		}
 	})
 }
@@ -368,13 +369,13 @@ func TestEntriesAreBounded(t *testing.T) {
 		standing := 0
 		for id, h := range handles {
 			if cached := c.prices.entries.get(id) != nil; cached != (h.Version() == 0) {
-				t.Errorf("%s is cached: %v, its handle has version %d", id, cached, h.Version())
+				t.Errorf("%s: got cached %v and version %d", id, cached, h.Version())
 			} else if cached {
 				standing++
 			}
 		}
 		if s := statsOf(c, "price"); standing != 10 || s.Entries != 10 || s.Evictions != 15 {
-			t.Errorf("%d stand, %+v", standing, s)
+			t.Errorf("got %d current handles and %+v, want 10, and 15 evictions", standing, s)
 		}
 		for _, id := range ids("x", 0, 20) {
 			v.setUnknown(id, true)
@@ -384,39 +385,39 @@ func TestEntriesAreBounded(t *testing.T) {
 			gone += int(r.Value.Handle.Version())
 		}
 		if s := statsOf(c, "price"); gone != 15 || s.Entries != 15 || s.Evictions != 30 {
-			t.Errorf("%d absences went, %+v", gone, s)
+			t.Errorf("got %d changed handles and %+v, want 15, and 30 evictions", gone, s)
 		}
 	})
 }
 
-// What is read is used: the least recently used entry goes.
+// A read marks its entry as used, so the other entry is evicted.
 func TestHitKeepsAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, func(cfg *Config) { cfg.Price.Size = 2 })
-		a, b := must(t, c.Prices(), "a"), must(t, c.Prices(), "b")
-		must(t, c.Prices(), "a")
-		must(t, c.Prices(), "c")
+		a, b := mustRead(t, c.Prices(), "a"), mustRead(t, c.Prices(), "b")
+		mustRead(t, c.Prices(), "a")
+		mustRead(t, c.Prices(), "c")
 		if a.Handle.Version() != 0 || b.Handle.Version() != 1 {
-			t.Errorf("versions %d and %d", a.Handle.Version(), b.Handle.Version())
+			t.Errorf("got versions %d and %d, want 0 and 1", a.Handle.Version(), b.Handle.Version())
 		}
 	})
 }
 
-// What is found in memory costs nothing: a list of hits does not allocate.
+// A list of hits does not allocate.
 func TestHitsDoNotAllocate(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Price.Fresh = time.Hour // of the wall clock
+	cfg.Price.Fresh = time.Hour // the test uses the wall clock
 	c := New(&venue{}, cfg)
 	defer c.Close()
 	keys := ids("t", 0, 50)
 	readAll(t.Context(), c.Prices(), keys...)
 	out, missing := make([]market.Result[market.Read[*market.Price]], len(keys)), make([]int, 0, len(keys))
 	if n := testing.AllocsPerRun(100, func() { missing = c.Prices().Lookup(t.Context(), keys, out, missing[:0]) }); n != 0 || len(missing) != 0 {
-		t.Errorf("%v allocations, %d missing", n, len(missing))
+		t.Errorf("got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}
 }
 
-// A list is answered as its keys are one by one, however long it is.
+// Each key of a long list gets the same result as a single read.
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -427,15 +428,15 @@ func TestLongList(t *testing.T) {
 		out := make([]market.Result[market.Read[*market.Price]], len(keys)+2)
 		missing := c.Prices().Lookup(t.Context(), slices.Concat([]string{"x"}, keys, []string{"y"}), out, nil)
 		if !slices.Equal(missing, []int{0, len(out) - 1}) {
-			t.Fatalf("%v are missing", missing)
+			t.Fatalf("got %v missing, want the first and the last", missing)
 		}
 		for i, key := range keys {
 			if p := out[i+1].Value.Value; (p == nil) != (i == 7) || p != nil && p.TokenID != key {
-				t.Errorf("%s is %+v", key, p)
+				t.Errorf("%s: got %+v", key, p)
 			}
 		}
 		if s := statsOf(c, "price"); s.Hits != uint64(len(keys)-1) || s.NotFound != 1 || s.Misses != uint64(len(keys)+2) {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v", s)
 		}
 	})
 }
@@ -457,9 +458,9 @@ func TestCounters(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			got := statsOf(c, "price")
-			got.Bytes = 0 // see TestWeights
+			got.Bytes = 0 // TestWeights checks it
 			if want.Kind = "price"; got != want {
-				t.Errorf("%s: %+v; want %+v", when, got, want)
+				t.Errorf("%s: got %+v, want %+v", when, got, want)
 			}
 		}
 		v.setUnknown("x", true)
@@ -491,25 +492,25 @@ func TestConfigDefaults(t *testing.T) {
 	c := New(&venue{}, Config{})
 	defer c.Close()
 	if c.prices.notFound != 0 {
-		t.Errorf("absence is believed for %s", c.prices.notFound)
+		t.Errorf("got absences cached for %s, want 0", c.prices.notFound)
 	}
 	if l := c.prices.routes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.routes[0].batch != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
-		t.Errorf("batches of %d, %d in flight", l.batch, cap(l.slots))
+		t.Errorf("got batches of %d and %d in flight", l.batch, cap(l.slots))
 	}
-	// Times of 0 mean that nothing is kept, and sizes of 0 do not panic.
+	// With times of 0 nothing is cached. Sizes of 0 do not panic.
 	for range 2 {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); err != nil || r.Value == nil || r.Stale {
-			t.Errorf("%+v, %v", r, err)
+			t.Errorf("got %+v, %v; want a fresh price", r, err)
 		}
 	}
 	if n := len(c.venue.(*venue).calls()); n != 2 {
-		t.Errorf("%d calls", n)
+		t.Errorf("got %d calls, want 2", n)
 	}
 	names := map[string]bool{}
 	for _, s := range c.Stats() {
 		names[s.Kind] = true
 	}
 	if len(names) != 12 {
-		t.Errorf("kinds %v", names)
+		t.Errorf("got kinds %v, want 12", names)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// as returns a context of a caller with credentials made of a secret; the empty one is anonymous.
-func as(t testing.TB, secret string) context.Context {
+// withCredentials returns a context with credentials made of secret. An empty secret means an anonymous caller.
+func withCredentials(t testing.TB, secret string) context.Context {
 	t.Helper()
 	ctx := t.Context()
 	if secret == "" {
@@ -32,7 +32,7 @@ func as(t testing.TB, secret string) context.Context {
 	return reqctx.WithCredentials(ctx, c)
 }
 
-// userReads are all reads of user data, each with what tells whose eyes saw the value.
+// userReads lists all reads of user data. Each returns the fingerprint of the credentials of its call.
 var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address) (seen string, err error){
 	"positions": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
 		r, err := readOne(ctx, c.Positions(), a)
@@ -71,7 +71,7 @@ var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address)
 	},
 }
 
-// Callers with different credentials for one account never share, whether the data is cached or on its way.
+// Callers with different credentials for one account never share data, whether cached or in flight.
 func TestCallersNeverShareUserData(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
@@ -85,23 +85,24 @@ func TestCallersNeverShareUserData(t *testing.T) {
 					wg.Go(func() {
 						time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
 						secret := secrets[r.IntN(len(secrets))]
-						got, err := read(as(t, secret), c, wallet)
-						if err != nil || got != seen(as(t, secret)) {
-							t.Errorf("%q sees what is another's, %v", secret, err)
+						got, err := read(withCredentials(t, secret), c, wallet)
+						if err != nil || got != fingerprint(withCredentials(t, secret)) {
+							t.Errorf("%q sees data of another caller, %v", secret, err)
 						}
 					})
 				}
 				wg.Wait()
 				if n := len(v.calls()); n > 4*3 {
-					t.Errorf("%d calls: callers with equal credentials share", n)
+					t.Errorf("got %d calls, want fewer: callers with equal credentials share", n)
 				}
 			})
 		})
 	}
 }
 
-// Refused credentials get the refusal although what the account's owner read is fresh, and leave it alone.
-func TestRefusedCredentialsGetTheError(t *testing.T) {
+// A caller with refused credentials gets the refusal, although the owner's data is cached. The owner's data stays
+// cached.
+func TestRefusedCredentials(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,16 +114,16 @@ func TestRefusedCredentialsGetTheError(t *testing.T) {
 				}}
 				c := open(t, v)
 				for i := range 3 {
-					if _, err := read(as(t, "owner"), c, wallet); err != nil {
+					if _, err := read(withCredentials(t, "owner"), c, wallet); err != nil {
 						t.Fatal(err)
 					}
 					for _, other := range []string{"thief", ""} {
-						if got, err := read(as(t, other), c, wallet); market.CodeOf(err) != market.CodeForbidden {
-							t.Errorf("%q sees %s, %v", other, got, err)
+						if got, err := read(withCredentials(t, other), c, wallet); market.CodeOf(err) != market.CodeForbidden {
+							t.Errorf("%q: got %s, %v; want FORBIDDEN", other, got, err)
 						}
 					}
 					if n := len(v.calls()); n != 1+2*(i+1) {
-						t.Errorf("%d calls: the owner's is cached, a refusal is not", n)
+						t.Errorf("got %d calls; only refusals are not cached", n)
 					}
 				}
 			})
@@ -135,27 +136,27 @@ func TestAccountsNeverShare(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
 		other := market.Address("0x2222222222222222222222222222222222222222")
-		ctx := as(t, "alice")
+		ctx := withCredentials(t, "alice")
 		r := readAll(ctx, c.Positions(), wallet, other, wallet)
 		if r[0].Value.Handle != r[2].Value.Handle || r[0].Value.Handle == r[1].Value.Handle || len(v.calls()) != 2 {
-			t.Errorf("%+v, %d calls", r, len(v.calls()))
+			t.Errorf("got %+v and %d calls, want 2", r, len(v.calls()))
 		}
 		for _, a := range v.calls() {
 			if a.credentials != reqctx.CredentialsFrom(ctx).Wire() {
-				t.Errorf("asked with %s", a.credentials)
+				t.Errorf("got a call with credentials %s", a.credentials)
 			}
 		}
 	})
 }
 
-// A stale entry of user data, where an operator allows it, is refreshed as the one who reads it.
-func TestRefreshOfUserDataIsMadeAsItsReader(t *testing.T) {
+// An operator may allow stale user data. Its refresh uses the credentials of the reader.
+func TestRefreshUsesReadersCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v, func(cfg *Config) { cfg.User.Stale = time.Minute })
 		for range 2 {
 			for _, s := range []string{"alice", "bob"} {
-				if _, err := readOne(as(t, s), c.Positions(), wallet); err != nil {
+				if _, err := readOne(withCredentials(t, s), c.Positions(), wallet); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -164,31 +165,31 @@ func TestRefreshOfUserDataIsMadeAsItsReader(t *testing.T) {
 		}
 		calls := v.calls()
 		if len(calls) != 4 || calls[2].credentials == calls[3].credentials || !strings.Contains(calls[2].credentials+calls[3].credentials, "bob") {
-			t.Errorf("%d calls", len(calls))
+			t.Errorf("got %d calls, want 4 with the credentials of each reader", len(calls))
 		}
 	})
 }
 
-// A call for public data is many callers', and carries nobody's credentials.
+// Calls for public data carry no credentials, because several callers may share them.
 func TestPublicCallsCarryNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
 		for range 2 {
 			for _, k := range kinds {
-				if _, _, err := k.read(as(t, "alice"), c); err != nil {
+				if _, _, err := k.read(withCredentials(t, "alice"), c); err != nil {
 					t.Fatal(err)
 				}
 			}
 			synctest.Wait()
-			time.Sleep(time.Minute + time.Second) // stale, so that refreshes are looked at too
+			time.Sleep(time.Minute + time.Second) // stale values are refreshed, which makes calls too
 		}
 		if len(v.calls()) < 2*len(kinds)-4 {
-			t.Errorf("only %d calls", len(v.calls()))
+			t.Errorf("got only %d calls", len(v.calls()))
 		}
 		for _, a := range v.calls() {
 			if (a.credentials != "") != a.endpoint.User() {
-				t.Errorf("endpoint %d was asked with credentials %q", a.endpoint, a.credentials)
+				t.Errorf("endpoint %d: got credentials %q", a.endpoint, a.credentials)
 			}
 		}
 	})
@@ -198,7 +199,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		ctx, at := as(t, "alice"), time.Now()
+		ctx, at := withCredentials(t, "alice"), time.Now()
 		for range 2 {
 			trades := []queries.Trades{{}, {Limit: 10}, {MarketID: "m"}, {From: at}, {To: at}, {Page: "p"}}
 			records := []queries.History{{}, {Limit: 10}, {Kinds: []market.HistoryKind{market.HistoryFee}},
@@ -206,29 +207,29 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 			for _, q := range trades {
 				want := fmt.Sprint(q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
 				if r, err := readOne(ctx, c.Trades(), q.Key(wallet)); err != nil || r.Value.Next != want || r.Value.Trades[0].MarketID != q.MarketID {
-					t.Errorf("%+v: %+v, %v", q, r.Value, err)
+					t.Errorf("%+v: got %+v, %v", q, r.Value, err)
 				}
 			}
 			for _, q := range records {
 				want := fmt.Sprint(q.Kinds, q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
 				if r, err := readOne(ctx, c.Records(), q.Key(wallet)); err != nil || r.Value.Next != want {
-					t.Errorf("%+v: %+v, %v", q, r.Value, err)
+					t.Errorf("%+v: got %+v, %v", q, r.Value, err)
 				}
 			}
 			at = at.In(time.FixedZone("x", 3600))
 		}
 		if n := len(v.calls()); n != 6+7 {
-			t.Errorf("%d calls", n)
+			t.Errorf("got %d calls, want 13", n)
 		}
 	})
 }
 
-// TestFreshReads: a read that wants what is true now is answered neither by what is remembered nor by a call that left before.
+// TestFreshReads: a read with WithFresh uses neither a cached value nor a call that was made before.
 func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
 		c := open(t, v)
-		ctx, q := as(t, "alice"), queries.Trades{Limit: 10}
+		ctx, q := withCredentials(t, "alice"), queries.Trades{Limit: 10}
 		var wg sync.WaitGroup
 		read := func(ctx context.Context) {
 			wg.Go(func() {
@@ -240,28 +241,28 @@ func TestFreshReads(t *testing.T) {
 		}
 		read(ctx)
 		time.Sleep(time.Second / 2)
-		read(reqctx.WithFresh(ctx)) // the first call is under way
-		read(ctx)                   // and joins the newer one
+		read(reqctx.WithFresh(ctx)) // the first call is in flight
+		read(ctx)                   // joins the second call
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
-			t.Errorf("%d calls, want two", n)
+			t.Errorf("got %d calls, want 2", n)
 		}
 		read(ctx)
-		read(reqctx.WithFresh(ctx)) // the answer is remembered
+		read(reqctx.WithFresh(ctx)) // the value is cached
 		wg.Wait()
 		if n := len(v.calls()); n != 3 {
-			t.Errorf("%d calls, want three", n)
+			t.Errorf("got %d calls, want 3", n)
 		}
 	})
 }
 
-// Nothing that the cache holds as a key, cached or on its way, lets anybody read a credential.
-func TestKeysHoldNoCredentials(t *testing.T) {
+// No key of the cache contains a readable credential, whether its value is cached or in flight.
+func TestKeysContainNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
 		const secret = "v3ry-s3cr3t"
-		ctx := as(t, secret)
+		ctx := withCredentials(t, secret)
 		readEverything := func() {
 			for _, k := range kinds {
 				_, _, _ = k.read(ctx, c)
@@ -272,7 +273,7 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		readEverything()
 		time.Sleep(10 * time.Second)
-		synctest.Wait() // for what is refreshed behind the answers
+		synctest.Wait() // for the refreshes
 		v.gate = make(chan struct{})
 		for range kinds {
 			go readEverything()
@@ -295,18 +296,18 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 			printed += fmt.Sprintf("%+v", flights)
 		}
 		if walked < 15 {
-			t.Fatalf("walked over %d keys only", walked)
+			t.Fatalf("got only %d keys", walked)
 		}
 		wire := reqctx.CredentialsFrom(ctx).Wire()
 		for _, form := range []string{secret, wire, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprint([]byte(secret)), "phrase"} {
 			if strings.Contains(printed, strings.Trim(form, "[]")) {
-				t.Errorf("a credential is to be read as %s", form)
+				t.Errorf("a key contains a credential as %s", form)
 			}
 		}
 	})
 }
 
-// keysOf returns the keys of all that is kept, as lists.
+// keysOf returns all lists of keys in c.
 func keysOf(c *Cache) (out []reflect.Value) {
 	add := func(lists ...any) {
 		for _, x := range lists {
@@ -321,12 +322,12 @@ func keysOf(c *Cache) (out []reflect.Value) {
 	return out
 }
 
-// The part of a key that separates callers is a keyed hash: the same for the same caller, different in each process, and
-// of no use to who wants to test a guess.
+// The part of a key that separates callers is a keyed hash. It is the same for the same caller and differs between
+// processes, so a thief of keys cannot test guesses.
 func TestScope(t *testing.T) {
 	a, b := newScope(nil), newScope(nil)
-	ctx := as(t, "alice")
-	if a.of(ctx, wallet) != a.of(as(t, "alice"), wallet) {
+	ctx := withCredentials(t, "alice")
+	if a.of(ctx, wallet) != a.of(withCredentials(t, "alice"), wallet) {
 		t.Error("equal credentials have different keys")
 	}
 	if a.of(ctx, wallet) == b.of(ctx, wallet) {
@@ -335,9 +336,9 @@ func TestScope(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for _, secret := range []string{"", "alice", "bob"} {
 		for _, address := range []market.Address{wallet, "0x2222222222222222222222222222222222222222"} {
-			key := a.of(as(t, secret), address)
+			key := a.of(withCredentials(t, secret), address)
 			if other, ok := seen[key.caller]; ok || key.address != address {
-				t.Errorf("%s of %q is %s", address, secret, other)
+				t.Errorf("%s: %q has the same key as %s", address, secret, other)
 			}
 			seen[key.caller] = secret + string(address)
 		}

@@ -20,36 +20,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// venue is a Venue whose answers a test decides on. It knows every key, except those in unknown.
+// venue is a Venue whose results a test sets. It knows every key except those in unknown.
 type venue struct {
 	mu    sync.Mutex
 	asked []ask
-	// bookDepths are those that books were asked for by.
+	// bookDepths are the depths of all calls for books.
 	bookDepths []int
 	inside     int
 	busiest    int
 	unknown    map[string]bool
 
-	// latency is how long each call takes; gate, where there is one, lets one call go for each receive.
+	// latency is the duration of each call. If gate is set, each receive from it lets one call continue.
 	latency time.Duration
 	gate    chan struct{}
-	// fail is asked for the error of each call. It may panic.
+	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
-	// Makers of values; nil means a plain one.
+	// These functions make values. nil means a plain value.
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage
-	age    market.Age // of every answer
-	short  bool       // lists are answered with one result too few
+	age    market.Age // the age of every response
+	short  bool       // lists have one result too few
 }
 
-// ask is one call that the venue got.
+// ask is a call that the venue got.
 type ask struct {
 	endpoint    reqctx.Endpoint
 	keys        []string
 	ctx         context.Context
 	at          time.Time
-	credentials string // as they would be sent
+	credentials string // in wire form
 }
 
 func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
@@ -106,7 +106,7 @@ func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
 	return out
 }
 
-// counts returns how often each key was asked for.
+// counts returns the number of reads of each key.
 func (v *venue) counts() map[string]int {
 	out := map[string]int{}
 	for _, a := range v.calls() {
@@ -212,8 +212,8 @@ func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, 
 	return single(v, ctx, reqctx.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// seen is user data that tells whose eyes saw it: a number that even a balance can hold.
-func seen(ctx context.Context) string {
+// fingerprint returns a hash of the caller's credentials as a number. Values of user data contain it.
+func fingerprint(ctx context.Context) string {
 	h := fnv.New64a()
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		_, _ = h.Write([]byte(c.Wire()))
@@ -223,13 +223,13 @@ func seen(ctx context.Context) string {
 
 func (v *venue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	return single(v, ctx, reqctx.EndpointBalance, string(a), func() *market.Balance {
-		cash := market.MustDecimal(seen(ctx))
+		cash := market.MustDecimal(fingerprint(ctx))
 		return &market.Balance{CashBalance: &cash}
 	})
 }
 
 func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	p, err := single(v, ctx, reqctx.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: seen(ctx)} })
+	p, err := single(v, ctx, reqctx.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(ctx)} })
 	if p == nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Posit
 }
 
 func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	o, err := single(v, ctx, reqctx.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: seen(ctx)} })
+	o, err := single(v, ctx, reqctx.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(ctx)} })
 	if o == nil {
 		return nil, err
 	}
@@ -246,17 +246,17 @@ func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, e
 
 func (v *venue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *queries.TradePage {
-		return &queries.TradePage{Trades: []market.Trade{{Outcome: seen(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
+		return &queries.TradePage{Trades: []market.Trade{{Outcome: fingerprint(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
 func (v *venue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *queries.HistoryPage {
-		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: seen(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
+		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: fingerprint(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
-// open returns a cache over v with the default configuration, which ends with the test. Call it in a synctest bubble.
+// open returns a cache over v that is closed at the end of the test. Call it in a synctest bubble.
 func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -268,7 +268,7 @@ func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	return c
 }
 
-// readAll reads keys as the loaders do.
+// readAll reads keys like the loaders.
 func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
@@ -297,8 +297,8 @@ func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (m
 	return r.Value, r.Err
 }
 
-// must is readOne for reads that succeed.
-func must[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
+// mustRead fails the test if the read fails.
+func mustRead[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)
 	if err != nil {

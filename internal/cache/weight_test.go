@@ -13,13 +13,13 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// number returns a number in memory of its own.
+// number returns a decimal with memory of its own.
 func number() *market.Decimal {
 	d := market.NewDecimal(12345, -3)
 	return &d
 }
 
-// name returns a text in memory of its own.
+// name returns a string of n bytes with memory of its own.
 func name(n int) string { return strings.Repeat("t", n-6) + fmt.Sprintf("%06d", n) }
 
 func sampleMarket() *market.Market {
@@ -89,12 +89,12 @@ func samplePoints() *market.PriceHistory {
 
 func user(n int) userKey { return userKey{address: market.Address(fmt.Sprintf("0x%040d", n))} }
 
-// account is a topic of an account on the stream.
+// account returns the topic of an account.
 func account(n int) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}
 }
 
-// TestWeights compares what the entries of each kind are counted with to what they take.
+// TestWeights compares the counted bytes of each kind's entries with their memory.
 func TestWeights(t *testing.T) {
 	token := func(n int) string { return fmt.Sprintf("%078d", n) }
 	cfg := DefaultConfig()
@@ -137,7 +137,7 @@ func TestWeights(t *testing.T) {
 	for _, kind := range kinds {
 		var before, after runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what pools keep goes with the second
+		runtime.GC() // a second collection empties the pools
 		runtime.ReadMemStats(&before)
 		counted := -kind.of().Bytes
 		for n := range kind.n {
@@ -150,24 +150,24 @@ func TestWeights(t *testing.T) {
 		ratio := float64(counted) / takes
 		t.Logf("%-14s %8.0f bytes an entry, counted with %8d: %.2f", kind.name, takes/float64(kind.n), counted/kind.n, ratio)
 		if ratio < 0.6 || ratio > 1.4 {
-			t.Errorf("%s: %d bytes are counted, %.0f are taken", kind.name, counted, takes)
+			t.Errorf("%s: got %d counted bytes, want about %.0f", kind.name, counted, takes)
 		}
 	}
 	runtime.KeepAlive(c)
 }
 
-// TestSharesAreAll adds the shares up.
+// TestSharesAreAll checks that the shares of all kinds are 64.
 func TestSharesAreAll(t *testing.T) {
 	sum := 0
 	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
 		sum += int(v.Field(i).Int())
 	}
 	if sum != 64 {
-		t.Errorf("the shares are %d 64ths", sum)
+		t.Errorf("got %d 64ths, want 64", sum)
 	}
 }
 
-// TestMemoryIsBounded streams and reads far more than the memory of the cache holds.
+// TestMemoryIsBounded streams and reads much more than the cache may hold.
 func TestMemoryIsBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Clock = market.SystemClock{}
@@ -194,31 +194,31 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Logf("%s: %d entries, %d bytes", s.Kind, s.Entries, s.Bytes)
 		}
 		if room := DefaultMemory / 64 * int(part.Int()); s.Bytes > room {
-			t.Errorf("%s takes %d bytes of %d", s.Kind, s.Bytes, room)
+			t.Errorf("%s: got %d bytes, want at most %d", s.Kind, s.Bytes, room)
 		}
 		switch s.Kind {
 		case "positions", "book", "market", "search":
 			if s.Entries == 0 || s.Evictions+uint64(s.Entries) != 5000 {
-				t.Errorf("%s: %d entries, %d evictions", s.Kind, s.Entries, s.Evictions)
+				t.Errorf("%s: got %d entries and %d evictions, want 5000 together", s.Kind, s.Entries, s.Evictions)
 			}
 		}
 	}
 	if room := cfg.share(shares.names); c.refs.bytes > room || c.refs.bytes < room-5000 {
-		t.Errorf("names take %d bytes of %d", c.refs.bytes, room)
+		t.Errorf("names: got %d bytes of %d", c.refs.bytes, room)
 	}
 	if sum > DefaultMemory {
-		t.Errorf("%d bytes are taken", sum)
+		t.Errorf("got %d bytes, want at most DefaultMemory", sum)
 	}
 	for c.refs.lru.Len() > 0 {
 		c.refs.lru.RemoveOldest()
 	}
 	if c.Flush("positions", ""); c.positions.stats().Bytes != 0 || c.refs.bytes != 0 {
-		t.Errorf("%d bytes of nothing", c.positions.stats().Bytes+c.refs.bytes)
+		t.Errorf("empty cache: got %d bytes, want 0", c.positions.stats().Bytes+c.refs.bytes)
 	}
 }
 
-// TestShelfCountsBytes has entries grow, shrink, go and not fit.
-func TestShelfCountsBytes(t *testing.T) {
+// TestShelfCountsBytes: entries grow, shrink, are removed, or are too large.
+func TestClockLRUCountsBytes(t *testing.T) {
 	s := newClockLRU[string, string](100, 1000)
 	put := func(key string, bytes, evicted, entries, sum int) *entry[string] {
 		t.Helper()
@@ -226,7 +226,7 @@ func TestShelfCountsBytes(t *testing.T) {
 		e.bytes = bytes
 		n := s.put(key, e)
 		if got, bytes := s.stats(); n != evicted || got != entries || bytes != sum {
-			t.Errorf("%s: %d went, %d entries of %d bytes are left; want %d, %d and %d", key, n, got, bytes, evicted, entries, sum)
+			t.Errorf("%s: got %d evicted, %d entries, %d bytes; want %d, %d and %d", key, n, got, bytes, evicted, entries, sum)
 		}
 		return e
 	}
@@ -234,18 +234,18 @@ func TestShelfCountsBytes(t *testing.T) {
 	put("b", 300, 0, 2, 700)
 	a.markUsed()
 	put("c", 300, 0, 3, 1000)
-	put("d", 200, 1, 3, 900) // b, since a was read
-	put("c", 350, 0, 3, 950) // takes the place of itself
-	put("c", 600, 1, 2, 800) // has no room beside a
+	put("d", 200, 1, 3, 900) // evicts b, since a was read
+	put("c", 350, 0, 3, 950) // replaces the old c
+	put("c", 600, 1, 2, 800) // evicts a
 	if s.get("a") != nil || s.get("d") == nil || s.get("c").bytes != 600 {
-		t.Errorf("%v are left", s.keys())
+		t.Errorf("got keys %v", s.keys())
 	}
 	if e := put("c", 1001, 1, 1, 200); s.get("c") != nil || e.read.Handle.Version() == 0 {
-		t.Error("an entry that does not fit is kept, or its readers are not told that it is not")
+		t.Error("an entry that does not fit was cached, or its handle is unchanged")
 	}
 	put("e", 1000, 1, 1, 1000)
 	if s.remove("e"); s.bytes != 0 {
-		t.Errorf("%d bytes of nothing", s.bytes)
+		t.Errorf("empty: got %d bytes, want 0", s.bytes)
 	}
 	for i := range 100 {
 		put(fmt.Sprint(i), 10, 0, i+1, 10*i+10)
@@ -254,13 +254,13 @@ func TestShelfCountsBytes(t *testing.T) {
 	put("last", 990, 99, 2, 1000)
 }
 
-// A hit takes no memory, however much its value takes.
-func TestHitsTakeNoMemory(t *testing.T) {
+// A hit does not allocate, whatever the size of its value.
+func TestHitsOfLargeValuesDoNotAllocate(t *testing.T) {
 	c := New(&venue{}, DefaultConfig())
 	defer c.Close()
 	c.StreamBook(&market.Session{}, sampleBook(200), market.Meta{ReceivedAt: time.Now()})
 	keys, out, missing := []queries.Book{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
 	if n := testing.AllocsPerRun(100, func() { missing = c.Books().Lookup(t.Context(), keys, out, missing[:0]) }); n > 0 || len(missing) > 0 {
-		t.Errorf("%v allocations, %d are missing", n, len(missing))
+		t.Errorf("got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}
 }

@@ -33,7 +33,7 @@ var mutations = []mutation{
 	{
 		name: "two callers share an account's cache entry",
 		file: "internal/cache/users.go", find: "c != nil {\n\t\tmac.Write([]byte{0})", replace: "c != nil && false {\n\t\tmac.Write([]byte{0})",
-		run: "^TestCallersNeverShareUserData$", message: "sees what is another's",
+		run: "^TestCallersNeverShareUserData$", message: "sees data of another caller",
 	},
 	{
 		name: "a credential's entries hold another credential's responses",
@@ -43,7 +43,7 @@ var mutations = []mutation{
 	{
 		name: "a caller that leaves drops the keys of other callers",
 		file: "internal/cache/batch.go", find: "f.waiters > 0 || f.ended", replace: "f.ended",
-		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "asked for [c]",
+		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "got call for [c]",
 	},
 	{
 		name: "failed keys are read again at once",

@@ -1,0 +1,360 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// admission is an Admission that holds every reservation until the test sends a verdict.
+type admission struct {
+	mu       sync.Mutex
+	entered  []*ticket
+	released int
+	waiting  int
+	spent    float64
+	verdict  chan error
+}
+
+func newAdmission() *admission { return &admission{verdict: make(chan error)} }
+
+// ticket is a reservation of an admission.
+type ticket struct {
+	admitAll
+	of      *admission
+	want    reqctx.CallRequest
+	turn    time.Time
+	decided chan struct{}
+	gone    chan struct{}
+	err     error
+}
+
+// Left returns 1 - spent.
+func (a *admission) Left() float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return 1 - a.spent
+}
+
+func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {
+	t := &ticket{of: a, want: want, decided: make(chan struct{}), gone: make(chan struct{})}
+	a.mu.Lock()
+	a.entered = append(a.entered, t)
+	a.waiting++
+	a.mu.Unlock()
+	go func() {
+		select {
+		case err := <-a.verdict:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			t.err = err
+		case <-t.gone:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			t.err = context.Canceled
+		}
+		a.waiting--
+		close(t.decided)
+	}()
+	return t
+}
+
+func (t *ticket) Decided() <-chan struct{} { return t.decided }
+
+func (t *ticket) Err() error {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.err
+}
+
+func (t *ticket) ReadyAt() time.Time {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.turn
+}
+
+func (t *ticket) Join(want reqctx.CallRequest) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.want.Priority = max(t.want.Priority, want.Priority)
+	if want.Deadline.IsZero() || !t.want.Deadline.IsZero() && want.Deadline.After(t.want.Deadline) {
+		t.want.Deadline = want.Deadline
+	}
+}
+
+func (t *ticket) Release(bool) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	select {
+	case <-t.gone:
+		return
+	default:
+		close(t.gone)
+	}
+	select {
+	case <-t.decided:
+		if t.err == nil {
+			t.of.released++
+		}
+	default:
+	}
+}
+
+// wants returns the request of the n-th reservation, including those that have joined it.
+func (a *admission) wants(n int) reqctx.CallRequest {
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.entered[n].want
+}
+
+func (a *admission) state() (waiting, released, entered int) {
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.waiting, a.released, len(a.entered)
+}
+
+func withAdmission(a Admission) func(*Config) { return func(cfg *Config) { cfg.Admission = a } }
+
+func TestKeysWaitForAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		var waiting []chan prices
+		for _, id := range ids("t", 0, 30) {
+			waiting = append(waiting, fetch(t.Context(), c, id))
+		}
+		if n, _, _ := a.state(); n != 1 || len(v.calls()) != 0 {
+			t.Fatalf("got %d waiting for admission and %d calls, want 1 and 0", n, len(v.calls()))
+		}
+		a.verdict <- nil
+		for i, ch := range waiting {
+			wantPrices(t, receive(t, ch), fmt.Sprintf("t%03d", i))
+		}
+		if n, released, _ := a.state(); n != 0 || released != 1 || len(v.calls()) != 1 {
+			t.Errorf("got %d waiting, %d released, %d calls; want 0, 1, 1", n, released, len(v.calls()))
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+// Keys beyond one batch wait for an admission of their own.
+func TestEachBatchIsAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		waiting := fetch(t.Context(), c, ids("t", 0, 250)...)
+		if n, _, _ := a.state(); n != 7 {
+			t.Fatalf("got %d waiting for admission, want 7", n)
+		}
+		for i := range 7 {
+			a.verdict <- nil
+			if synctest.Wait(); len(v.calls()) != i+1 {
+				t.Fatalf("got %d calls after %d admissions", len(v.calls()), i+1)
+			}
+		}
+		wantPrices(t, receive(t, waiting), ids("t", 0, 250)...)
+		if n, released, _ := a.state(); n != 0 || released != 7 {
+			t.Errorf("got %d waiting and %d released, want 0 and 7", n, released)
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+func TestRefusedBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		refusal := &market.Error{Code: market.CodeRateLimited, Message: "later", RetryAfter: time.Minute}
+		first, second := fetch(t.Context(), c, "a"), fetch(t.Context(), c, "a", "b")
+		a.verdict <- refusal
+		for _, r := range slices.Concat(receive(t, first), receive(t, second)) {
+			var e *market.Error
+			if !errors.As(r.Err, &e) || e != refusal {
+				t.Errorf("got %+v, want the refusal", r)
+			}
+		}
+		if s := statsOf(c, "price"); len(v.calls()) != 0 || s.Calls != 0 || s.Keys != 0 {
+			t.Errorf("got %+v, want no calls after a refusal", s)
+		}
+		wantIdle(t, c.prices.routes[0])
+		again := fetch(t.Context(), c, "a")
+		a.verdict <- nil
+		wantPrices(t, receive(t, again), "a")
+	})
+}
+
+// An admission is for one call. If the venue needs a call for each key, each key waits for an admission.
+func TestEachCallIsAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		oneByOne := true
+		c := open(t, v, withAdmission(a), func(cfg *Config) {
+			cfg.Cost = func(_ reqctx.Endpoint, keys, _ int) int {
+				if oneByOne {
+					return keys
+				}
+				return 1
+			}
+		})
+		first := fetch(t.Context(), c, "a", "b", "a")
+		if n, _, _ := a.state(); n != 2 {
+			t.Fatalf("got %d waiting for admission, want 2", n)
+		}
+		a.verdict <- nil
+		a.verdict <- nil
+		wantPrices(t, receive(t, first), "a", "b", "a")
+
+		// When the venue accepts lists again, waiting keys leave together.
+		second := fetch(t.Context(), c, ids("t", 0, 50)...)
+		if n, _, _ := a.state(); n != 50 {
+			t.Fatalf("got %d waiting for admission, want 50", n)
+		}
+		oneByOne = false
+		a.verdict <- nil
+		if n, _, _ := a.state(); n != 10 {
+			t.Fatalf("got %d waiting for admission, want 10", n)
+		}
+		wantPending(t, second)
+		a.verdict <- nil
+		wantPrices(t, receive(t, second), ids("t", 0, 50)...)
+		var sizes []int
+		for _, call := range v.calls() {
+			sizes = append(sizes, len(call.keys))
+		}
+		if !slices.Equal(sizes, []int{1, 1, 40, 10}) {
+			t.Errorf("got calls of %v keys, want 1, 1, 40, 10", sizes)
+		}
+		if n, released, _ := a.state(); n != 0 || released != 4 {
+			t.Errorf("got %d waiting and %d released, want 0 and 4", n, released)
+		}
+		if s := statsOf(c, "price"); s.Calls != 4 {
+			t.Errorf("got %+v, want 4 calls", s)
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+// A call has the greatest priority and the latest deadline of its waiters. Both rise when another waiter joins, even
+// after the call was sent.
+func TestDeadlineOfWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{gate: make(chan struct{})}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		within := func(d time.Duration) context.Context {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			t.Cleanup(cancel)
+			return ctx
+		}
+		start := time.Now()
+		queued := func(n int, want time.Duration) {
+			t.Helper()
+			w := a.wants(n)
+			if w.Priority != reqctx.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
+				t.Errorf("priority %s, deadline %s; want %s", w.Priority, w.Deadline.Sub(start), want)
+			}
+		}
+		expect := func(call reqctx.Call, want time.Duration) {
+			t.Helper()
+			queued(0, want)
+			at, ok := call.Deadline()
+			if call.Priority() != reqctx.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
+				t.Errorf("priority %d, deadline %s, %v; want %s", call.Priority(), at.Sub(start), ok, want)
+			}
+		}
+		fetch(within(10*time.Second), c, "a")
+		queued(0, 10*time.Second)
+		fetch(within(5*time.Second), c, "b") // an earlier deadline
+		queued(0, 10*time.Second)
+		fetch(within(20*time.Second), c, "a") // the same key
+		queued(0, 20*time.Second)
+		fetch(within(30*time.Second), c, "c") // another key
+		queued(0, 30*time.Second)
+
+		a.verdict <- nil
+		synctest.Wait()
+		left, ok := reqctx.CallFrom(v.calls()[0].ctx)
+		if !ok {
+			t.Fatal("got a call without reqctx.Call in its context")
+		}
+		expect(left, 30*time.Second)
+		fetch(within(40*time.Second), c, "b")
+		expect(left, 40*time.Second)
+		fetch(within(15*time.Second), c, "b")
+		expect(left, 40*time.Second)
+		fetch(t.Context(), c, "c")
+		expect(left, 0)
+		fetch(within(50*time.Second), c, "a")
+		expect(left, 0)
+
+		fetch(t.Context(), c, "x")
+		queued(1, 0)
+		<-v.gate
+		a.verdict <- nil
+		<-v.gate
+		synctest.Wait()
+		wantIdle(t, c.prices.routes[0])
+	})
+}
+
+func TestAdmissionEndsWithWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		ctx, cancel := context.WithCancel(t.Context())
+		other, leave := context.WithCancel(t.Context())
+		first, second := fetch(ctx, c, ids("t", 0, 50)...), fetch(other, c, "t000", "t049")
+		if n, _, _ := a.state(); n != 2 {
+			t.Fatalf("got %d waiting for admission, want 2", n)
+		}
+		cancel()
+		wantErrors(t, receive(t, first), market.CodeInternal)
+		if n, _, _ := a.state(); n != 2 {
+			t.Fatalf("got %d waiting for admission, want 2: both batches have a waiter", n)
+		}
+		leave()
+		wantErrors(t, receive(t, second), market.CodeInternal)
+		if n, _, _ := a.state(); n != 0 {
+			t.Errorf("got %d waiting for admission without waiters, want 0", n)
+		}
+		wantIdle(t, c.prices.routes[0])
+
+		third := fetch(t.Context(), c, "t000") // the context of the next read has not ended
+		a.verdict <- nil
+		wantPrices(t, receive(t, third), "t000")
+		if len(v.calls()) != 1 {
+			t.Errorf("got %d calls, want 1", len(v.calls()))
+		}
+	})
+}
+
+// If the keys of a batch have left with another batch, it no longer waits for admission.
+func TestEmptyBatchStopsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, withAdmission(a))
+		ctx, cancel := context.WithCancel(t.Context())
+		first := fetch(ctx, c, ids("t", 0, 40)...)
+		second := fetch(t.Context(), c, "b")
+		if n, _, _ := a.state(); n != 2 {
+			t.Fatalf("got %d waiting for admission, want 2", n)
+		}
+		cancel()
+		receive(t, first)
+		a.verdict <- nil
+		wantPrices(t, receive(t, second), "b")
+		if n, released, _ := a.state(); n != 0 || released != 1 {
+			t.Errorf("got %d waiting and %d released, want 0 and 1", n, released)
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
+}

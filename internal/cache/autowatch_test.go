@@ -1,0 +1,134 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/ratelimit"
+)
+
+// streamer records the tokens that it was asked to stream.
+type streamer struct {
+	mu     sync.Mutex
+	tokens []string
+}
+
+func (s *streamer) AutoWatch(_ string, _ messages.Channel, tokens []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = append(s.tokens, tokens...)
+}
+
+func (s *streamer) wanted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.tokens
+	s.tokens = nil
+	return out
+}
+
+// While less than half of the budget is left, a miss also asks the stream for the token. The first value to arrive ends
+// the read.
+func TestStreamServesMisses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := &venue{}, &streamer{}
+		c, b := openLimited(t, v, ratelimit.Config{})
+		c.SetStreamer(s)
+		c.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
+		if mustRead(t, c.Prices(), "yes"); len(s.wanted()) != 0 {
+			t.Error("got a watch with a full budget, want none")
+		}
+		spend(t, b, 0)
+		waiting := fetch(callerContext(t, "a", 2*time.Minute), c, "no", "junk")
+		if got := s.wanted(); !slices.Equal(got, []string{"no"}) {
+			t.Fatalf("got watches %v, want no", got)
+		}
+		books := make(chan *market.Book, 3)
+		for _, d := range []int{20, 50, 200} {
+			go func() {
+				r, err := readOne(callerContext(t, "a", 2*time.Minute), c.Books(), queries.Book{TokenID: "yes", Depth: d})
+				if err != nil || r.Source != market.SourceStream || r.Stale {
+					t.Errorf("got %+v, %v; want a fresh value of the stream", r, err)
+				}
+				books <- r.Value
+			}()
+		}
+		synctest.Wait()
+		if got := s.wanted(); !slices.Equal(got, []string{"yes", "yes", "yes"}) {
+			t.Fatalf("got watches %v, want yes three times", got)
+		}
+		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 3 || n[reqctx.PriorityPrices] != 1 {
+			t.Fatalf("got %v waiting, want 3 books and 1 price", n)
+		}
+
+		session := &market.Session{}
+		now := market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream}
+		c.StreamBook(session, &market.Book{TokenID: "yes", Depth: 200}, now)
+		for range 3 {
+			synctest.Wait()
+			if len(books) == 0 {
+				t.Fatal("a book has arrived, but no reader got it")
+			}
+			<-books
+		}
+		c.StreamPrice(session, &market.Price{TokenID: "no"}, now)
+		wantPending(t, waiting) // the read also waits for junk
+		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 0 || n[reqctx.PriorityPrices] != 1 {
+			t.Errorf("got %v waiting, want 1 price", n)
+		}
+		time.Sleep(window)
+		r := receive(t, waiting)
+		if r[0].Value.Source != market.SourceStream || r[1].Value.Source != market.SourceREST {
+			t.Errorf("got %+v, want a price of the stream and one of REST", r)
+		}
+		calls := v.calls()
+		if len(calls) != 2 || !slices.Equal(calls[1].keys, []string{"junk"}) {
+			t.Errorf("got %+v, want a second call of junk", calls)
+		}
+
+		// When the stream sends the value, a running call without other waiters is cancelled.
+		v.gate = make(chan struct{})
+		time.Sleep(window)
+		late := fetch(callerContext(t, "a", time.Minute), c, "slow")
+		c.StreamPrice(session, &market.Price{TokenID: "slow"}, now)
+		wantPrices(t, receive(t, late), "slow")
+		if synctest.Wait(); v.calls()[2].ctx.Err() == nil {
+			t.Error("the call goes on, although the value has arrived")
+		}
+		session.End(time.Now())
+		wantIdle(t, c.prices.routes[0])
+		wantIdle(t, c.books.routes[0])
+	})
+}
+
+// Only tokens that the venue is known to have are watched. Background reads watch nothing.
+func TestOnlyKnownTokensAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}
+		c, b := openLimited(t, v, ratelimit.Config{})
+		c.SetStreamer(s)
+		mustRead(t, c.Prices(), "priced")
+		mustRead(t, c.Prices(), "none")
+		mustRead(t, c.Books(), queries.Book{TokenID: "booked", Depth: 20})
+		mustRead(t, c.Spreads(), "spread")
+		spend(t, b, 47)
+		time.Sleep(40 * time.Second) // all entries are past their stale time
+		tokens := []string{"priced", "none", "booked", "spread", "never"}
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), tokens...)
+		if got := s.wanted(); len(got) != 0 {
+			t.Errorf("got watches %v, want none", got)
+		}
+		time.Sleep(15 * time.Second)
+		readAll(t.Context(), c.Spreads(), tokens...)
+		if got := s.wanted(); !slices.Equal(got, []string{"priced", "booked", "spread"}) {
+			t.Errorf("got watches %v, want priced, booked, spread", got)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+)
+
+// A streamed account is visible only to the caller of its topic.
+func TestStreamedAccountIsPrivate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(withCredentials(t, "alice"), wallet)}
+		positions := []market.Position{{Outcome: "streamed"}}
+		session := &market.Session{}
+		c.StreamAccount(session, topic, nil, positions, nil, streamed(time.Now()))
+		for secret, want := range map[string]string{"alice": "streamed", "bob": fingerprint(withCredentials(t, "bob")), "": fingerprint(t.Context())} {
+			r, err := readOne(withCredentials(t, secret), c.Positions(), wallet)
+			if err != nil || (*r.Value)[0].Outcome != want {
+				t.Errorf("%q: got %+v, %v", secret, r.Value, err)
+			}
+		}
+		if r, err := readOne(withCredentials(t, "alice"), c.Orders(), wallet); err != nil || (*r.Value)[0].Outcome != fingerprint(withCredentials(t, "alice")) {
+			t.Errorf("orders that were not streamed: got %+v, %v", r.Value, err)
+		}
+		for _, scope := range []string{"", "00", topic.Scope + "00", "zz" + topic.Scope[2:]} {
+			bad := topic
+			bad.Scope = scope
+			before := c.positions.entries.len()
+			c.StreamAccount(session, bad, nil, positions, nil, streamed(time.Now()))
+			c.StreamStale(bad)
+			if c.positions.entries.len() != before {
+				t.Errorf("scope %q was accepted", scope)
+			}
+		}
+	})
+}
+
+// The scope of a topic gives the cache key of the caller's reads.
+func TestScopeOfTopic(t *testing.T) {
+	c := open(t, &venue{})
+	seen := make(map[string]bool)
+	for _, secret := range []string{"", "alice", "bob"} {
+		for _, a := range []market.Address{wallet, "0x1"} {
+			ctx := withCredentials(t, secret)
+			scope := c.Scope(ctx, a)
+			if scope != c.Scope(ctx, a) || seen[scope] {
+				t.Errorf("the scope of %q and %s is not unique", secret, a)
+			}
+			seen[scope] = true
+			key, ok := keyOfTopic(messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: scope})
+			if !ok || key != c.scope.of(ctx, a) {
+				t.Errorf("the scope of %q and %s gives another key", secret, a)
+			}
+		}
+	}
+}
+
+// A streamed account ends with its session, without a stale time. A gap ends its values too.
+func TestStreamedAccountEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		ctx := withCredentials(t, "alice")
+		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
+		balance := &market.Balance{UpdatedAt: at(1)}
+		read := func() (fromStream int) {
+			t.Helper()
+			b, err1 := readOne(ctx, c.Balances(), wallet)
+			p, err2 := readOne(ctx, c.Positions(), wallet)
+			o, err3 := readOne(ctx, c.Orders(), wallet)
+			if err1 != nil || err2 != nil || err3 != nil {
+				t.Fatal(err1, err2, err3)
+			}
+			for _, m := range []market.Meta{b.Meta, p.Meta, o.Meta} {
+				if m.Source == market.SourceStream {
+					fromStream++
+				}
+				if m.Stale {
+					t.Error("got a stale account")
+				}
+			}
+			return fromStream
+		}
+		for _, end := range []func(s *market.Session){
+			func(s *market.Session) { s.End(time.Now()) },
+			func(*market.Session) { c.StreamStale(topic) },
+		} {
+			session := &market.Session{}
+			c.StreamAccount(session, topic, []market.Order{}, []market.Position{}, balance, streamed(at(1)))
+			time.Sleep(time.Hour)
+			if n := read(); n != 3 {
+				t.Errorf("got %d streamed values, want 3", n)
+			}
+			end(session)
+			if n := read(); n != 0 {
+				t.Errorf("after the end: got %d streamed values, want 0", n)
+			}
+			// Values that a later snapshot lacks are read from REST.
+			c.StreamAccount(&market.Session{}, topic, nil, []market.Position{}, nil, streamed(at(1)))
+			if n := read(); n != 1 {
+				t.Errorf("got %d streamed values, want 1", n)
+			}
+		}
+		if len(v.calls()) == 0 {
+			t.Error("got no calls")
+		}
+	})
+}

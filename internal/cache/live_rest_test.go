@@ -1,0 +1,320 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// quoting is a venue whose price, spread and book the test sets.
+type quoting struct {
+	*venue
+	price  *market.Price
+	spread *market.Spread
+	book   *market.Book
+}
+
+func (q *quoting) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
+	return list(q.venue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
+}
+
+func (q *quoting) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
+	return list(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+}
+
+func (q *quoting) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+	return single(q.venue, ctx, reqctx.EndpointBook, id, func() *market.Book {
+		b := *q.book.Cut(depth)
+		b.Depth = depth
+		return &b
+	})
+}
+
+func openQuoting(t *testing.T, q *quoting) *Cache {
+	t.Helper()
+	q.venue = &venue{}
+	c := New(q, DefaultConfig())
+	t.Cleanup(c.Close)
+	return c
+}
+
+func at(second int) time.Time {
+	if second == 0 {
+		return time.Time{}
+	}
+	return time.Date(2026, 1, 1, 12, 0, second, 0, time.UTC)
+}
+
+func newPrice(price string, second int) *market.Price {
+	return &market.Price{TokenID: "t", Price: market.MustDecimal(price), Timestamp: at(second)}
+}
+
+func newSpread(bid, ask string, second int) *market.Spread {
+	s := &market.Spread{TokenID: "t", Timestamp: at(second)}
+	if bid != "" {
+		d := market.MustDecimal(bid)
+		s.BestBid = &d
+	}
+	if ask != "" {
+		d := market.MustDecimal(ask)
+		s.BestAsk = &d
+	}
+	return s
+}
+
+// newBook returns a book with bids of the given sizes.
+func newBook(epoch string, seq uint64, second, depth int, sizes ...int64) *market.Book {
+	b := &market.Book{TokenID: "t", Epoch: epoch, Seq: seq, Timestamp: at(second), Depth: depth, Asks: []market.Level{}}
+	for i, size := range sizes {
+		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(50-i), -2), Size: market.NewDecimal(size, 0)})
+	}
+	return b
+}
+
+func TestOlderValues(t *testing.T) {
+	many := func(n int, first int64) []int64 {
+		sizes := make([]int64, n)
+		for i := range sizes {
+			sizes[i] = first + int64(i)
+		}
+		return sizes
+	}
+	for _, x := range []struct {
+		name string
+		got  bool
+		want bool
+	}{
+		{"an earlier price", olderPrice(newPrice(".5", 1), newPrice(".6", 2)), true},
+		{"a later price", olderPrice(newPrice(".5", 2), newPrice(".6", 1)), false},
+		{"a price of the same time", olderPrice(newPrice(".5", 1), newPrice(".6", 1)), false},
+		{"the same price", olderPrice(newPrice(".5", 1), newPrice(".50", 2)), false},
+		{"a price without time", olderPrice(newPrice(".5", 0), newPrice(".6", 2)), false},
+		{"a price over one without time", olderPrice(newPrice(".5", 1), newPrice(".6", 0)), false},
+		{"an earlier spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".4", ".5", 2)), true},
+		{"an earlier spread of one side", olderSpread(newSpread("", ".6", 1), newSpread(".4", ".6", 2)), true},
+		{"the same spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".40", ".60", 2)), false},
+		{"the same spread of one side", olderSpread(newSpread("", ".6", 1), newSpread("", ".60", 2)), false},
+		{"a lower number", olderBook(newBook("A", 7, 9, 20, 1), newBook("A", 8, 1, 20, 1)), true},
+		{"the same number", olderBook(newBook("A", 8, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"a higher number", olderBook(newBook("A", 9, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"another epoch, earlier", olderBook(newBook("A", 9, 1, 20, 1), newBook("B", 2, 2, 20, 2)), true},
+		{"another epoch, later", olderBook(newBook("B", 2, 2, 20, 1), newBook("A", 9, 1, 20, 2)), false},
+		{"no numbers, earlier", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"no number on one side, earlier", olderBook(newBook("A", 7, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"no numbers, the same book", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 200, 1, 2)), false},
+		{"no numbers, one level more within reach", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 1, 2)), true},
+		{"no numbers, one level less within reach", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 20, 1)), true},
+		{"no numbers, the same as far as it reaches", olderBook(newBook("", 0, 1, 200, many(30, 1)...), newBook("", 0, 2, 20, many(20, 1)...)), false},
+		{"no numbers, as far as the other reaches", olderBook(newBook("", 0, 1, 20, many(20, 1)...), newBook("", 0, 2, 200, many(30, 1)...)), false},
+		{"no numbers, another one as far as it reaches", olderBook(newBook("", 0, 1, 200, many(30, 2)...), newBook("", 0, 2, 20, many(20, 1)...)), true},
+		{"no times", olderBook(newBook("", 0, 0, 20, 1), newBook("", 0, 0, 20, 2)), false},
+	} {
+		if x.got != x.want {
+			t.Errorf("%s: got older %t, want %t", x.name, x.got, x.want)
+		}
+	}
+}
+
+// A newer value of REST stays until the stream sends one that is as new. From then on the stream's values are served.
+func TestStreamStartsWithOlderValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
+		c := openQuoting(t, q)
+		mustRead(t, c.Prices(), "t")
+		mustRead(t, c.Spreads(), "t")
+		mustRead(t, c.Books(), depth(20))
+		session := &market.Session{}
+		c.StreamPrice(session, newPrice(".5", 4), streamed(at(4)))
+		c.StreamSpread(session, newSpread(".4", ".6", 4), streamed(at(4)))
+		c.StreamBook(session, newBook("A", 7, 9, 200, 2), streamed(at(9)))
+		if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Source != market.SourceREST ||
+			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
+			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
+		}
+		// A value of the same age wins. So does an equal value of any age.
+		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
+		c.StreamPrice(session, price, streamed(at(1)))
+		c.StreamSpread(session, spread, streamed(at(1)))
+		c.StreamBook(session, book, streamed(at(1)))
+		if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != price || s.Value != spread || b.Value != book {
+			t.Errorf("got %v %v %v, want the values of the stream", p, s, b)
+		}
+		// Later values of the stream replace earlier ones, whatever their times.
+		price, spread, book = newPrice(".4", 0), newSpread(".3", ".5", 0), newBook("A", 3, 0, 200, 4)
+		for range 2 {
+			c.StreamPrice(session, price, streamed(at(1)))
+			c.StreamSpread(session, spread, streamed(at(1)))
+			c.StreamBook(session, book, streamed(at(1)))
+			if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != price || s.Value != spread || b.Value != book {
+				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
+			}
+			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
+			session = &market.Session{} // the same holds for a new session
+		}
+	})
+}
+
+// A call that was made before the stream began does not change the cache.
+func TestFlightBeforeStream(t *testing.T) {
+	for _, unknown := range []bool{false, true} {
+		t.Run(fmt.Sprintf("unknown %t", unknown), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := &quoting{price: newPrice(".9", 9), book: newBook("", 0, 9, 200, 9)}
+				c := openQuoting(t, q)
+				q.latency = time.Second
+				q.setUnknown("t", unknown)
+				var readers [3]market.Read[*market.Price]
+				var book market.Read[*market.Book]
+				for i := range readers {
+					go func() { readers[i], _ = readOne(t.Context(), c.Prices(), "t") }()
+				}
+				go func() { book, _ = readOne(t.Context(), c.Books(), depth(20)) }()
+				time.Sleep(500 * time.Millisecond)
+				session, live, liveBook := &market.Session{}, newPrice(".5", 1), newBook("A", 1, 1, 200, 1)
+				c.StreamPrice(session, live, streamed(time.Now()))
+				c.StreamBook(session, liveBook, streamed(time.Now()))
+				time.Sleep(time.Second)
+				synctest.Wait()
+				for _, r := range readers {
+					if r.Value != live || r.Source != market.SourceStream || r.Handle.Version() != 0 {
+						t.Errorf("waiting caller: got %+v, want the streamed price", r)
+					}
+				}
+				if book.Value != liveBook || mustRead(t, c.Prices(), "t").Value != live || mustRead(t, c.Books(), depth(20)).Value != liveBook {
+					t.Error("a REST result replaced a streamed value")
+				}
+			})
+		})
+	}
+}
+
+// After an outage, REST may lag behind the stream. Older results confirm the streamed value, until REST has caught up
+// or the grace period is over.
+func TestRESTBehindStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quoting{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
+		c := openQuoting(t, q)
+		session, price, book := &market.Session{}, newPrice(".5", 5), newBook("A", 8, 5, 200, 8)
+		c.StreamPrice(session, price, streamed(at(5)))
+		c.StreamBook(session, book, streamed(at(5)))
+		session.End(time.Now())
+		calls := len(q.calls())
+		for n := range 10 {
+			mustRead(t, c.Prices(), "t")
+			mustRead(t, c.Books(), depth(20))
+			synctest.Wait()
+			p, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Books(), depth(20))
+			if p.Value != price || b.Value != book || p.Stale || b.Stale || p.Source != market.SourceREST || !p.AsOf.Equal(at(5)) {
+				t.Fatalf("read %d: got %+v %+v, want the last streamed values", n, p, b)
+			}
+			if now := len(q.calls()); now != calls+2 {
+				t.Fatalf("read %d: got %d calls, want 2", n, now-calls)
+			}
+			calls += 2
+			time.Sleep(2 * time.Second)
+		}
+		// A book deeper than the streamed one is returned to its reader but not cached.
+		shallow := newBook("A", 9, 6, 50, make([]int64, 50)...)
+		again := &market.Session{}
+		c.StreamBook(again, shallow, streamed(at(6)))
+		again.End(time.Now())
+		deep, err := readOne(t.Context(), c.Books(), depth(200))
+		if err != nil || deep.Value.Seq != 6 || deep.Value.Depth != 200 || deep.Handle.Version() == 0 {
+			t.Errorf("got %+v, %v; want the deep book, not cached", deep, err)
+		}
+		if b := mustRead(t, c.Books(), depth(20)); b.Value != shallow || !b.Stale {
+			t.Errorf("got %+v, want the streamed book, stale", b)
+		}
+		synctest.Wait() // for its refresh
+		time.Sleep(2 * time.Second)
+		// REST has caught up.
+		q.price, q.book = newPrice(".3", 7), newBook("A", 9, 7, 200, 9)
+		mustRead(t, c.Prices(), "t")
+		mustRead(t, c.Books(), depth(20))
+		synctest.Wait()
+		if p, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != q.price || b.Value.Timestamp != at(7) {
+			t.Errorf("got %+v %+v, want the values of REST", p, b)
+		}
+		// A streamed value with a time in the far future is replaced after the grace period.
+		late := &market.Session{}
+		c.StreamPrice(late, &market.Price{TokenID: "t", Price: market.MustDecimal(".99"), Timestamp: at(0).AddDate(4000, 0, 0)}, streamed(time.Now()))
+		late.End(time.Now())
+		for range 100 {
+			mustRead(t, c.Prices(), "t")
+			time.Sleep(time.Second)
+		}
+		if p := mustRead(t, c.Prices(), "t"); p.Value != q.price {
+			t.Errorf("got %+v, want the price of REST", p)
+		}
+	})
+}
+
+// Origin reads the venue even if a value is cached, and does not change the cache.
+func TestOriginBypassesCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quoting{price: newPrice("0.4", 1), book: newBook("e", 4, 1, 200, 4)}
+		c := openQuoting(t, q)
+		o := c.Origin()
+		s := &market.Session{}
+		c.StreamPrice(s, newPrice("0.5", 2), market.Meta{Source: market.SourceStream})
+		c.StreamBook(s, newBook("e", 5, 2, 200, 5), market.Meta{Source: market.SourceStream})
+		p, err := o.Price(t.Context(), "t")
+		if err != nil || p.Value.Price.String() != "0.4" {
+			t.Errorf("got price %v, %v; want 0.4", p.Value, err)
+		}
+		b, err := o.Book(t.Context(), "t", 200)
+		if err != nil || b.Value.Seq != 4 || b.Value.Depth != 200 {
+			t.Errorf("got book %+v, %v; want number 4 with depth 200", b, err)
+		}
+		if got := mustRead(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
+			t.Errorf("cached price: got %s, want 0.5", got)
+		}
+		s.End(time.Now()) // REST lags behind, so the streamed book stays cached
+		time.Sleep(time.Second)
+		if _, err = o.Book(t.Context(), "t", 200); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustRead(t, c.Books(), queries.Book{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
+			t.Errorf("cached book: got number %d, want 5", got)
+		}
+		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Value.Seq != 4 {
+			t.Errorf("got book %+v, %v; want number 4", b, err)
+		}
+		q.setUnknown("u", true)
+		if p, err := o.Price(t.Context(), "u"); p.Value != nil || err != nil {
+			t.Errorf("token without a price: got %v, %v", p, err)
+		}
+		synctest.Wait() // for the refresh of the stale book
+		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
+		if b, err := o.Book(t.Context(), "t", 200); b.Value != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("failing venue: got %v, %v; want UPSTREAM_UNAVAILABLE", b, err)
+		}
+	})
+}
+
+// Concurrent reads of single prices share calls.
+func TestOriginBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 100 * time.Millisecond}
+		o := open(t, v).Origin()
+		var wg sync.WaitGroup
+		for _, id := range ids("t", 0, 84) {
+			wg.Go(func() {
+				if p, err := o.Price(t.Context(), id); err != nil || p.Value.TokenID != id {
+					t.Errorf("%s: got %v, %v", id, p.Value, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(v.calls(reqctx.EndpointPrices)); n > 7 {
+			t.Errorf("got %d calls for 84 prices, want at most 7", n)
+		}
+	})
+}
