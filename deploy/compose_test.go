@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -15,58 +16,52 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-func TestCompose(t *testing.T) {
-	var c struct {
-		Name     string
-		Services map[string]struct {
-			Build struct {
-				Context string
-				Args    map[string]string
+// composeFile has the fields of the compose files.
+type composeFile struct {
+	Name     string
+	Replica  any `yaml:"x-oddsgraph"`
+	Services map[string]composeService
+	Volumes  map[string]any
+	Networks map[string]struct {
+		Internal bool
+		IPAM     struct {
+			Config []struct {
+				Subnet  string
+				IPRange string `yaml:"ip_range"`
 			}
-			Image, Restart  string
-			Environment     map[string]string
-			Ports, Expose   []string
-			Command         []string
-			Volumes         []string
-			ReadOnly        bool     `yaml:"read_only"`
-			CapDrop         []string `yaml:"cap_drop"`
-			SecurityOpt     []string `yaml:"security_opt"`
-			MemLimit        string   `yaml:"mem_limit"`
-			StopGracePeriod string   `yaml:"stop_grace_period"`
-			DependsOn       any      `yaml:"depends_on"`
 		}
-		Volumes map[string]any
 	}
-	strict := yaml.NewDecoder(strings.NewReader(read(t, "compose/compose.yaml")))
+	Secrets map[string]struct{ File string }
+}
+
+type composeService struct {
+	Build struct {
+		Context string
+		Args    map[string]string
+	}
+	Image, Restart, User string
+	Environment          map[string]string
+	Ports, Expose        []string
+	Command              []string
+	Volumes, Secrets     []string
+	Networks             any
+	Healthcheck          struct{ Disable bool }
+	ReadOnly             bool     `yaml:"read_only"`
+	CapDrop              []string `yaml:"cap_drop"`
+	SecurityOpt          []string `yaml:"security_opt"`
+	MemLimit             string   `yaml:"mem_limit"`
+	StopGracePeriod      string   `yaml:"stop_grace_period"`
+	DependsOn            any      `yaml:"depends_on"`
+}
+
+// readCompose reads a compose file. It fails on fields that it does not know, on ports for everybody, on images without a version and
+// on missing files.
+func readCompose(t testing.TB, path string) (c composeFile) {
+	t.Helper()
+	strict := yaml.NewDecoder(strings.NewReader(read(t, path)))
 	strict.KnownFields(true)
 	if err := strict.Decode(&c); err != nil {
 		t.Fatal(err)
-	}
-	image := dockerfile(t)
-	last := image[len(image)-1]
-	own := c.Services["oddsgraph"]
-	variables := map[string]string{}
-	for name, value := range last.env {
-		variables[name] = value
-	}
-	for name, value := range own.Environment {
-		variables[name] = defaults(value)
-	}
-	cfg := parse(t, nil, environ(variables))
-	stop, err := time.ParseDuration(own.StopGracePeriod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantPatience(t, stop, cfg)
-	wantMemory(t, own.Environment["GOMEMLIMIT"], own.MemLimit)
-	if _, err := os.Stat(filepath.Join("compose", own.Build.Context, "Dockerfile")); err != nil {
-		t.Error(err)
-	}
-	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(own.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
-		t.Errorf("calls are recorded in %q, mounted are %q", cfg.StateDir, own.Volumes)
-	}
-	if len(own.Ports) != 1 || !strings.HasSuffix(own.Ports[0], cfg.Listen) || len(own.Expose) != 1 || ":"+own.Expose[0] != cfg.AdminListen {
-		t.Errorf("it publishes %v and shows the others %v; it listens on %s, and in private on %s", own.Ports, own.Expose, cfg.Listen, cfg.AdminListen)
 	}
 	for name, s := range c.Services {
 		for _, p := range s.Ports {
@@ -84,9 +79,45 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s: there is no volume %s", name, from)
 			}
 		}
-		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || name != "oddsgraph" && !strings.Contains(s.Image, ":") {
+		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || s.Image != "oddsgraph" && !strings.Contains(s.Image, ":") {
 			t.Errorf("%s runs any version of %q", name, s.Image)
 		}
+		if s.Build.Context != "" {
+			if _, err := os.Stat(filepath.Join("compose", s.Build.Context, "Dockerfile")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return c
+}
+
+// variables returns the environment of a service of this image: the image's own, and that of the compose file without the variables
+// of a shell.
+func (s composeService) variables(t testing.TB) map[string]string {
+	t.Helper()
+	image := dockerfile(t)
+	all := maps.Clone(image[len(image)-1].env)
+	for name, value := range s.Environment {
+		all[name] = defaults(value)
+	}
+	return all
+}
+
+func TestCompose(t *testing.T) {
+	c := readCompose(t, "compose/compose.yaml")
+	own := c.Services["oddsgraph"]
+	cfg := parse(t, nil, environ(own.variables(t)))
+	stop, err := time.ParseDuration(own.StopGracePeriod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPatience(t, stop, cfg)
+	wantMemory(t, own.Environment["GOMEMLIMIT"], own.MemLimit)
+	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(own.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
+		t.Errorf("calls are recorded in %q, mounted are %q", cfg.StateDir, own.Volumes)
+	}
+	if len(own.Ports) != 1 || !strings.HasSuffix(own.Ports[0], cfg.Listen) || len(own.Expose) != 1 || ":"+own.Expose[0] != cfg.AdminListen {
+		t.Errorf("it publishes %v and shows the others %v; it listens on %s, and in private on %s", own.Ports, own.Expose, cfg.Listen, cfg.AdminListen)
 	}
 
 	var prometheus struct {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,24 +66,25 @@ func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 // wantMemory fails unless GOMEMLIMIT leaves some room below the memory limit.
 func wantMemory(t testing.TB, heap, memory string) {
 	t.Helper()
-	size := func(s string) float64 {
-		for unit, size := range map[string]float64{"MiB": 1 << 20, "Mi": 1 << 20, "M": 1 << 20, "m": 1 << 20} {
-			if number, ok := strings.CutSuffix(s, unit); ok && !strings.ContainsFunc(number, func(r rune) bool { return r < '0' || r > '9' }) {
-				n := 0.0
-				for _, r := range number {
-					n = 10*n + float64(r-'0')
-				}
-				return n * size
-			}
-		}
-		t.Fatalf("%q is no size in MiB", s)
-		return 0
-	}
 	// The kernel holds up to 80 KiB of unsent bytes for each connection; docs/limits.md has the sum.
-	least := size(heap) + float64(config.Default().MaxConnections)*(80<<10)
-	if got := size(memory); got < least || got > 1.25*least {
+	least := size(t, heap) + float64(config.Default().MaxConnections)*(80<<10)
+	if got := size(t, memory); got < least || got > 1.25*least {
 		t.Errorf("the memory limit is %s; want %.0f MiB to a quarter more, for GOMEMLIMIT=%s and the kernel's buffers", memory, least/(1<<20), heap)
 	}
+}
+
+// size returns the bytes of a size in MiB.
+func size(t testing.TB, s string) float64 {
+	t.Helper()
+	for _, unit := range []string{"MiB", "Mi", "M", "m"} {
+		if number, ok := strings.CutSuffix(s, unit); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				return float64(n) * (1 << 20)
+			}
+		}
+	}
+	t.Fatalf("%q is no size in MiB", s)
+	return 0
 }
 
 // TestVariables fails for each ODDSGRAPH_ variable in a file that the program does not have.

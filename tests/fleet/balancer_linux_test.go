@@ -1,0 +1,393 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// balanced is what deploy/compose/replicas.yaml runs, without containers: three replicas, a Redis with the settings and users of
+// the Valkey, and HAProxy with its configuration.
+type balanced struct {
+	venue    *venue
+	replicas []*replica
+	url      string
+	log      *logs // of HAProxy
+}
+
+// replicaAddresses are the addresses of the replicas in haproxy.cfg.
+var replicaAddresses = []string{"oddsgraph-1:8080", "oddsgraph-2:8080", "oddsgraph-3:8080"}
+
+func startBalanced(t *testing.T, args ...string) *balanced {
+	t.Helper()
+	root, err := tool.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	haproxy := tool.Require(t, "haproxy")
+	compose := filepath.Join(root, "deploy", "compose")
+	b := &balanced{venue: openVenue(t, demo.Config{Markets: 50, Seed: 1}), log: &logs{ready: make(chan [2]string, 1)}}
+	args = append(startValkey(t, compose, b.venue), args...)
+	args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.URL, "http")+demo.StreamPath,
+		"--trusted-proxies=127.0.0.1", "--shared-replicas=4", "--shared-timeout=250ms", "--drain-delay=5m")
+	text, err := os.ReadFile(filepath.Join(compose, "haproxy.cfg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range replicaAddresses {
+		r := start(t, b.venue, args...).connected(t)
+		b.replicas = append(b.replicas, r)
+		text = replace(t, text, " "+address, " "+strings.TrimPrefix(r.url, "http://"))
+	}
+	text = replace(t, text, "timeout check 5s", "timeout check 1m") // the machine of a test may be busy
+	b.start(t, haproxy, replace(t, text, "bind :8080", "bind fd@3"))
+	return b
+}
+
+// replace replaces a part of a text that occurs once.
+func replace(t *testing.T, text []byte, part, by string) []byte {
+	t.Helper()
+	if n := bytes.Count(text, []byte(part)); n != 1 {
+		t.Fatalf("%q is %d times in\n%s", part, n, text)
+	}
+	return bytes.Replace(text, []byte(part), []byte(by), 1)
+}
+
+// startValkey makes secrets and starts a Redis with the settings and users of the compose file. It returns the flags of a replica.
+func startValkey(t *testing.T, compose string, v *venue) []string {
+	t.Helper()
+	tool.Require(t, "openssl")
+	dir, err := os.MkdirTemp("", "valkey") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if out, err := exec.Command("sh", filepath.Join(compose, "secrets.sh"), dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	settings, socket := filepath.Join(dir, "oddsgraph.env"), filepath.Join(dir, "valkey.sock")
+	text, err := os.ReadFile(settings)
+	if err == nil {
+		text = replace(t, replace(t, text, "=redis:", "=unix:"), "@valkey:6379", "@"+socket)
+		err = os.WriteFile(settings, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(tool.Require(t, "redis-server"), filepath.Join(compose, "valkey.conf"),
+		"--port", "0", "--unixsocket", socket, "--dir", dir, "--aclfile", filepath.Join(dir, "valkey.acl"))
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	password, _, _ := strings.Cut(strings.TrimPrefix(string(text), "ODDSGRAPH_SHARED_URL=unix://oddsgraph:"), "@")
+	cli := func(args ...string) string {
+		cmd := exec.Command(filepath.Join(filepath.Dir(server.Path), "redis-cli"), append([]string{"-s", socket, "--user", "oddsgraph", "--raw"}, args...)...)
+		cmd.Env = append(os.Environ(), "REDISCLI_AUTH="+password)
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	eventually(t, "the server answers", func() bool { return strings.HasPrefix(cli("PING"), "PONG") })
+	// The ledger is as if the server had kept it for long, so that it grants calls at once.
+	_, id, _ := strings.Cut(cli("INFO", "server"), "run_id:")
+	id, _, _ = strings.Cut(id, "\r")
+	hash := sha256.Sum256([]byte(v.URL))
+	if out := cli("ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born"); out != "2\n" {
+		t.Fatalf("ZADD: %s", out)
+	}
+	return []string{"--config=" + settings, "--shared-secret-file=" + filepath.Join(dir, "shared-secret")}
+}
+
+// start starts HAProxy with a configuration, on a free port.
+func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	inherited, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherited.Close()
+	cmd := exec.Command(haproxy, "-db", "-f", file)
+	cmd.ExtraFiles = []*os.File{inherited} // as file 3
+	cmd.Stdout, cmd.Stderr = b.log, b.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the log of HAProxy:\n%s", b.log)
+		}
+	})
+	b.url = "http://" + l.Addr().String()
+	eventually(t, "a replica answers through HAProxy", func() bool { return b.query("{ __typename }") == nil })
+}
+
+// query executes a query on a connection of its own.
+func (b *balanced) query(query string) error {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return err
+	}
+	alone := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	resp, err := alone.Post(b.url+"/graphql", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || bytes.Contains(text, []byte(`"errors"`))) {
+		err = fmt.Errorf("%s: %s", resp.Status, text)
+	}
+	return err
+}
+
+// follower is a subscription of a client. came has the prices in its events and is closed when its connection ends.
+type follower struct {
+	came chan string
+}
+
+// wait returns the next price, and false after the end.
+func (f *follower) wait(t *testing.T) (price string, alive bool) {
+	t.Helper()
+	select {
+	case price, alive = <-f.came:
+		return price, alive
+	case <-time.After(time.Minute):
+		t.Fatal("no event came")
+		return "", false
+	}
+}
+
+// follow reads texts until there is none, and takes the prices from them.
+func follow(next func() (string, error)) *follower {
+	f := &follower{came: make(chan string, 100)}
+	go func() {
+		defer close(f.came)
+		for {
+			text, err := next()
+			if err != nil {
+				return
+			}
+			if _, price, ok := strings.Cut(text, `"price":{"price":"`); ok {
+				price, _, _ = strings.Cut(price, `"`)
+				f.came <- price
+			} else if strings.Contains(text, "RATE_LIMITED") {
+				return
+			}
+		}
+	}()
+	return f
+}
+
+// subscription returns a subscription to the price of a token.
+func subscription(token string) string {
+	return fmt.Sprintf(`subscription { priceChanged(tokenIds: [%q]) { price { price } } }`, token)
+}
+
+// socket subscribes over a WebSocket.
+func (b *balanced) socket(t *testing.T, token string) *follower {
+	t.Helper()
+	ctx := t.Context()
+	conn, _, err := websocket.Dial(ctx, b.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	payload, err := json.Marshal(map[string]any{"id": "1", "type": "subscribe", "payload": map[string]string{"query": subscription(token)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []string{`{"type":"connection_init"}`, string(payload)} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return follow(func() (string, error) {
+		_, message, err := conn.Read(ctx)
+		return string(message), err
+	})
+}
+
+// stream subscribes over an event stream, from an address of this machine.
+func (b *balanced) stream(t *testing.T, token, from string, header ...string) *follower {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": subscription(token)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	resp, err := (&http.Client{Transport: transport}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = resp.Body.Close()
+		transport.CloseIdleConnections()
+	})
+	lines := bufio.NewReader(resp.Body)
+	return follow(func() (string, error) { return lines.ReadString('\n') })
+}
+
+// followers returns how many WebSockets and event streams a replica has.
+func (r *replica) followers(t *testing.T) (n int) {
+	t.Helper()
+	for line := range strings.Lines(r.get(t, "/metrics")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if slices.Contains([]string{"oddsgraph_websockets", "oddsgraph_event_streams"}, name) {
+			var count int
+			if _, err := fmt.Sscan(value, &count); err != nil {
+				t.Fatal(err)
+			}
+			n += count
+		}
+	}
+	return n
+}
+
+// setPrice changes a price and waits until each subscription has it or has ended.
+func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
+	t.Helper()
+	if err := b.venue.demo.SetPrice(token, to); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range open {
+		got, live := f.wait(t)
+		for live && got != want {
+			got, live = f.wait(t)
+		}
+		if live {
+			alive = append(alive, f)
+		} else {
+			ended = append(ended, f)
+		}
+	}
+	return alive, ended
+}
+
+// TestBalancer has clients query and subscribe through the balancer while one replica is killed and another one stops.
+func TestBalancer(t *testing.T) {
+	t.Parallel()
+	b := startBalanced(t)
+	token := b.venue.demo.Tokens()[0].TokenID
+	var open []*follower
+	for range 6 {
+		open = append(open, b.socket(t, token), b.stream(t, token, "127.0.0.1"))
+	}
+	first := ""
+	for _, f := range open {
+		first, _ = f.wait(t)
+	}
+	if _, ended := b.setPrice(t, token, 4200, "0.42", open); len(ended) > 0 || first == "0.42" {
+		t.Fatalf("%d of %d clients have lost their connections", len(ended), len(open))
+	}
+	for i, r := range b.replicas {
+		if r.followers(t) == 0 {
+			t.Errorf("replica %d has no clients", i+1)
+		}
+	}
+
+	lost := b.replicas[1].followers(t)
+	b.replicas[1].kill()
+	for range 50 {
+		if err := b.query(fmt.Sprintf(`{ tokens(tokenIds: [%q]) { price { price } } }`, token)); err != nil {
+			t.Errorf("a query after a replica was killed: %v", err)
+		}
+	}
+	alive, ended := b.setPrice(t, token, 4300, "0.43", open)
+	if len(ended) != lost || len(alive) == 0 {
+		t.Errorf("%d connections ended, %d did not; the killed replica had %d", len(ended), len(alive), lost)
+	}
+	open = alive
+	for range ended {
+		f := b.stream(t, token, "127.0.0.1")
+		if got, live := f.wait(t); !live || got != "0.43" {
+			t.Errorf("a client that connects again has the price %s, %v", got, live)
+		}
+	}
+
+	stopping := b.replicas[2]
+	signal(t, stopping.cmd.Process, syscall.SIGTERM)
+	eventually(t, "the balancer notices that a replica stops", func() bool {
+		if err := b.query("{ __typename }"); err != nil {
+			t.Errorf("a query while a replica stops: %v", err)
+		}
+		return strings.Contains(b.log.String(), "Server replicas/oddsgraph-3 is DOWN")
+	})
+	select {
+	case <-stopping.ended:
+		t.Error("the replica ended before the balancer noticed it")
+	default:
+	}
+	if _, ended := b.setPrice(t, token, 4400, "0.44", open); len(ended) > 0 {
+		t.Errorf("%d subscriptions ended while a replica still serves", len(ended))
+	}
+}
+
+// TestBalancerNamesClients has two clients behind the balancer. Each has its own quota on each replica, and cannot pretend to be another
+// client.
+func TestBalancerNamesClients(t *testing.T) {
+	t.Parallel()
+	b := startBalanced(t, "--client-connections=1")
+	token := b.venue.demo.Tokens()[0].TokenID
+	accepted := 0
+	for i := range 12 {
+		var header []string
+		if i%2 == 1 {
+			header = []string{"X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)}
+		}
+		if _, ok := b.stream(t, token, "127.0.0.2", header...).wait(t); ok {
+			accepted++
+		}
+	}
+	if accepted < 1 || accepted > len(b.replicas) {
+		t.Errorf("a client has %d event streams on %d replicas that allow one each", accepted, len(b.replicas))
+	}
+	if _, ok := b.stream(t, token, "127.0.0.3").wait(t); !ok {
+		t.Error("another client finds no room")
+	}
+}
