@@ -184,6 +184,22 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 	}
 }
 
+// TestUncheckedAccountsReadOnlyTheirOwnWallet has a venue that checks no credentials.
+func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
+	who, _, _ := newTestIdentities(t)
+	who.unchecked = true
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	ctx, err := readingOf(who, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := reqctx.CredentialsFrom(ctx)
+	if other := market.Address(strings.Replace(testAddress, "1", "2", 1)); !c.MayRead(testAddress) || c.MayRead(other) {
+		t.Errorf("the account reads its own wallet: %v, another wallet: %v; want true and false", c.MayRead(testAddress), c.MayRead(other))
+	}
+}
+
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
 	for range 10 { // a rejected token here reveals nothing, so nothing is counted
