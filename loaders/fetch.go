@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// After the first value has arrived, Fetch waits for other values at least minPatience, and at least patienceOf times the
-	// duration of the last pass. So a slow call does not delay the fields below a fast one, and passes take at most a fifth of a
-	// processor.
+	// After the first value has arrived, Fetch waits for more values: at least minPatience, and at least patienceOf times the
+	// duration of the last pass. Then it returns, so that a slow call does not delay the fields below a fast one. With this wait,
+	// passes use at most a fifth of the time of a processor.
 	minPatience = time.Millisecond
 	patienceOf  = 4
-	// maxArrivals is the number of batches that can deliver results while the Set's goroutine runs a pass.
+	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
 	maxArrivals = 16
 )
 
-// response is the state that the loaders of a Set share. The Set's goroutine owns it.
+// response is the common state of the loaders of a Set. Only the Set's goroutine uses it.
 type response struct {
-	// ctx is for lookups, calls for the calls of Fetch. cancel ends calls.
+	// ctx is the context of look-ups. calls is the context of the calls of Fetch; cancel ends it.
 	ctx          context.Context
 	calls        context.Context
 	cancel       context.CancelFunc
 	dependencies *reqctx.Dependencies
 	log          *reqctx.Log
-	// made counts the upstream calls of all keys sent so far. maxCalls limits it unless maxCalls is 0.
+	// made is the number of upstream calls of all keys fetched so far. maxCalls is its limit; 0 means no limit.
 	made, maxCalls int
 	// refused is the error of Fetch once maxCalls was exceeded.
 	refused error
@@ -37,7 +37,7 @@ type response struct {
 	failed error
 	// began is the start of the current pass.
 	began time.Time
-	// inFlight counts the keys that were sent and have no result yet.
+	// inFlight is the number of keys that are being fetched.
 	inFlight int
 	// arrivals delivers the results of batches to the Set's goroutine.
 	arrivals chan func()
@@ -46,10 +46,10 @@ type response struct {
 // Pending reports whether the current pass has read a value that is missing. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
-// Fetch ends a pending pass. It sends the missing keys, one batch for each kind, and waits for values. It returns nil when
-// another pass can use them: all have arrived, or some have and the others are slow. For kinds that take one call for each key
-// it waits longer, up to half of ctx's remaining time, so that the reads below these keys share a batch. It returns an error
-// when ctx ends or the keys would exceed the limit of upstream calls. Call Fail with that error.
+// Fetch ends a pending pass. It fetches the missing keys, with one batch for each kind, and returns nil when another pass is
+// useful: all values have arrived, or some have arrived and the others are slow. If a kind needs a call for each key, Fetch
+// waits longer, up to half of the time that ctx has left, so that the reads below these keys share a batch. Fetch returns an
+// error when ctx ends, or when the keys would exceed the limit of upstream calls. Then call Fail with the error.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -89,14 +89,15 @@ func (s *Set) countCalls() error {
 	return nil
 }
 
-// Calls returns the number of upstream calls that the keys fetched so far need. The cache may have shared some of these calls
-// with other responses.
+// Calls returns the number of upstream calls for the keys fetched so far. The cache may have shared some of these calls with
+// other responses.
 func (s *Set) Calls() int { return s.made }
 
-// Refused returns the error of Fetch if the response would have taken too many upstream calls.
+// Refused returns the error of Fetch if the response would have needed too many upstream calls.
 func (s *Set) Refused() error { return s.refused }
 
-// await stores arriving values until Fetch may return. It never returns right after the first value of a kind with one call for each key.
+// await stores arriving values until Fetch may return. If a kind needs a call for each key, it does not return right after the
+// first value of the kind.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	var enough, half <-chan time.Time
 	late, last := false, false
@@ -134,7 +135,7 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// partial reports whether a kind with one call for each key has received only some of its values.
+// partial reports whether some but not all values of a kind with a call for each key have arrived.
 func (s *Set) partial() bool {
 	for _, l := range s.loaders() {
 		if l.partial() {
@@ -144,8 +145,8 @@ func (s *Set) partial() bool {
 	return false
 }
 
-// Fail stops fetching after an error of Fetch. It cancels the calls in flight and keeps the results that have arrived. Further
-// reads of missing values return err, and no pass is pending.
+// Fail stops fetching after an error of Fetch. It cancels the calls in flight and waits for them. Values that have arrived stay
+// readable. Reads of missing values return err, and no pass is pending any more.
 func (s *Set) Fail(err error) {
 	if s.cancel != nil {
 		s.cancel()
@@ -164,8 +165,8 @@ func (s *Set) awaitAll() {
 	}
 }
 
-// Complete calls pass until no read is pending, with a Fetch after each pending pass. If Fetch fails, the last pass reads
-// errors for the values that are still missing.
+// Complete calls pass until no read is pending, and Fetch after each pending pass. If Fetch fails, the last pass gets errors
+// for the values that are still missing.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {

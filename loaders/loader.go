@@ -17,16 +17,16 @@ import (
 var (
 	// ErrPending is the error of a read whose value has not arrived. Discard the output of the pass.
 	ErrPending = errors.New("the value has not arrived yet")
-	// errNoAnswer is the error of a key for which the source panicked or returned no result.
+	// errNoAnswer is the error of a key if the source panicked or returned no result for it.
 	errNoAnswer = errors.New("the source gave no answer")
 	// ErrTooManyCalls is the cause of the error of a response that exceeds its limit of upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
 const (
-	// never is longer than any response. Batches are sent by Flush, not by the dataloader's timer.
+	// never is longer than any response takes. It is the wait of the dataloader's timer, because Flush sends the batches.
 	never = time.Hour
-	// maxKept is the number of results up to which a table's memory is reused for other responses.
+	// maxKept is the greatest number of results of a table whose memory is reused for other responses.
 	maxKept = 1000
 )
 
@@ -39,24 +39,24 @@ type Source[K comparable, T any] interface {
 	Refresh(ctx context.Context, keys []K)
 	// Calls returns the number of upstream calls that fetching keys needs now.
 	Calls(keys []K) int
-	// Fetch reads keys from upstream and waits until ctx ends. The results are aligned with keys.
+	// Fetch reads keys from upstream. It waits for the results until ctx ends. The results are in the order of keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Loader reads one kind of data for one response. The Set's goroutine owns it.
+// Loader reads one kind of data for one response. Only the Set's goroutine uses it.
 type Loader[K comparable, T any] struct {
 	*response
 	kind   reqctx.Kind
 	source Source[K, T]
-	// batched reports whether one upstream call can carry several keys.
+	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
 	// index maps each key to its index in results. The result of a missing key is ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing are keys to send with the next Fetch. stale are keys to refresh after the response.
+	// missing are the keys that the next Fetch fetches. stale are the keys that are refreshed after the response.
 	missing, stale []K
-	// sent counts the keys sent since nothing was in flight, back those of them with a result.
+	// sent is the number of keys sent since no key was in flight. back is the number of these keys that have a result.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
@@ -84,7 +84,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	return r.Value, r.Err
 }
 
-// GetMany reads keys into out. out is aligned with keys.
+// GetMany reads keys. It writes the results to out, in the order of keys. The result of a missing key is ErrPending.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	l.enter(keys)
 	for i, key := range keys {
@@ -95,7 +95,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	}
 }
 
-// Prefetch looks up keys and marks the missing ones for the next Fetch. It does not make the pass pending.
+// Prefetch looks up keys, so that the next Fetch fetches the missing ones. It does not make the pass pending.
 func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
 
 // Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read, is pending or has
@@ -184,7 +184,7 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 	l.log.CountReads(l.kind, n)
 }
 
-// cost returns the kind and the number of upstream calls that its missing keys need.
+// cost returns the loader's kind and the number of upstream calls that the missing keys need.
 func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
@@ -217,10 +217,10 @@ func (l *Loader[K, T]) send() {
 	l.missing = l.missing[:0]
 }
 
-// partial reports whether some but not all of the single calls have returned.
+// partial reports whether the loader makes a call for each key and some but not all of these calls have returned.
 func (l *Loader[K, T]) partial() bool { return !l.batched && l.back > 0 && l.back < l.sent }
 
-// fetch is the dataloader's batch function. It sends the results to the Set's goroutine.
+// fetch is the dataloader's batch function. It passes the results to the Set's goroutine.
 func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
 	results := l.ask(ctx, keys)
 	l.arrivals <- func() { l.store(keys, results) }
@@ -231,10 +231,10 @@ func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result
 	return out
 }
 
-// nothing is the dataloader's result of every key. The values are delivered through arrivals.
+// nothing is the dataloader's result of every key. The values go through arrivals instead.
 var nothing = &dataloader.Result[struct{}]{}
 
-// ask calls the source and recovers its panics. The dataloader would print them without our logger.
+// ask calls the source and recovers a panic. The dataloader would print the panic without the service's logger.
 func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
 	failed := errNoAnswer
 	defer func() {
@@ -244,7 +244,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 		if len(results) == len(keys) {
 			return
 		}
-		results = make([]market.Result[market.Read[*T]], len(keys)) // the results can't be matched with keys
+		results = make([]market.Result[market.Read[*T]], len(keys)) // it is unknown which result belongs to which key
 		for i := range results {
 			results[i].Err = failed
 		}
@@ -288,7 +288,7 @@ func (l *Loader[K, T]) forget(key K) {
 	}
 }
 
-// done starts the background refresh of stale values.
+// done starts the refresh of stale values in the background.
 func (l *Loader[K, T]) done() {
 	if len(l.stale) > 0 {
 		l.source.Refresh(l.ctx, l.stale)

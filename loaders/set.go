@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Sources is all that can be read.
+// Sources contains the sources of all kinds of data.
 type Sources struct {
 	// MaxCalls bounds the upstream calls of one response; 0 means no bound.
 	MaxCalls int
@@ -29,7 +29,7 @@ type Sources struct {
 	Records   Source[queries.HistoryKey, queries.HistoryPage]
 }
 
-// Set is what one response reads with. It belongs to one goroutine.
+// Set contains the loaders of one response. It belongs to one goroutine.
 type Set struct {
 	Prices    Loader[string, market.Price]
 	Spreads   Loader[string, market.Spread]
@@ -47,7 +47,7 @@ type Set struct {
 	response
 	// reading is the context of the response.
 	reading *reading
-	// depths holds the greatest requested depth of each token's book.
+	// depths is the greatest requested depth of the book, for each token.
 	depths map[string]int
 }
 
@@ -68,7 +68,7 @@ func (s *Set) loaders() [reqctx.Kinds]loader {
 	}
 }
 
-// sets reuses Sets, since their tables are large.
+// sets contains Sets for reuse, because their tables are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
 	r := &s.response
@@ -89,7 +89,7 @@ var sets = sync.Pool{New: func() any {
 
 type setKey struct{}
 
-// reading is the context of a response. It holds the response's Set and dependencies.
+// reading is the context of a response. It contains the Set and the dependencies of the response.
 type reading struct {
 	reqctx.ResponseContext
 	set *Set
@@ -103,7 +103,7 @@ func (r *reading) Value(key any) any {
 	return r.ResponseContext.Value(key)
 }
 
-// With returns a context for one response, with its own Set and dependencies. Call Done after the response.
+// With returns a context for one response, with a new Set and new dependencies. Call Done after the response.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
@@ -128,8 +128,8 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Depen
 // From returns the Set of a response. It panics if ctx was not made by With.
 func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
 
-// Done ends the response. It starts one refresh of all stale values of a kind, cancels the calls in flight and waits for them.
-// Do not use the context afterwards.
+// Done ends the response. It cancels the calls in flight and waits for them. It starts a refresh of the stale values in the
+// background. Do not use the context afterwards.
 func (s *Set) Done() {
 	s.dependencies = nil // later results belong to no response
 	if s.cancel != nil {
@@ -140,16 +140,16 @@ func (s *Set) Done() {
 		l.done()
 		l.empty()
 	}
-	s.reading.set = nil // a retained context must not reach another response's data
+	s.reading.set = nil // a context that somebody still uses must not reach the data of another response
 	s.reading = nil
 	clear(s.depths)
 	s.response = response{}
 	sets.Put(s)
 }
 
-// Book reads a token's book with at least depth levels a side, or fewer if the book has fewer. All reads of a token in a
-// response share the deepest book. A read that needs a deeper book makes the pass pending, and the next pass uses that book
-// everywhere.
+// Book reads a token's book with at least depth levels on each side, or all levels if the book has fewer. All reads of a token
+// in a response use the same, deepest book. A read that needs a deeper book makes the pass pending, and the next pass uses the
+// deeper book everywhere.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]

@@ -14,33 +14,36 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Handler receives the stream. All calls about one topic come from one goroutine, in the order of the frames. Calls about topics
-// of different connections are concurrent. No method may block, because the venue closes connections that are not read.
+// Handler receives the messages and events of the stream. All calls about one topic come from one goroutine, in the order of
+// the frames. Calls about topics of different connections are concurrent. No method may block, because the venue closes
+// connections that are not read.
 type Handler interface {
-	// Up reports that a subscription of topics was sent, so their snapshots follow. Each subscription frame is one call. epoch is
-	// the venue's epoch in its hello, or empty; each Message has the epoch of its own number. A topic may be up again without a
-	// Down: the next snapshot replaces its state.
+	// Up reports that a subscription frame for topics was sent, so the venue sends their snapshots next. epoch is the epoch in the
+	// venue's hello, or empty; each Message contains its own epoch. Up may be called again for a topic without Down in between:
+	// the next snapshot replaces the topic's state.
 	Up(epoch string, topics []messages.Topic)
-	// Acknowledged reports that the venue has confirmed the subscription of topics that are up. From now on every change has a
-	// frame. Some venues confirm nothing.
+	// Acknowledged reports that the venue has confirmed the subscription of topics. From now on the venue sends every change. Some
+	// venues never confirm.
 	Acknowledged(topics []messages.Topic)
-	// Down reports that topics are not live until the next Up. err is the cause, for logs. A topic that was unwatched and watched
-	// again just before may be among them.
+	// Down reports that topics are not live until the next Up. err is the cause, for logs. topics may include a topic that was
+	// just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain it, but must not change it.
 	Message(m *messages.Message)
 	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. All messages that the venue sent
-	// before have been delivered.
+	// before the heartbeat have been delivered.
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
-	// Refused reports that the venue rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
-	// with NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED, or RATE_LIMITED if the venue's limit of topics leaves no room.
+	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a
+	// *market.Error with the code NOT_FOUND, UNAUTHENTICATED, FORBIDDEN or UNSUPPORTED, or RATE_LIMITED if the venue accepts no
+	// more topics.
 	Refused(t messages.Topic, err error)
 }
 
 // Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts are from small fixed
 // sets.
 type Observer interface {
-	// Frame reports a frame or an element of a list by its type, which is "unknown" for other types and "garbage" without JSON.
+	// Frame reports the type of a frame, or of an element of a frame that is a list. kind is "unknown" for unknown types and
+	// "garbage" for a frame that is not JSON.
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the contract.
 	Drift(what string)
@@ -65,18 +68,20 @@ const (
 )
 
 const (
-	// assumedHeartbeat and assumedDepth apply if the venue's hello does not state its own.
+	// assumedHeartbeat and assumedDepth apply if the venue's hello does not contain these values.
 	assumedHeartbeat = 15 * time.Second
 	assumedDepth     = 200
-	// pingEvery is the time between pings, pongWithin the greatest time until the answer.
+	// pingEvery is the time between pings. pongWithin is the greatest time until the answer to a ping.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin bounds the first random wait before the next connection. The bound doubles with each failure.
+	// backoffMin is the longest random wait before the next connection after one failure. The longest wait doubles with each
+	// failure.
 	backoffMin = time.Second
-	// helloWithin is the wait for the venue's hello; afterwards its limits are assumed. writeWithin bounds the write of a frame.
+	// helloWithin bounds the wait for the venue's hello. After that, the client uses the assumed limits. writeWithin bounds the
+	// write of a frame.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
-	// idleFor is how long a connection without topics stays open.
+	// idleFor is the time for which a connection without topics stays open.
 	idleFor = 30 * time.Second
 	// maxFrameBytes is the greatest size of a frame from the venue.
 	maxFrameBytes = 4 << 20
@@ -90,17 +95,18 @@ type Config struct {
 	Dial Dialer
 	// TopicsPerConnection and Connections bound the pool of public topics. The venue's hello may reduce TopicsPerConnection.
 	TopicsPerConnection, Connections int
-	// Identities bounds the user topics. Each user topic has its own connection, because a user frame may not name its account.
+	// Identities bounds the number of user topics. Each user topic has its own connection, because a frame may not say to which
+	// account it belongs.
 	Identities int
-	// BackoffMax bounds the random wait before the next connection. The waits start over after a connection that lasted
-	// StableAfter.
+	// BackoffMax bounds the random wait before the next connection. After a connection that lasted StableAfter, the waits are
+	// short again.
 	BackoffMax, StableAfter time.Duration
 	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
 	LimitedWait time.Duration
 	// DialWithin bounds the opening of a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO token of a market, for venues that send the market instead of the token. It may be nil. It is
-	// called concurrently and must not block.
+	// Tokens returns the YES and NO tokens of a market. It is needed for venues whose frames contain the market instead of the
+	// token. It may be nil. It is called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
@@ -121,7 +127,7 @@ const (
 	StateDisconnected State = "DISCONNECTED"
 )
 
-// Stats has the client's state and counters.
+// Stats contains the state and the counters of a client.
 type Stats struct {
 	// State is the worst state of the public connections. Since is the time of its last change.
 	State State
@@ -130,11 +136,11 @@ type Stats struct {
 	LastMessageAt time.Time
 	// Connections is the number of open connections, including user connections.
 	Connections int
-	// Topics is the number of watched topics, Identities the number of user topics among them.
+	// Topics is the number of watched topics. Identities is the number of user topics among them.
 	Topics, Identities int
 	// Reconnects counts lost connections that were opened again.
 	Reconnects uint64
-	// Resyncs counts requested snapshots, Refused counts rejected topics.
+	// Resyncs counts requested snapshots. Refused counts rejected topics.
 	Resyncs, Refused uint64
 }
 
@@ -240,8 +246,8 @@ func redactURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Run keeps the client connected until ctx ends. It returns nil after all goroutines of the client have ended. It must be called
-// only once.
+// Run connects the client and reconnects it until ctx ends. It returns nil when all goroutines of the client have ended. It
+// must be called only once.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -268,7 +274,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts a connection's goroutine if the client runs. The caller holds the lock.
+// start starts a connection's goroutine if Run was called. The caller holds the lock.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -280,7 +286,8 @@ func (c *Client) start(k *connection) {
 	}()
 }
 
-// Changed returns a channel that is closed at the next change of Stats().State. Call it before Stats to miss no change.
+// Changed returns a channel that is closed at the next change of Stats().State. Call Changed before Stats, so that you miss no
+// change.
 func (c *Client) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

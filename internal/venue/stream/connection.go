@@ -16,35 +16,37 @@ import (
 const (
 	// restartSpread bounds the random wait after a restart of the venue, so that not all clients connect at once.
 	restartSpread = 10 * time.Second
-	// slowAgain is the time after a close for slowness in which a second one is followed by a wait. After the first one, the client
-	// reconnects at once.
+	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If that happens again
+	// within slowAgain, the client waits first.
 	slowAgain = 10 * time.Second
 )
 
-// connection keeps its topics subscribed over a series of sockets. Only its goroutine calls the Handler for these topics.
+// connection subscribes its topics again on each new socket. Only the connection's goroutine calls the Handler for these
+// topics.
 type connection struct {
 	client *Client
 	number int
 	// identity is the user topic of the connection; the zero topic on public connections.
 	identity messages.Topic
-	// wake tells the goroutine that one of the fields below has changed.
+	// wake signals the goroutine that one of the fields below has changed.
 	wake chan struct{}
 
 	// Client.mu protects the fields from here to state.
 	topics map[messages.Topic]*entry
 	// load is the number of watched topics.
 	load int
-	// dirty has topics that were watched or unwatched, resyncs has topics that need a snapshot. drop requests another socket.
+	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests another
+	// socket.
 	dirty, resyncs []messages.Topic
 	drop           bool
 	state          State
 
-	// The goroutine owns the fields below. failures counts the failures in a row, for the backoff.
+	// Only the goroutine uses the fields below. failures is the number of failures in a row.
 	failures int
 	lastSlow time.Time
-	// opened is set after the first open socket. lossLogged is set while an outage lasts that was logged.
+	// opened reports that a socket was open before. lossLogged reports that the present outage was logged.
 	opened, lossLogged bool
-	// lostAt and lostReason describe the first loss of the present outage. attempts counts its failures.
+	// lostAt and lostReason describe the start of the present outage. attempts is the number of failures in this outage.
 	lostAt     time.Time
 	lostReason string
 	attempts   int
@@ -195,7 +197,7 @@ func (k *connection) count() int {
 	return len(k.topics)
 }
 
-// login returns the entry whose credentials authenticate the connection. ok is false if there is none.
+// login returns the entry whose credentials authenticate the connection. ok is false if the connection needs no authentication.
 func (k *connection) login() (e entry, ok bool) {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
@@ -207,8 +209,8 @@ func (k *connection) login() (e entry, ok bool) {
 	return entry{}, false
 }
 
-// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. It drops resyncs
-// for the old socket.
+// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. Resyncs for the
+// old socket are dropped.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
@@ -217,7 +219,7 @@ func (k *connection) resubscribeAll() {
 	k.resyncs, k.drop = nil, false
 }
 
-// pause waits without a socket. It returns false if ctx ended or the connection was retired.
+// pause waits while there is no socket. It returns false if ctx has ended or the connection was retired.
 func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

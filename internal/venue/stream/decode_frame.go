@@ -34,12 +34,12 @@ var (
 )
 
 // decoder decodes the frames of one socket, in order. It accepts all known deviations from the contract. It is not safe for
-// concurrent use. Another venue's protocol needs another decoder and encode.
+// concurrent use.
 type decoder struct {
 	client *Client
 	// identity is the user topic of the socket, or the zero topic.
 	identity messages.Topic
-	// epoch is the epoch of the venue's hello. depth is the requested depth of books.
+	// epoch is the epoch in the venue's hello. depth is the requested number of levels of a book.
 	epoch string
 	depth int
 }
@@ -48,7 +48,7 @@ func newDecoder(c *Client, identity messages.Topic) *decoder {
 	return &decoder{client: c, identity: identity, depth: assumedDepth}
 }
 
-// frames has the decoding function of each frame type.
+// frames contains the decoding function of each frame type.
 var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
 	"hello":     (*decoder).hello,
 	"pong":      func(*decoder, *wire.Row, time.Time) []event { return nil },
@@ -94,7 +94,7 @@ func (d *decoder) decode(frame []byte, at time.Time) []event {
 	return d.one(v, at)
 }
 
-// one decodes one frame. A frame without events still shows that the venue is alive.
+// one decodes one frame. If the frame is of no further use, its event only shows that the venue is alive.
 func (d *decoder) one(v wire.Value, at time.Time) []event {
 	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
 	var kind string
@@ -117,7 +117,7 @@ func (d *decoder) one(v wire.Value, at time.Time) []event {
 	return events
 }
 
-// acknowledged returns a decoding function for frames that only answer a request.
+// acknowledged returns a decoding function for frames that only confirm a request.
 func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
 	return func(_ *decoder, r *wire.Row, at time.Time) []event {
 		return []event{{kind: kind, at: at, rid: ridOf(r)}}
@@ -175,7 +175,8 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because its order is unknown.
+// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because the position of the frame is
+// unknown.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -184,7 +185,7 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 	return n
 }
 
-// maxSeqs bounds the sequence numbers of a heartbeat.
+// maxSeqs bounds the number of sequence numbers in a heartbeat.
 const maxSeqs = 10_000
 
 func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
@@ -218,7 +219,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
 	return []event{e}
 }
 
-// topic returns the topic of a channel and an id. On a user connection, it returns the connection's own topic with its scope.
+// topic returns the topic of a channel and an id. For the account of a user connection, it returns the connection's topic,
+// which has a scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -255,8 +257,8 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
 	return []event{e}
 }
 
-// message returns a message with the fields that all kinds share. seq reports whether the frame's sequence numbers count this
-// topic's messages.
+// message returns a message with the fields that all kinds have in common. seq reports whether the sequence numbers in the
+// frame count the messages of this topic.
 func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, seq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
@@ -281,7 +283,7 @@ func deliver(r *wire.Row, m *messages.Message) []event {
 	return []event{{kind: eventMessage, message: m}}
 }
 
-// badFrame returns the events of an unusable frame about topics.
+// badFrame returns the events for a frame about topics that cannot be used.
 func badFrame(r *wire.Row, topics ...messages.Topic) []event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]event, len(topics))
@@ -291,7 +293,7 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []event {
 	return events
 }
 
-// noAddress reports a frame without a token or market. It returns no events.
+// noAddress reports a frame that names no token and no market. It returns no events.
 func noAddress(r *wire.Row) []event {
 	r.Note("frame without address")
 	return nil

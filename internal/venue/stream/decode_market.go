@@ -31,16 +31,16 @@ type addressing uint8
 const (
 	// unaddressed frames name no token in a known way.
 	unaddressed addressing = iota
-	// byToken frames have the token's id, and their sequence numbers count the token's messages.
+	// byToken frames contain the token's id. Their sequence numbers count the messages of this token.
 	byToken
-	// byOutcome frames have a market and an outcome.
+	// byOutcome frames contain a market and an outcome.
 	byOutcome
-	// byMarket frames have only a market.
+	// byMarket frames contain only a market.
 	byMarket
 )
 
-// token returns the topic of a frame's token. If the frame has only a market, t is the topic of the YES token, and no the topic of
-// the NO token.
+// token returns the topic of a frame's token. If the frame contains only a market, t is the topic of the YES token, and no is
+// the topic of the NO token.
 func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
@@ -75,7 +75,7 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 	return t, no, unaddressed
 }
 
-// price decodes price_update, which has a token, or a market with the prices of YES and NO.
+// price decodes price_update. The frame contains a token, or a market with the prices of YES and NO.
 func (d *decoder) price(r *wire.Row, at time.Time) []event {
 	t, no, by := d.token(r, messages.ChannelPrices)
 	switch by {
@@ -90,7 +90,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// priceOf decodes the price. Without one, it computes the price from the best bid and ask.
+// priceOf decodes the price of a frame. If there is none, priceOf computes the price from the best bid and ask.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -108,7 +108,7 @@ func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	return nil
 }
 
-// spread decodes the best prices. It returns nil if the frame has none, or if they are crossed.
+// spread decodes the best bid and ask. It returns nil if the frame contains neither, or if the bid is above the ask.
 func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	if !r.Has(wire.FieldBestBid) && !r.Has(wire.FieldBestAsk) {
 		return nil
@@ -130,7 +130,7 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	return s
 }
 
-// prices decodes the yesPrice and noPrice of a frame with a market.
+// prices decodes yesPrice and noPrice of a frame that contains only a market.
 func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []event {
 	var events []event
 	for _, side := range []struct {
@@ -162,8 +162,8 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// bookUpdate decodes the changes of a book, or a complete book, which is a snapshot. Bids and asks with a previous sequence number
-// could be either, so the frame is bad.
+// bookUpdate decodes the changes of a book. A frame without changes contains a complete book, which is a snapshot. If such a
+// frame has a previous sequence number, it is bad, because its bids and asks could be changes, too.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
@@ -189,7 +189,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// change decodes one element of changes. A bad element makes the frame bad, so that changes are never applied in part.
+// change decodes one element of changes. A bad element makes the frame bad, so that either all changes are applied or none.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -209,7 +209,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	return change
 }
 
-// levels decodes a complete book. A crossed book has no spread.
+// levels decodes a complete book. If the best bid is above the best ask, the book has no spread.
 func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
@@ -254,7 +254,8 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades by time. Trades of the same time keep the venue's order, reversed if the venue lists the newest first.
+// oldestFirst sorts trades by time. Trades with the same time stay in the order of the venue, which is reversed if the venue
+// lists the newest first.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
@@ -275,7 +276,8 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a trade of the public tape. A missing token or market is the message's. Another token makes the frame bad.
+// tapeTrade decodes a trade of the public tape. A missing token or market is taken from the message. A different token makes
+// the frame bad.
 func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
 	t := r.Trade()
 	if t.TokenID == "" {
@@ -318,7 +320,7 @@ func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
 	})
 }
 
-// marketMessage decodes the fields that all frames of the market channel share. fill decodes the other fields.
+// marketMessage decodes the fields that all frames of the market channel have in common. fill decodes the other fields.
 func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
@@ -333,7 +335,7 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.Mar
 	return deliver(r, m)
 }
 
-// resolve decodes the result of a market. Without a status, the status is RESOLVED.
+// resolve decodes the result of a market. A missing status means RESOLVED.
 func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
@@ -342,7 +344,7 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot decodes the compatibility form: the prices of a market and perhaps its book, or a list of such markets.
+// marketSnapshot decodes an older form of frame: the prices of a market and perhaps its book, or a list of such markets.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
@@ -372,7 +374,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 			}
 		}
 		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
-			in.Err = nil // the book is good even if the prices are bad
+			in.Err = nil // bad prices do not make the book bad
 			events = append(events, d.bookSnapshot(in, at)...)
 		}
 	}

@@ -22,7 +22,7 @@ type Dialer interface {
 
 // Conn is an open connection. Read, Write and Close may be called concurrently, each by one goroutine.
 type Conn interface {
-	// Read returns the next frame, or a *CloseError if the venue closed with a code. The caller owns the slice.
+	// Read returns the next frame, or a *CloseError if the venue has closed the connection with a code. The caller owns the slice.
 	Read(ctx context.Context) ([]byte, error)
 	// Write sends a frame. It does not retain the slice.
 	Write(ctx context.Context, frame []byte) error
@@ -33,7 +33,7 @@ type Conn interface {
 const (
 	// maxHeaderBytes bounds the HTTP header of the venue's handshake.
 	maxHeaderBytes = 64 << 10
-	// closeWithin is the wait for the venue's close frame.
+	// closeWithin bounds the wait for the venue's close frame.
 	closeWithin = time.Second
 	// closeNormal is the code of a normal close.
 	closeNormal = 1000
@@ -85,12 +85,12 @@ func dialError(response *http.Response, err error) error {
 	return errors.New("the connection could not be opened")
 }
 
-// conn is a connection of coder/websocket. It does not pass contexts on, because the library allocates several times for each
-// frame to watch them. Close ends Read and Write anyway.
+// conn is a connection of coder/websocket. It does not pass contexts to the library, which would allocate memory for each frame
+// to watch them. Close ends Read and Write.
 type conn struct {
 	ws  *websocket.Conn
 	raw net.Conn
-	// closeWithin is the wait for the venue's close frame.
+	// closeWithin bounds the wait for the venue's close frame.
 	closeWithin time.Duration
 }
 

@@ -1,5 +1,5 @@
-// Package stream is the client of the venue's WebSocket stream. It subscribes topics over a pool of connections, reconnects,
-// and decodes frames into messages. It keeps no state of the topics: the Handler checks sequence numbers, assembles
+// Package stream is the client of the venue's WebSocket stream. It subscribes to topics over a pool of connections, reconnects,
+// and decodes frames into messages. The state of a topic is the task of the Handler, which checks sequence numbers, assembles
 // books and distributes messages to readers.
 //
 // Each connection has three goroutines: one reads and decodes, one writes, and one does everything else, including all calls of

@@ -18,24 +18,24 @@ var (
 // CloseError reports that the venue closed a connection with a code. Conn.Read returns it.
 type CloseError struct{ Code int }
 
-// Error has the code without the venue's text, because the text may quote secrets that were sent.
+// Error contains the code but not the venue's text, because the text may quote secrets.
 func (e *CloseError) Error() string {
 	return fmt.Sprintf("the venue closed the connection with code %d", e.Code)
 }
 
-// HandshakeError reports that the venue answered the WebSocket handshake with a status other than 101.
+// HandshakeError reports that the response to the WebSocket handshake has a status other than 101.
 type HandshakeError struct {
 	Status int
-	// RetryAfter is the wait that the venue asks for; 0 if it sends none.
+	// RetryAfter is the wait that the venue has requested; 0 if it has requested none.
 	RetryAfter time.Duration
 }
 
-// Error has the status.
+// Error contains the status.
 func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// The close codes with a meaning of their own.
+// These close codes have a special meaning in the contract.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002
@@ -60,7 +60,7 @@ var (
 	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
 	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
-	// errLimited ends a connection whose authentication the venue rejected for now.
+	// errLimited ends a connection whose authentication the venue has postponed.
 	errLimited = &disconnectError{"limited", errors.New("the venue put off the authentication")}
 )
 

@@ -7,24 +7,24 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// pool has the watched topics and their connections. Client.mu protects it.
+// pool contains the watched topics and their connections. Client.mu protects it.
 type pool struct {
 	topics map[messages.Topic]*entry
-	// public has the public connections, oldest first. They are filled in this order.
+	// public contains the public connections, oldest first. A new topic gets the first one with room.
 	public []*connection
-	// users has one connection for each user topic.
+	// users contains a connection for each user topic.
 	users map[messages.Topic]*connection
-	// wanted is the number of watched topics, identities the number of user topics among them.
+	// wanted is the number of watched topics. identities is the number of user topics among them.
 	wanted, identities int
-	// perConnection is the greatest number of topics on a public connection. The venue may reduce it.
+	// perConnection is the greatest number of topics on a public connection. The venue's hello may reduce it.
 	perConnection int
-	// numbers is the number of the last connection, for the log. turns is the number of calls of Watch.
+	// numbers is the number of the last connection, for the log. turns is the number of the last call of Watch.
 	numbers int
 	turns   uint64
 }
 
-// entry is a topic that is watched, or was watched and is not released by its connection yet. Until then the topic stays with
-// its connection, so that only one goroutine calls the Handler for it.
+// entry is a topic that is watched, or that was watched and that its connection has not released yet. A topic stays with its
+// connection until the release, so that only one goroutine calls the Handler for the topic.
 type entry struct {
 	topic  messages.Topic
 	creds  *market.Credentials
@@ -58,10 +58,10 @@ func (p *pool) open() int {
 	return n
 }
 
-// Watch keeps a topic subscribed until Unwatch or Handler.Refused, over reconnects. creds are for user topics, whose ID is the
-// address in lower case; nil if the venue needs none. Handler.Up is called when the subscription was sent. Watch of a watched
-// topic subscribes it again: Up is called again and a snapshot follows. Watch fails with ErrFull if there is no room. It never
-// waits for the network.
+// Watch subscribes to a topic, and again after each reconnect, until Unwatch or Handler.Refused. The ID of a user topic is the
+// address in lower case, and creds are its credentials; nil if the venue needs none. Handler.Up is called when the subscription
+// was sent. If the topic is already watched, Watch subscribes again: Up is called again, and the venue sends a snapshot. Watch
+// fails with ErrFull if there is no room. It never waits for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -104,8 +104,8 @@ func (c *Client) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic, after a jitter of up to 250 ms and at most once a second. It does nothing if the topic
-// is not up, or if a snapshot was requested within the last 1.5 s and has not arrived.
+// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. It does nothing if the
+// topic is not subscribed, or if a snapshot was requested within the last 1.5 s and has not arrived.
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,8 @@ func (c *Client) Resync(t messages.Topic) {
 	}
 }
 
-// Reconnect closes the connection of a topic, with all its topics, and opens another one after the usual wait.
+// Reconnect closes the connection of a topic. After the usual wait, the client opens another connection for all topics of the
+// closed one.
 func (c *Client) Reconnect(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +157,7 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether a topic that its connection has not released can be watched again. The topic stays with this
+// hasRoom reports whether a topic that its connection has not released yet can be watched again. The topic stays with this
 // connection, which may exceed perConnection for a while. The caller holds the lock.
 func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
@@ -179,7 +180,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched adds by to the counts of watched topics. The caller holds the lock.
+// addWatched adds by, which is 1 or -1, to the counts of watched topics. The caller holds the lock.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
 	e.conn.load += by
@@ -188,7 +189,7 @@ func (c *Client) addWatched(e *entry, by int) {
 	}
 }
 
-// unwatch marks a topic as no longer watched. Its connection will release it. The caller holds the lock.
+// unwatch marks a topic as no longer watched. The topic's connection releases it later. The caller holds the lock.
 func (c *Client) unwatch(e *entry) {
 	e.wanted = false
 	e.creds = nil
@@ -203,8 +204,8 @@ func (c *Client) release(e *entry) {
 	}
 }
 
-// refuse ends a topic that the venue rejected, unless it was watched again in the meantime. It runs on the connection's
-// goroutine.
+// refuse ends a topic that the venue has rejected and calls Handler.Refused, unless the topic was watched again in the
+// meantime. It runs on the connection's goroutine.
 func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
@@ -226,8 +227,8 @@ func (c *Client) refuseAll(k *connection, err *market.Error) {
 	}
 }
 
-// retire removes a connection from the pool if it has no topics, and reports whether it did. The last public connection stays,
-// because it shows the state of the stream. retire runs on the connection's goroutine, which must end afterwards.
+// retire removes a connection without topics from the pool and reports whether it has done so. It never removes the last public
+// connection, which shows the state of the stream. retire runs on the connection's goroutine, which must end after a removal.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +249,8 @@ func (c *Client) retire(k *connection) bool {
 	return true
 }
 
-// shrink applies the venue's limit of topics on a connection. It moves excess topics of k to other connections before they are
-// subscribed, and refuses topics without room. It runs on k's goroutine.
+// shrink applies the venue's limit of topics on a connection, before the topics of k are subscribed. It moves excess topics of
+// k to other connections. It refuses topics for which no connection has room. It runs on k's goroutine.
 func (c *Client) shrink(k *connection, limit int) {
 	var unplaced []*entry
 	c.mu.Lock()

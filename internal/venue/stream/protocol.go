@@ -18,7 +18,7 @@ const (
 	verbPing
 )
 
-// request is a frame to the venue. All its topics have the same channel. A resync or a user subscription has one topic.
+// request is a frame to the venue. All its topics are of the same channel. A resync or a user subscription has one topic.
 type request struct {
 	verb   verb
 	rid    string
@@ -41,7 +41,8 @@ const (
 	eventHello
 	// eventAck confirms the request rid. It sets topics if the venue lists them.
 	eventAck
-	// eventError rejects the request rid, or reports a general error. It sets code, and ids if the venue names them.
+	// eventError rejects the request rid, or reports an error that belongs to no request. It sets code, and ids if the venue names
+	// them.
 	eventError
 	// eventHeartbeat sets epoch and seqs.
 	eventHeartbeat
@@ -68,8 +69,8 @@ type event struct {
 	retryAfter time.Duration
 }
 
-// hello has the venue's heartbeat interval and limits; 0 if unknown. depth is the greatest number of levels of a book, topics the
-// greatest number of topics on a connection.
+// hello contains the venue's heartbeat interval and limits; 0 means unknown. topics is the greatest number of topics on a
+// connection. depth is the greatest number of levels on each side of a book.
 type hello struct {
 	heartbeat       time.Duration
 	topics, depth   int

@@ -19,7 +19,7 @@ const (
 	classUnknown
 	classUnauthenticated
 	classForbidden
-	// classLater is for errors that a later request may avoid.
+	// classLater is for temporary errors: a later request may succeed.
 	classLater
 )
 
@@ -49,7 +49,8 @@ type rejection struct {
 	err   *market.Error
 }
 
-// rejected handles an error frame about a request. down are topics that will be subscribed again later.
+// rejected handles an error frame about a request. down are the topics that will be subscribed again later. rejected are the
+// topics that the venue has refused.
 func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, rejected []rejection) {
 	r := q.awaited[e.rid]
 	if r == nil && e.rid == "" && class != classLater {
@@ -75,7 +76,7 @@ func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, reje
 		subs[0].resyncSent = time.Time{}
 		q.resync(subs[0], e.at.Add(q.retryDelay(subs[0], e.retryAfter)))
 	case class == classRefused && r.verb == verbResync:
-		q.resubscribe(subs[0], subs[0].turn) // a venue without resyncs sends a snapshot after a subscription
+		q.resubscribe(subs[0], subs[0].turn) // a venue that knows no resync sends a snapshot after a subscription
 	case class == classLater:
 		at := e.at.Add(q.retryDelay(subs[0], e.retryAfter))
 		for _, s := range subs {
@@ -88,7 +89,7 @@ func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, reje
 	return down, nil
 }
 
-// unanswered returns an unanswered subscription of one of the ids, or nil. It is for errors without a rid.
+// unanswered returns an unanswered subscription of one of ids, or nil. It finds the request of an error that contains no rid.
 func (q *sendQueue) unanswered(ids []string) *request {
 	for _, r := range q.awaited {
 		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t messages.Topic) bool {
@@ -101,8 +102,8 @@ func (q *sendQueue) unanswered(ids []string) *request {
 	return nil
 }
 
-// exclude rejects the topics that the venue names. If it names none, exclude queues both halves of the request separately, until
-// the rejected topic is alone.
+// exclude rejects the topics that the venue names. If the venue names none, exclude queues the two halves of the request as
+// separate requests. Repeated halving finds the rejected topic.
 func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages.Topic, rejected []rejection) {
 	named := make(map[string]bool, len(e.ids))
 	for _, id := range e.ids {
@@ -112,14 +113,14 @@ func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages
 	for _, s := range subs {
 		if named[s.topic.ID] || len(subs) == 1 {
 			rejected = append(rejected, rejection{s.topic, s.turn, rejectionError(class)})
-			s.subscribed = false // remove must not unsubscribe it
+			s.subscribed = false // so that remove does not unsubscribe the topic
 			q.remove(s)
 		} else {
 			rest = append(rest, s)
 		}
 	}
 	if len(rejected) > 0 {
-		// The venue may have accepted the other topics. They are subscribed again if it does not confirm them.
+		// The venue may have accepted the other topics. If it does not confirm them within ackWithin, they are subscribed again.
 		q.groups++
 		for _, s := range rest {
 			if !s.answered {
@@ -140,7 +141,7 @@ func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages
 	return down, nil
 }
 
-// requeue queues the subscription of a topic for a later time. Until then the topic is not up.
+// requeue queues the subscription of a topic for a later time. Until then the topic is down.
 func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
 	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
@@ -148,7 +149,8 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	return s.topic
 }
 
-// retryDelay returns the wait before a postponed subscription: a random backoff, but at least the wait that the venue asked for.
+// retryDelay returns the wait before a postponed subscription: a random backoff, but at least the wait that the venue has
+// requested.
 func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
@@ -156,7 +158,7 @@ func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	return max(asked, bound/2+time.Duration(c.Rand()*float64(bound/2)))
 }
 
-// pauseFor sends nothing for the given time, but at least a second.
+// pauseFor makes the queue send nothing for the requested time, or for a second if that is longer.
 func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
 	until := now.Add(max(asked, time.Second))
 	for i := range q.window.times {

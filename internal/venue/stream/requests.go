@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// unsubscription removes topics of one channel from unsubscribes.
+// unsubscription removes topics of one channel from unsubscribes and returns a request for them.
 func (q *sendQueue) unsubscription() *request {
 	b := q.batch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
@@ -20,8 +20,8 @@ func (q *sendQueue) unsubscription() *request {
 	return &request{verb: verbUnsubscribe, topics: b.topics}
 }
 
-// subscription removes topics of one channel and one group from pending, in the order in which they were watched. It returns nil
-// if no topic is due.
+// subscription removes topics of one channel and one group from pending, in the order in which they were watched, and returns a
+// request for them. It returns nil if no topic is due.
 func (q *sendQueue) subscription(now time.Time) *request {
 	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if first < 0 {

@@ -13,22 +13,22 @@ import (
 const (
 	// batchIDs is the greatest number of ids in one request.
 	batchIDs = 100
-	// assumedFrames and assumedBytes are the limits of a venue that states none.
+	// assumedFrames and assumedBytes apply if the venue's hello contains no limits: frames a second and bytes of a frame.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// frameSpan is the time in which the client sends the venue's frames per second. It is longer than a second, because frames
-	// may arrive closer together than they were sent.
+	// frameSpan is the time in which the client sends as many frames as the venue accepts in a second. It is longer than a second,
+	// because frames may arrive closer together than they were sent.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter bounds the random wait before a resync. resyncEvery is the least time between two resyncs of a topic.
-	// resyncWithin is the wait for a snapshot before it can be requested again.
+	// resyncWithin is the time after which a missing snapshot can be requested again.
 	resyncJitter = 250 * time.Millisecond
 	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
 	// maxResyncEvery bounds the time between resyncs of a topic with bad frames.
 	maxResyncEvery = 30 * time.Second
-	// ackWithin is the wait for the venue's confirmation of the other topics, after it rejected some topics of a request.
+	// After the venue has rejected some topics of a request, ackWithin bounds the wait for its confirmation of the other topics.
 	ackWithin = 300 * time.Millisecond
-	// maxAwaited bounds the unanswered requests that are kept.
+	// maxAwaited bounds the number of unanswered requests that the queue remembers.
 	maxAwaited = 1024
 )
 
@@ -36,27 +36,31 @@ const (
 type sub struct {
 	topic messages.Topic
 	turn  uint64
-	// subscribed is set after a subscription was sent, answered after the venue has answered it, and up after Handler.Up.
+	// subscribed reports that a subscription was sent. answered reports that the venue has answered this subscription. up reports
+	// that Handler.Up was called.
 	subscribed, answered, up bool
-	// removed is set when the topic has left the queue. pending and resyncs may still contain it.
+	// removed reports that the topic was removed from the queue. pending and resyncs may still contain it.
 	removed bool
 	// rid is the id of the topic's last subscription request.
 	rid string
-	// group separates topics into different requests, to find the topic that the venue rejects. 0 is the common group.
+	// Only topics of the same group share a request. Groups separate topics to find the topic that the venue rejects; usually
+	// group is 0.
 	group uint64
-	// notBefore is the earliest time of the subscription. attempts counts the postponements.
+	// notBefore is the earliest time of the subscription. attempts is the number of postponements.
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is when to request a snapshot, or zero. resyncSent is the time of the unanswered request, or zero. resyncLast is the
-	// time of the last request. badFrames counts bad frames since the last good snapshot.
+	// resyncAt is the time at which a snapshot is requested; zero for none. resyncSent is the time of a request whose snapshot has
+	// not arrived; zero for none. resyncLast is the time of the last request. badFrames is the number of bad frames since the last
+	// good snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
 	badFrames                        int
 	// numbered is the internal number of the last message.
 	numbered uint64
 }
 
-// sendQueue has the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses it.
+// sendQueue contains the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses
+// it.
 type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
@@ -67,7 +71,7 @@ type sendQueue struct {
 	pending      []*sub
 	resyncs      []*sub
 	auth         *request
-	// awaited has the requests that the venue may still reject, by rid.
+	// awaited contains the requests that the venue may still reject, by rid.
 	awaited map[string]*request
 	rid     uint64
 	groups  uint64
@@ -95,7 +99,7 @@ func (q *sendQueue) limit(h hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request, and forgets the oldest request.
+// nextRid returns the id of the next request. If maxAwaited requests are remembered, it forgets the oldest one.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -104,13 +108,13 @@ func (q *sendQueue) nextRid() string {
 	return strconv.FormatUint(q.rid, 10)
 }
 
-// carries reports whether messages of a topic are for the Handler.
+// carries reports whether this socket is subscribed to a topic, so that the Handler gets its messages.
 func (q *sendQueue) carries(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
 }
 
-// upTopics returns the watched topics that the Handler believes to be up.
+// upTopics returns the watched topics for which Handler.Up was called.
 func (q *sendQueue) upTopics() []messages.Topic {
 	c := q.k.client
 	c.mu.Lock()
@@ -183,7 +187,7 @@ func (q *sendQueue) sync(now time.Time) (drop bool) {
 	return drop
 }
 
-// resync queues the request of a snapshot, unless one is queued or on its way.
+// resync queues the request of a snapshot, unless a request is queued already or its snapshot may still arrive.
 func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
@@ -199,8 +203,8 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so no snapshot is on its way
-// any more. It takes an internal number, because it may have been a change.
+// badFrame queues a resync after an unusable frame. The frame may have been a requested snapshot, so the queue no longer waits
+// for one. It takes an internal number, because it may have been a change.
 func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
@@ -226,7 +230,8 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 	return true
 }
 
-// workAt returns when the next request can be sent, or zero if there is none. open reports whether topics may be subscribed.
+// workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether
+// topics may be subscribed.
 func (q *sendQueue) workAt(open bool) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -261,7 +266,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// compact removes topics that need no subscription or no snapshot any more.
+// compact removes topics from pending and resyncs that no longer need a subscription or a snapshot.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
@@ -296,7 +301,7 @@ func (q *sendQueue) next(now time.Time, open bool) *request {
 	return nil
 }
 
-// markSent notes that a request is being written.
+// markSent records that a request is being written.
 func (q *sendQueue) markSent(r *request, now time.Time) {
 	q.awaited[r.rid] = r
 	for _, t := range r.topics {
@@ -310,8 +315,8 @@ func (q *sendQueue) markSent(r *request, now time.Time) {
 	}
 }
 
-// acknowledge returns the topics whose last subscription the event confirms: the topics of its request, or the listed topics if
-// it has no rid.
+// acknowledge returns the topics whose last subscription the event confirms. These are the topics of the request with the
+// event's rid, or the listed topics if the event has no rid.
 func (q *sendQueue) acknowledge(e *event) (topics []messages.Topic) {
 	listed := e.topics
 	if r := q.awaited[e.rid]; r != nil && r.verb == verbSubscribe {

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxGarbage is the number of frames in a row without JSON that ends a socket.
+	// After maxGarbage frames in a row that are not JSON, the session ends.
 	maxGarbage = 10
-	// silentHeartbeats is the number of heartbeat intervals without a frame that ends a socket.
+	// After silentHeartbeats heartbeat intervals without a frame, the session ends.
 	silentHeartbeats = 2.5
-	// authWithin is the wait for the answer to auth. Without an answer, the topics are subscribed afterwards.
+	// authWithin bounds the wait for the answer to auth. After that, the topics are subscribed without an answer.
 	authWithin = 500 * time.Millisecond
-	// closeCodeWithin is the wait for the venue's close code after a failed write.
+	// closeCodeWithin bounds the wait for the venue's close code after a failed write.
 	closeCodeWithin = time.Second
 	// maxEvents bounds the decoded frames that wait for the handler.
 	maxEvents = 16
 )
 
-// phase is the state of a socket's opening.
+// phase is the progress of opening a socket.
 type phase uint8
 
 const (
@@ -35,8 +35,8 @@ const (
 	phaseOpen
 )
 
-// session serves one socket. Its loop runs on the connection's goroutine and owns all fields except the channels. A second
-// goroutine reads and a third one writes.
+// session serves one socket. Its loop runs on the connection's goroutine, and only the loop uses the fields except the
+// channels. A second goroutine reads, and a third one writes.
 type session struct {
 	client *Client
 	k      *connection
@@ -53,14 +53,14 @@ type session struct {
 	limits hello
 	queue  sendQueue
 
-	// timer fires at the time armed.
+	// timer fires at the time in armed.
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the greatest time without a frame, and is checked at silentAt.
+	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. It is checked at silentAt.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
-	// phaseBy ends phaseHello and phaseAuth.
+	// phaseBy is the time at which phaseHello or phaseAuth ends without an answer.
 	phaseBy time.Time
 	// pingAt is the time of the next ping. pongBy is the deadline of the answer, or zero.
 	pingAt, pongBy time.Time
@@ -70,7 +70,7 @@ type session struct {
 	// failure ends the session at failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is when a connection without topics ends; zero while it has topics.
+	// idleBy is the time at which a connection without topics ends; zero while there are topics.
 	idleBy        time.Time
 	garbageFrames int
 }
@@ -145,7 +145,7 @@ func (s *session) loop(ctx context.Context) error {
 	s.setSilence(0)
 	for {
 		now = time.Now()
-		// A waiting event may be the one that a deadline is for, so events go first.
+		// Handle waiting events before deadlines, because an event may be the one that a deadline waits for.
 		if len(s.events) == 0 {
 			if err := s.expire(now); err != nil {
 				return err
@@ -178,7 +178,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// readFailure returns the cause after the reader has stopped.
+// readFailure returns the reason why the reader has stopped.
 func (s *session) readFailure(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -257,7 +257,8 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// afterHello authenticates or subscribes, after the hello or the wait for it.
+// afterHello is called after the venue's hello, or after helloWithin without one. It authenticates if necessary, and else
+// subscribes.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.limit(s.limits)
 	s.liveAt = now
@@ -316,7 +317,7 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send gives one frame to the writer if no write is pending and the venue's limits allow it.
+// send passes one frame to the writer, if no write is pending and the venue's limits allow a frame now.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return

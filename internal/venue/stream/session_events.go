@@ -18,7 +18,7 @@ func (s *session) handle(events []event) error {
 		}
 		s.garbageFrames = 0
 		s.client.count.last.Store(e.at.UnixNano())
-		s.pongBy = time.Time{} // any frame shows that the venue is alive; some venues answer no pings
+		s.pongBy = time.Time{} // any frame shows that the venue is alive; some venues do not answer pings
 		var err error
 		switch e.kind {
 		case eventHello:
@@ -48,7 +48,7 @@ func (s *session) handle(events []event) error {
 	return nil
 }
 
-// handleHello applies the venue's hello. A hello after helloWithin still changes heartbeat and limits.
+// handleHello applies the venue's hello. A hello that arrives after helloWithin still changes the heartbeat and the limits.
 func (s *session) handleHello(e *event) error {
 	s.epoch, s.limits = e.epoch, e.hello
 	s.setSilence(e.hello.heartbeat)
@@ -96,7 +96,7 @@ func (s *session) handleError(e *event) error {
 	return s.checkIdle(e.at)
 }
 
-// reportDown tells the Handler that all topics are down.
+// reportDown calls Handler.Down for all topics.
 func (s *session) reportDown(err error) {
 	if topics := s.queue.upTopics(); len(topics) > 0 {
 		s.client.handler.Down(topics, err)

@@ -10,7 +10,7 @@ type window struct {
 
 func newWindow(n int) window { return window{times: make([]time.Time, max(n, 1))} }
 
-// opens returns when the next frame may be sent, or a time in the past.
+// opens returns the earliest time at which the next frame may be sent. It may be in the past.
 func (w *window) opens() time.Time {
 	if t := w.times[w.next]; !t.IsZero() {
 		return t.Add(frameSpan)

@@ -8,7 +8,8 @@ import (
 )
 
 // Levels reads both sides of a book, best level first. It sums levels of the same price and leaves out levels of size 0. The
-// row is bad if any level is unreadable, because a book is used as a whole. The sides may cross.
+// row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose best bid is above
+// its best ask.
 func (r *Row) Levels() (bids, asks []market.Level) {
 	bids, asks = r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
@@ -16,7 +17,8 @@ func (r *Row) Levels() (bids, asks []market.Level) {
 	return r.merge(bids), r.merge(asks)
 }
 
-// side reads one side. A missing side makes the row bad. A null side is empty if the other one is a list.
+// side reads one side of a book. A missing side makes the row bad. If one side is null and the other side is a list, the null
+// side is empty.
 func (r *Row) side(f, other Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()

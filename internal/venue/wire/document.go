@@ -15,26 +15,27 @@ const (
 	Object  Kind = '{'
 )
 
-// document is the text of a JSON value and the places of all values in it, in the order in which they begin.
+// document is the text of a JSON value, with the positions of all values in it, in the order in which they begin.
 type document struct {
 	text  []byte
 	nodes []node
-	// hasEscapes: the text has a backslash. invalidUTF8: it has bytes that are not UTF-8.
+	// hasEscapes reports that the text contains a backslash. invalidUTF8 reports that it contains bytes that are not UTF-8.
 	hasEscapes, invalidUTF8 bool
 }
 
-// node is the place of a value in the text and, for a member of an object, that of its name. Both include the quotes.
+// node is the position of a value in the text. A member of an object also has the position of its name. Both positions include
+// the quotes.
 type node struct {
 	kind Kind
-	// escaped: the name must be decoded before it can be compared.
+	// escaped reports that the name must be decoded before it can be compared.
 	escaped       bool
 	name, nameEnd uint32
 	start, end    uint32
-	// after is the index of the first node behind the value and all values in it.
+	// after is the index of the first node that follows the value and all values in it.
 	after uint32
 }
 
-// name returns the name of a member. The bytes may be those of the document.
+// name returns the name of a member. The result may share memory with the document.
 func (d *document) name(at uint32) []byte {
 	n := &d.nodes[at]
 	quoted := d.text[n.name:n.nameEnd]
@@ -44,8 +45,8 @@ func (d *document) name(at uint32) []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value is one value of a document. It is decoded when one of its methods reads it. A Value keeps the whole document in
-// memory; the strings that its methods return do not. The zero Value is a missing value. A Value is safe for concurrent use.
+// Value is one value of a document. Its methods decode it when they are called. A Value keeps the whole document in memory, but
+// the strings that its methods return do not. The zero Value is a missing value. A Value is safe for concurrent use.
 type Value struct {
 	in *document
 	at uint32
@@ -65,7 +66,7 @@ func (v Value) IsNull() bool {
 	return k == Null || k == Missing
 }
 
-// JSON returns the text of the value. The bytes are those of the document and must not be changed.
+// JSON returns the text of the value. The result shares memory with the document and must not be changed.
 func (v Value) JSON() []byte {
 	if v.in == nil {
 		return nil
@@ -74,7 +75,7 @@ func (v Value) JSON() []byte {
 	return v.in.text[n.start:n.end:n.end]
 }
 
-// bytes returns the decoded string or the literal of a number. The bytes may be those of the document.
+// bytes returns the decoded string or the literal of a number. The result may share memory with the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:
@@ -92,7 +93,7 @@ func (v Value) bytes() []byte {
 // Text returns the decoded string or the literal of a number. It is empty for any other value.
 func (v Value) Text() string { return string(v.bytes()) }
 
-// Interned returns Text, interned as by Intern.
+// Interned returns Text, interned; see Intern.
 func (v Value) Interned() string { return textOf(v.bytes(), true) }
 
 // Is reports whether the value is the string text.
@@ -114,8 +115,8 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// Member returns the member of an object that has this name, the last one if several have it. It returns the zero Value if
-// there is none or v is not an object.
+// Member returns the member of an object with a name. If several members have the name, it returns the last one. If there is
+// none, or v is not an object, it returns the zero Value.
 func (v Value) Member(name string) (member Value) {
 	if v.Kind() != Object {
 		return Value{}
@@ -140,8 +141,8 @@ func (v Value) Members() map[string]Value {
 	return members
 }
 
-// Parent returns the object or list that the value is in, or the zero Value for the outermost value. It looks at every value
-// between the two.
+// Parent returns the object or list that contains the value, or the zero Value for the outermost value. It visits every value
+// between the start of the parent and v.
 func (v Value) Parent() Value {
 	for at := v.at; at > 0; {
 		if at--; v.in.nodes[at].after > v.at {

@@ -6,14 +6,14 @@ import (
 	"unicode"
 )
 
-// Field is one property of an object with all names that venues use for it.
+// Field is a property of an object, with all names that venues use for the property.
 type Field struct {
 	names []string
-	// interned: the texts of the field are interned.
+	// interned reports that the texts of the field are interned.
 	interned bool
 }
 
-// NewField returns a field. The first name is that of our contract. Each name is also accepted in snake case.
+// NewField returns a field. The first name is the name in the contract. Each name is also accepted in snake case.
 func NewField(names ...string) (f Field) {
 	for _, name := range names {
 		for _, form := range []string{name, snakeCase(name)} {
@@ -25,19 +25,19 @@ func NewField(names ...string) (f Field) {
 	return f
 }
 
-// Interned returns the field with texts that are interned as by Intern.
+// Interned returns a copy of the field whose texts are interned; see Intern.
 func (f Field) Interned() Field {
 	f.interned = true
 	return f
 }
 
-// Names returns the names of the field, the contract's first. The slice must not be changed.
+// Names returns the names of the field. The name in the contract comes first. The slice must not be changed.
 func (f Field) Names() []string { return f.names }
 
 // String returns the contract's name of the field.
 func (f Field) String() string { return f.names[0] }
 
-// snakeCase returns marketId as market_id, and marketID too.
+// snakeCase returns a name in snake case: market_id for marketId and for marketID.
 func snakeCase(camel string) string {
 	var b strings.Builder
 	last := '_'
@@ -51,7 +51,7 @@ func snakeCase(camel string) string {
 	return b.String()
 }
 
-// Of returns the first member, in the order of the names, that is not null. It returns the zero Value if there is none.
+// Of returns the first member that is not null, in the order of the field's names. It returns the zero Value if there is none.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {

@@ -9,15 +9,16 @@ import (
 // maxInterned is the length in bytes of the longest text that is interned.
 const maxInterned = 128
 
-// interned holds the interned texts. A text is in the slot of its hash until another text replaces it.
+// interned contains the interned texts. The hash of a text selects its slot. A text stays in its slot until another text
+// replaces it.
 var (
 	interned [1 << 14]atomic.Pointer[string]
 	seed     = maphash.MakeSeed()
 )
 
-// Intern returns a copy of s that equal texts share, unless s is longer than 128 bytes. It is meant for texts that repeat: ids
-// of markets and tokens and labels of outcomes, which are in markets, prices and the positions of every wallet. Sharing them
-// saves memory and makes most comparisons of equal ids a comparison of pointers. It is safe for concurrent use.
+// Intern returns a string equal to s. Equal strings usually share memory. A string longer than 128 bytes is returned as it is.
+// Intern is meant for texts that repeat, such as the ids of markets and tokens in the positions of every wallet. It saves
+// memory, and comparing equal ids usually compares only pointers. It is safe for concurrent use.
 func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
@@ -33,7 +34,8 @@ func textOf(b []byte, intern bool) string {
 	return lookUp(b, maphash.Bytes(seed, b))
 }
 
-// lookUp returns the text in the slot of hash if it is equal to s. Otherwise it puts a copy of s there and returns the copy.
+// lookUp returns the text in the slot of hash if that text equals s. Otherwise it stores a copy of s in the slot and returns
+// the copy.
 func lookUp[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxValues is the greatest number of values in one document. The place of a value can take many times the memory of its
-// text.
+// MaxValues is the greatest number of values in one document. It is bounded because the node of a value can be many times
+// larger than the text of the value.
 const MaxValues = 500_000
 
 // The errors of Parse.
@@ -24,11 +24,11 @@ var (
 	ErrTrailing  = errors.New("the body is more than one JSON value")
 )
 
-// Of several members with one name the last one counts. Bytes that are not UTF-8 are read as U+FFFD.
+// If several members have the same name, the last one counts. Bytes that are not UTF-8 are read as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads b as one JSON value with at most MaxValues values in it. The value refers to b, which must not be changed
-// afterwards. The error is one of the above and quotes nothing of b. No other file uses the JSON library.
+// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, which must not be
+// changed afterwards. The error is one of the errors above, which contain nothing of b.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
@@ -60,7 +60,7 @@ func Parse(b []byte) (Value, error) {
 	return Value{in: &d}, nil
 }
 
-// parsers are pooled, because a decoder takes more memory than most frames.
+// parsers are pooled, because a decoder needs more memory than most frames.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 // parser fills one document.
@@ -70,7 +70,7 @@ type parser struct {
 	document
 }
 
-// release drops the document and returns the parser to the pool.
+// release detaches the document from the parser and returns the parser to the pool.
 func (p *parser) release() {
 	p.text, p.document = bytes.Buffer{}, document{}
 	p.in.Reset(&p.text)
@@ -80,7 +80,8 @@ func (p *parser) release() {
 // offset returns the end of the token or value that was read last.
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
-// value reads the next value and appends its node and those of the values in it. The node n has the name of a member.
+// value reads the next value. It appends a node for the value and for each value in it. n contains the name if the value is a
+// member.
 func (p *parser) value(n node) (err error) {
 	at := len(p.nodes)
 	p.nodes = append(p.nodes, n)
@@ -127,7 +128,8 @@ func (d *document) escaped(quoted []byte) bool {
 	return d.hasEscapes && bytes.IndexByte(quoted, '\\') >= 0 || d.invalidUTF8 && !utf8.Valid(quoted)
 }
 
-// unquote decodes a quoted string. The decoder has checked the string, so invalid UTF-8 is the only error, and it is replaced.
+// unquote decodes a quoted string. The decoder has checked the string, so invalid UTF-8 is the only possible error, and U+FFFD
+// replaces it.
 func unquote(quoted []byte) []byte {
 	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return text

@@ -11,11 +11,12 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Row reads the fields of one object. A row with an Err is bad, and the values that were read from it must not be used.
+// Row reads the fields of one object. If Err is not nil, the row is bad, and the values that were read from it must not be
+// used.
 type Row struct {
-	// Object is the zero Value in a row that has only values from Set.
+	// Object is the zero Value if all values of the row come from Set.
 	Object Value
-	// Note reports a drift that does not make the row bad. The texts are from a bounded set.
+	// Note reports a difference from the contract that does not make the row bad. Its texts are from a bounded set.
 	Note func(what string)
 	// Err is the first reason why the row is bad.
 	Err error
@@ -42,7 +43,7 @@ var errNoObject = errors.New("the element is not an object")
 // Child returns the row of a value in this row. It has the same Note.
 func (r *Row) Child(v Value) *Row { return NewRow(v, r.Note) }
 
-// Set makes v the value of a field instead of the object's.
+// Set makes v the value of a field, instead of the member of the object.
 func (r *Row) Set(f Field, v Value) { r.set = append(r.set, override{f.String(), v}) }
 
 // Of returns the value of a field, as Field.Of does.
@@ -67,10 +68,10 @@ func (r *Row) Fail(f Field, why string) {
 	}
 }
 
-// Unreadable notes that a field is unreadable and treated as missing.
+// Unreadable reports that a field is unreadable and counts as missing.
 func (r *Row) Unreadable(f Field) { r.Note(f.String() + " unreadable") }
 
-// Text reads an optional text. A value of another type is treated as missing.
+// Text reads an optional text. A value of another type counts as missing.
 func (r *Row) Text(f Field) string {
 	v := r.Of(f)
 	switch v.Kind() {
@@ -143,7 +144,7 @@ func (r *Row) RequireDecimal(f Field) market.Decimal {
 	return *d
 }
 
-// Unit reads an optional number from 0 to 1. The row is bad if the number is outside.
+// Unit reads an optional number from 0 to 1. The row is bad if the number is out of range.
 func (r *Row) Unit(f Field) *market.Decimal {
 	d := r.Decimal(f)
 	if d != nil && !InUnit(*d) {
@@ -170,7 +171,7 @@ func (r *Row) Size(f Field) market.Decimal {
 	return d
 }
 
-// Bool reads an optional boolean, also as a string. An unreadable value is treated as missing.
+// Bool reads an optional boolean, which may be a string. An unreadable value counts as missing.
 func (r *Row) Bool(f Field) *bool {
 	v := r.Of(f)
 	b := v.Kind() == True
@@ -192,7 +193,7 @@ func (r *Row) Bool(f Field) *bool {
 	return &b
 }
 
-// Time reads an optional time. An unreadable value is treated as missing.
+// Time reads an optional time. An unreadable value counts as missing.
 func (r *Row) Time(f Field) time.Time {
 	v := r.Of(f)
 	if v.IsNull() || v.Is("") {

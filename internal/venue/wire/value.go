@@ -38,7 +38,7 @@ var one = market.NewDecimal(1, 0)
 // InUnit reports whether 0 ≤ d ≤ 1.
 func InUnit(d market.Decimal) bool { return d.Sign() >= 0 && d.Cmp(one) <= 0 }
 
-// Uint reads a whole number that is not negative, also from a string. A missing or null value is 0.
+// Uint reads a whole number that is not negative. The number may be in a string. A missing or null value is 0.
 func (v Value) Uint() (uint64, bool) {
 	if v.IsNull() {
 		return 0, true
@@ -47,7 +47,7 @@ func (v Value) Uint() (uint64, bool) {
 	return n, err == nil
 }
 
-// List returns the elements of a list. A string with a JSON list in it is read as that list.
+// List returns the elements of a list. A string that contains a JSON list counts as that list.
 func (v Value) List() (elements []Value, ok bool) {
 	if v.Kind() == String {
 		if b := bytes.TrimSpace(v.bytes()); len(b) > 0 && b[0] == '[' {
@@ -72,14 +72,14 @@ var layouts = []string{
 }
 
 const (
-	// millisecondsFrom is the least number that is read as milliseconds since 1970. Lesser numbers are seconds.
+	// millisecondsFrom is the least number that counts as milliseconds since 1970. A smaller number counts as seconds.
 	millisecondsFrom = 1_000_000_000_000
 	// maxMilliseconds is the last millisecond of the year 9999.
 	maxMilliseconds = 253_402_300_799_999
 )
 
-// Time reads ISO 8601, or seconds or milliseconds since 1970 as a number or a string. For the number 0 it returns the zero time
-// and true.
+// Time reads a time in ISO 8601, or in seconds or milliseconds since 1970, from a number or a string. For the number 0 it
+// returns the zero time and true.
 func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {
 		return sinceEpoch(string(v.bytes()))
@@ -96,7 +96,7 @@ func (v Value) Time() (time.Time, bool) {
 // sinceEpoch reads seconds or milliseconds since 1970.
 func sinceEpoch(literal string) (time.Time, bool) {
 	switch n, err := strconv.ParseUint(literal, 10, 64); {
-	case err != nil: // it may be a fraction
+	case err != nil: // the number may have a fraction
 	case n >= millisecondsFrom && n <= maxMilliseconds:
 		return time.UnixMilli(int64(n)).UTC(), true
 	case n > 0 && n < millisecondsFrom:
@@ -115,7 +115,7 @@ func sinceEpoch(literal string) (time.Time, bool) {
 		perUnit = market.NewDecimal(int64(time.Millisecond), 0)
 	}
 	ns := d.Mul(perUnit).Round(0).String()
-	// Nanoseconds since 1970 overflow int64 in the year 2262: seconds and nanoseconds are parsed apart.
+	// Nanoseconds since 1970 overflow int64 in the year 2262, so seconds and nanoseconds are parsed separately.
 	if len(ns) <= 9 {
 		n, err := strconv.ParseInt(ns, 10, 64)
 		return time.Unix(0, n).UTC(), err == nil

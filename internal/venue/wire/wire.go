@@ -1,7 +1,7 @@
 // Package wire reads the JSON of a prediction-market venue for the REST client and the stream.
 //
 // Venues write the same value in many forms: a field has several names, numbers and lists come inside strings, times are in
-// seconds, milliseconds or ISO 8601, and the levels of a book are objects or pairs. The package reads all of them into the
-// types of package market. It knows values and rows, but no endpoints and no frames. Its callers decide whether a bad row
-// is left out or fails the whole list.
+// seconds, milliseconds or ISO 8601, and the levels of a book are objects or pairs. The package reads all these forms into the
+// types of package market. It reads values and rows; endpoints and frames are the task of its callers. They also decide whether
+// a bad row is left out or makes the whole list fail.
 package wire
