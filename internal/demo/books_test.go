@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// levels is a book as a map, for replaying changes.
+// levels contains the sizes of a book by side and price.
 type levels map[Side]map[Price]Size
 
 func levelsOf(b Book) levels {
@@ -28,9 +28,9 @@ func (l levels) apply(c levelChange) {
 	}
 }
 
-// Over 1,000 steps every book stays in order and uncrossed, on its grid and around the stated price. The changes that the
-// steps record, applied to the books of the beginning, give those of the end, for each token and its mirror image; the
-// sequence counts each change once.
+// Over 1,000 steps every book stays sorted, uncrossed, on its grid and around the stated price. Applying the recorded
+// changes to the first books gives the last ones, for each token and for its mirror image. The sequence number counts
+// each change once.
 func TestBooksStayConsistent(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
 	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
@@ -61,18 +61,18 @@ func TestBooksStayConsistent(t *testing.T) {
 		}
 	}
 	if moved < 1000 || priced < 500 || priced == moved {
-		t.Fatalf("%d moves, %d of them of prices, in 1,000 steps", moved, priced)
+		t.Fatalf("got %d moves in 1,000 steps, %d of them of prices", moved, priced)
 	}
 	for _, tok := range v.listing.tokens {
 		b := tok.book()
 		now := levelsOf(b)
 		for _, side := range []Side{Buy, Sell} {
 			if !maps.Equal(now[side], replayed[tok][side]) {
-				t.Fatalf("token %s: replaying the changes gives another %s side", tok.id, side)
+				t.Fatalf("token %s: the replayed changes give another %s side", tok.id, side)
 			}
 		}
 		if b.Seq != seqs[tok] {
-			t.Fatalf("token %s: seq %d after %d changes", tok.id, b.Seq, seqs[tok]-1)
+			t.Fatalf("token %s: got seq %d, want %d", tok.id, b.Seq, seqs[tok])
 		}
 	}
 }
@@ -111,7 +111,7 @@ func checkBook(t *testing.T, tok *token) {
 	}
 }
 
-// NO shows the mirror image of YES at the same sequence.
+// The book of NO is the mirror image of the book of YES, with the same sequence number.
 func TestBinaryTokensMirrorEachOther(t *testing.T) {
 	v := New(Config{Markets: 80, Clock: newClock()})
 	for range 300 {
@@ -147,7 +147,7 @@ func TestBinaryTokensMirrorEachOther(t *testing.T) {
 	}
 }
 
-// A price that is set moves the book with it, wherever it goes.
+// SetPrice moves the book with the price.
 func TestSetPrice(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
@@ -178,8 +178,8 @@ func TestSetPrice(t *testing.T) {
 	}
 }
 
-// Without news the prices stay near where their past leads to, and within its band.
-func TestPricesReturn(t *testing.T) {
+// Without news, prices stay near their scheduled path.
+func TestPricesFollowSchedule(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
 	for range 5000 {
@@ -192,12 +192,12 @@ func TestPricesReturn(t *testing.T) {
 			margin = 15 * tok.market.tick
 		}
 		if d := tok.stated() - tok.market.priceAt(tok.outcome, now); d > margin || d < -margin {
-			t.Errorf("token %s strayed by %v", tok.id, d)
+			t.Errorf("token %s: got a price %v off its schedule", tok.id, d)
 		}
 	}
 }
 
-// change returns an instrument's change of a level as the token shows it.
+// change converts a change of an instrument's level to the token's view.
 func (w view) change(c levelChange) levelChange {
 	if w.mirrored {
 		c.side, c.price = c.side.opposite(), payout-c.price

@@ -49,10 +49,10 @@ func TestControl(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock(), Control: true, PublicPerMinute: 1})
 	tok := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.tick == 100 })
 	if w := post(v, "price", `{"tokenId":"`+tok.id+`","price":0.77}`); w.Code != 200 || tok.price() != 7700 {
-		t.Errorf("price: %d %s, costs %v", w.Code, w.Body, tok.price())
+		t.Errorf("price: got %d %s and price %v, want 200 and 7700", w.Code, w.Body, tok.price())
 	}
 	if w := post(v, "step", `{"steps":5}`); w.Code != 200 || v.steps != 5 {
-		t.Errorf("step: %d %s, %d steps", w.Code, w.Body, v.steps)
+		t.Errorf("step: got %d %s and %d steps, want 200 and 5", w.Code, w.Body, v.steps)
 	}
 	var p *position
 	for _, p = range v.accounts[small].positions {
@@ -62,13 +62,13 @@ func TestControl(t *testing.T) {
 	}
 	size := p.size
 	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"BUY","size":10.5}`); w.Code != 200 || p.size != size+1050 {
-		t.Errorf("trade: %d %s, %v held", w.Code, w.Body, p.size)
+		t.Errorf("trade: got %d %s and position %v", w.Code, w.Body, p.size)
 	}
 	if w := post(v, "faults", `{"faults":[{"path":"*","kind":"status","status":503,"retryAfter":"2","count":1}]}`); w.Code != 200 {
-		t.Errorf("faults: %d %s", w.Code, w.Body)
+		t.Errorf("faults: got %d %s, want 200", w.Code, w.Body)
 	}
 	if w := send(v, "/api/exchange/market-search"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
-		t.Errorf("after faults: %d", w.Code)
+		t.Errorf("after faults: got %d, want 503 with Retry-After", w.Code)
 	}
 	for _, c := range []struct {
 		method, name, body string
@@ -86,19 +86,19 @@ func TestControl(t *testing.T) {
 		w := httptest.NewRecorder()
 		v.ServeHTTP(w, httptest.NewRequest(c.method, "/__control/"+c.name, strings.NewReader(c.body)))
 		if w.Code != c.status {
-			t.Errorf("%s %s %.80s: %d %s", c.method, c.name, c.body, w.Code, w.Body)
+			t.Errorf("%s %s %.80s: got %d %s", c.method, c.name, c.body, w.Code, w.Body)
 		}
 		body := decode[object](t, w.Body.String())
 		if (body["success"] == true) != (c.status == 200) {
-			t.Errorf("%s %s %.80s: %s", c.method, c.name, c.body, w.Body)
+			t.Errorf("%s %s %.80s: got %s", c.method, c.name, c.body, w.Body)
 		}
 	}
 	if w := post(New(Config{Markets: 1}), "reset", ""); w.Code != 404 {
-		t.Errorf("control is on by default: %d", w.Code)
+		t.Errorf("without Control: got %d, want 404", w.Code)
 	}
 }
 
-// TestControlRefusesOtherOrigins sends what a page of another origin can send without asking first.
+// TestControlRefusesOtherOrigins sends requests that a page of another origin can send without a preflight.
 func TestControlRefusesOtherOrigins(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestControlRefusesOtherOrigins(t *testing.T) {
 		w := httptest.NewRecorder()
 		v.ServeHTTP(w, r)
 		if w.Code != c.status {
-			t.Errorf("%s: %s gets %d, want %d", c.name, c.value, w.Code, c.status)
+			t.Errorf("%s %s: got %d, want %d", c.name, c.value, w.Code, c.status)
 		}
 	}
 }

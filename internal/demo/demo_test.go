@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock stands still until a test moves it.
+// clock is a clock that a test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -47,14 +47,14 @@ func credentials(key string) string {
 	return "&credentials=" + url.QueryEscape(`{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 }
 
-// send asks the venue and returns the recorded answer.
+// send sends a GET request to the venue and returns the recorded response.
 func send(v http.Handler, target string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	v.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
 	return w
 }
 
-// get asks the venue for something that it must answer with 200, and decodes the body.
+// get sends a GET request that must succeed, and decodes the response.
 func get[T any](t testing.TB, v http.Handler, target string) T {
 	t.Helper()
 	w := send(v, target)
@@ -78,7 +78,7 @@ func decode[T any](t testing.TB, body string) T {
 // object is a decoded JSON object.
 type object = map[string]any
 
-// The answers as far as tests read them.
+// These types are the parts of the responses that tests read.
 type (
 	levelAnswer struct{ Price, Size json.Number }
 	bookAnswer  struct {
@@ -159,7 +159,7 @@ type (
 	}
 )
 
-// fixed reads a JSON number as whole units of the scale.
+// fixed reads a JSON number as an integer with scale decimals.
 func fixed(t *testing.T, n json.Number, scale int) int64 {
 	t.Helper()
 	x, ok := parseFixed(n.String(), scale)
@@ -169,7 +169,7 @@ func fixed(t *testing.T, n json.Number, scale int) int64 {
 	return x
 }
 
-// first returns the first listed token that f likes.
+// first returns the first listed token that matches f.
 func first(t *testing.T, v *Venue, f func(*token) bool) *token {
 	t.Helper()
 	for _, tok := range v.listing.tokens {
@@ -177,7 +177,7 @@ func first(t *testing.T, v *Venue, f func(*token) bool) *token {
 			return tok
 		}
 	}
-	t.Fatal("no such token is listed")
+	t.Fatal("no listed token matches")
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStrictVenueIsDocumented compares the table of docs/venue.md with what a strict venue takes and answers.
+// TestStrictVenueIsDocumented compares the table of docs/venue.md with the parameters and members of a strict venue.
 func TestStrictVenueIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/venue.md")
 	if err != nil {
@@ -39,24 +39,24 @@ func TestStrictVenueIsDocumented(t *testing.T) {
 			seen++
 			for _, p := range e.strict.parameters {
 				if !slices.Contains(words(cells[2]), p) {
-					t.Errorf("the parameter %s of %s is missing", p, e.name())
+					t.Errorf("parameter %s of %s is missing", p, e.name())
 				}
 			}
 			for _, m := range e.strict.members {
-				// The levels of a book are known by their sides.
+				// The table names the sides of a book, but not the members of its levels.
 				if !slices.Contains(words(cells[3]), m) && m != "price" && m != "size" && m != e.name() {
-					t.Errorf("the member %s of %s is missing", m, e.name())
+					t.Errorf("member %s of %s is missing", m, e.name())
 				}
 			}
 			known = slices.Concat(known, e.strict.parameters, e.strict.members)
 		}
 		for _, word := range append(words(cells[2]), words(cells[3])...) {
 			if !slices.Contains(known, word) {
-				t.Errorf("%v have no %s", names, word)
+				t.Errorf("%v do not have %s", names, word)
 			}
 		}
 	}
 	if seen != len(endpoints) {
-		t.Errorf("%d of %d endpoints are documented", seen, len(endpoints))
+		t.Errorf("got %d of %d endpoints documented", seen, len(endpoints))
 	}
 }

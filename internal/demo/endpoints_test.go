@@ -128,22 +128,22 @@ func TestGzip(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
 	if w := ask(short, "gzip"); w.Header().Get("Content-Encoding") != "" {
-		t.Errorf("a short answer is compressed: %v", w.Header())
+		t.Errorf("a short response is compressed: %v", w.Header())
 	}
 	v = New(Config{Markets: 40, Clock: newClock()})
 	if w := ask(long, "gzip"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Content-Length") != strconv.Itoa(len(plain)) {
-		t.Errorf("compressed by default: %v", w.Header())
+		t.Errorf("got a compressed response without Accept-Encoding: %v", w.Header())
 	}
 }
 
-// The state as Go values knows what HTTP knows, and no more.
-func TestStateOfTheUnknown(t *testing.T) {
+// The venue's Go methods return nothing for unknown ids, and the same state as HTTP for known ones.
+func TestUnknownIDs(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	_, quoted := v.Quote("unknown")
 	_, booked := v.Book("unknown")
 	_, balanced := v.Balance("0x1")
 	if quoted || booked || balanced || v.Positions("0x1") != nil {
-		t.Error("something is known about the unknown")
+		t.Error("got a value for an unknown id")
 	}
 	tok := first(t, v, isOpen)
 	if b, ok := v.Book(tok.id); !ok || len(b.Bids)+len(b.Asks) == 0 || b.Seq != 1 {
@@ -163,7 +163,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The forms for one and for many tokens say the same; a list keeps the order and leaves out what is unknown.
+// Requests for one token and for many give the same values. A list keeps the order of the request and leaves out
+// unknown tokens.
 func TestPricesAndSpreads(t *testing.T) {
 	v := New(Config{Markets: 80, Clock: newClock()})
 	for range 200 {
@@ -186,27 +187,27 @@ func TestPricesAndSpreads(t *testing.T) {
 	for i, id := range ids {
 		q, _ := v.Quote(id)
 		if p := prices[i]; p.TokenID != id || p.Price.String() != q.Price.String() || !p.Timestamp.Equal(q.At) {
-			t.Errorf("price %+v, quote %+v", p, q)
+			t.Errorf("got price %+v, want %+v", p, q)
 		}
 		if one := get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id); one != prices[i] {
-			t.Errorf("one by one %+v, in a list %+v", one, prices[i])
+			t.Errorf("single: got %+v, in the list %+v", one, prices[i])
 		}
 		book := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=1&tokenId="+id)
 		s, one := spreads[i], get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
 		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || !s.Timestamp.Equal(book.Timestamp) {
-			t.Errorf("one by one %+v, in a list %+v", one, s)
+			t.Errorf("single: got %+v, in the list %+v", one, s)
 		}
 		if text(s.Spread) != text(book.Spread) {
-			t.Errorf("spread %v, in the book %v", text(s.Spread), text(book.Spread))
+			t.Errorf("got spread %v, want %v from the book", text(s.Spread), text(book.Spread))
 		}
 		if (s.BestBid != nil) != (len(book.Bids) > 0) || s.BestBid != nil && *s.BestBid != book.Bids[0].Price ||
 			(s.BestAsk != nil) != (len(book.Asks) > 0) || s.BestAsk != nil && *s.BestAsk != book.Asks[0].Price {
-			t.Errorf("spread %+v, book %+v", s, book)
+			t.Errorf("got spread %+v for book %+v", s, book)
 		}
 		if s.BestBid == nil || s.BestAsk == nil {
 			oneSided++
 			if s.Spread != nil {
-				t.Errorf("a spread without two sides: %+v", s)
+				t.Errorf("got spread %+v for a book with one side", s)
 			}
 		}
 	}
@@ -215,7 +216,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	}
 }
 
-// text returns a number that may be missing.
+// text returns a number as text, or "" for nil.
 func text(n *json.Number) string {
 	if n == nil {
 		return "none"
@@ -261,20 +262,20 @@ func TestMarketDetails(t *testing.T) {
 			one.AcceptingOrders != (m.status == statusOpen) || one.EventID != m.event.id || one.EventSlug != m.event.slug ||
 			one.EventTitle != m.event.title || one.TickSize.String() != m.tick.String() || len(one.Outcomes) != len(m.tokens) ||
 			(one.Resolution != nil) != (m.status == statusResolved) || !one.EndDate.Equal(m.endAt.Time()) || one.UpdatedAt.After(c.Now()) {
-			t.Fatalf("market %+v", one)
+			t.Fatalf("got market %+v", one)
 		}
 		for i, o := range one.Outcomes {
 			q, _ := v.Quote(o.TokenID)
 			if o.Price.String() != q.Price.String() || (o.Winner != nil) != (m.status == statusResolved) ||
 				o.Winner != nil && (*o.Winner != (o.Outcome == one.Resolution.Outcome) || *o.Winner != (i == m.winner) || *o.Winner != (o.Price == "1")) {
-				t.Fatalf("outcome %+v of %s", o, m.slug)
+				t.Fatalf("got outcome %+v of %s", o, m.slug)
 			}
 		}
 	}
 	m, n := v.listing.markets[3], v.listing.markets[0]
 	for _, query := range []string{"slug=" + m.slug, "marketId=" + m.id, "tokenId=" + m.tokens[1].id} {
 		if one := get[marketAnswer](t, v, "/api/exchange/market-details?"+query); one.MarketID != m.id {
-			t.Errorf("%s: %s", query, one.MarketID)
+			t.Errorf("%s: got %s", query, one.MarketID)
 		}
 	}
 	for _, query := range []string{
@@ -283,12 +284,12 @@ func TestMarketDetails(t *testing.T) {
 	} {
 		markets := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?"+query).Markets
 		if len(markets) != 2 || markets[0].MarketID != m.id || markets[1].MarketID != n.id {
-			t.Errorf("%s: %+v", query, markets)
+			t.Errorf("%s: got %+v", query, markets)
 		}
 	}
 }
 
-// all reads every page of a search.
+// all returns the markets of all pages of a search.
 func all(t *testing.T, v *Venue, query string) []marketAnswer {
 	t.Helper()
 	var found []marketAnswer
@@ -333,15 +334,15 @@ func TestSearchFilters(t *testing.T) {
 		}
 		for _, m := range all(t, v, "limit=37&"+query) {
 			if !want[m.MarketID] {
-				t.Errorf("%s: %s does not fit or comes twice", query, m.Slug)
+				t.Errorf("%s: got %s, which does not match or is a duplicate", query, m.Slug)
 			}
 			delete(want, m.MarketID)
 			if m.Description != nil || m.Resolution != nil {
-				t.Errorf("%s: %s is no summary", query, m.Slug)
+				t.Errorf("%s: got %s with details", query, m.Slug)
 			}
 		}
 		if len(want) > 0 {
-			t.Errorf("%s: %d markets are missing", query, len(want))
+			t.Errorf("%s: got %d markets too few", query, len(want))
 		}
 	}
 }
@@ -367,20 +368,20 @@ func TestSearchOrder(t *testing.T) {
 		down := func(a, b marketAnswer) int { return cmp.Compare(key(b), key(a)) }
 		up := func(a, b marketAnswer) int { return cmp.Compare(key(a), key(b)) }
 		if !slices.IsSortedFunc(all(t, v, "limit=100&sort="+sort), down) || !slices.IsSortedFunc(all(t, v, "limit=99&order=desc&sort="+sort), down) {
-			t.Errorf("%s is not descending", sort)
+			t.Errorf("%s: the order is not descending", sort)
 		}
 		if !slices.IsSortedFunc(all(t, v, "limit=100&order=ASC&sort="+sort), up) {
-			t.Errorf("%s is not ascending", sort)
+			t.Errorf("%s: the order is not ascending", sort)
 		}
 	}
-	// A whole word beats a prefix, and all words must be found.
+	// A whole word ranks higher than a prefix. Every word must match.
 	m := v.listing.markets[2]
 	found := all(t, v, "q="+url.QueryEscape(m.question))
 	if len(found) == 0 || found[0].MarketID != m.id {
-		t.Errorf("a market is not the first one for its own question %q", m.question)
+		t.Errorf("the first result for %q is another market", m.question)
 	}
 	if n := len(all(t, v, "limit=100&q="+url.QueryEscape(m.question+" zebra"))); n > 0 {
-		t.Errorf("%d markets for a word that none has", n)
+		t.Errorf("got %d markets for a word that no market has", n)
 	}
 }
 
@@ -423,7 +424,7 @@ func TestCredentials(t *testing.T) {
 		for _, c := range cases {
 			target := e.path + "?address=" + c.address
 			if w := send(v, target+"&credentials="+url.QueryEscape(c.json)); w.Code != c.status {
-				t.Errorf("%s, %s in the query: %d %s", e.path, c.name, w.Code, w.Body)
+				t.Errorf("%s, %s in the query: got %d %s", e.path, c.name, w.Code, w.Body)
 			}
 			r := httptest.NewRequest(http.MethodGet, target, nil)
 			if c.json != "" {
@@ -432,22 +433,22 @@ func TestCredentials(t *testing.T) {
 			w := httptest.NewRecorder()
 			v.ServeHTTP(w, r)
 			if w.Code != c.status {
-				t.Errorf("%s, %s in the header: %d %s", e.path, c.name, w.Code, w.Body)
+				t.Errorf("%s, %s in the header: got %d %s", e.path, c.name, w.Code, w.Body)
 			}
 			if strings.Contains(w.Body.String(), "demo-4") || strings.Contains(w.Body.String(), "passphrase") {
-				t.Errorf("%s, %s: the answer repeats the credentials: %s", e.path, c.name, w.Body)
+				t.Errorf("%s, %s: the response contains the credentials: %s", e.path, c.name, w.Body)
 			}
 		}
 		r := httptest.NewRequest(http.MethodGet, e.path+"?address="+small, nil)
-		r.Header.Set("X-Api-Credentials", in("demo", "demo", "demo")) // not base64
+		r.Header.Set("X-Api-Credentials", in("demo", "demo", "demo")) // invalid base64
 		w := httptest.NewRecorder()
 		if v.ServeHTTP(w, r); w.Code != 401 {
-			t.Errorf("%s, no base64: %d", e.path, w.Code)
+			t.Errorf("%s, invalid base64: got %d, want 401", e.path, w.Code)
 		}
 	}
 }
 
-// Steps, trades and answers at once: for the race detector, and every book that was read must be whole.
+// Steps, trades and requests run concurrently, for the race detector. Each book in a response must be uncrossed.
 func TestConcurrentUse(t *testing.T) {
 	v := New(Config{Markets: 60, Clock: newClock()})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -465,7 +466,7 @@ func TestConcurrentUse(t *testing.T) {
 				id := ids[(i*7+n)%len(ids)].TokenID
 				b := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=200&tokenId="+id)
 				if len(b.Bids) > 0 && len(b.Asks) > 0 && fixed(t, b.Bids[0].Price, 4) >= fixed(t, b.Asks[0].Price, 4) {
-					t.Errorf("crossed book %+v", b)
+					t.Errorf("got a crossed book %+v", b)
 				}
 				address := fmt.Sprintf("0x%040x", i%20)
 				get[balanceAnswer](t, v, "/api/user/balance?address="+address+credentials("demo"))
@@ -481,16 +482,16 @@ func TestConcurrentUse(t *testing.T) {
 	moving.Wait()
 }
 
-func TestRunMovesUntilTheContextEnds(t *testing.T) {
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Config{Markets: 40})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := v.Run(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Run: %v", err)
+			t.Errorf("got %v, want DeadlineExceeded", err)
 		}
 		if v.steps < 40 || v.steps > 100 {
-			t.Errorf("%d steps in 10 s", v.steps)
+			t.Errorf("got %d steps in 10 s, want 40 to 100", v.steps)
 		}
 	})
 }
@@ -500,7 +501,7 @@ func TestLatency(t *testing.T) {
 		v := New(Config{Markets: 40, Latency: 20 * time.Millisecond})
 		began := time.Now()
 		if w := send(v, "/api/exchange/market-search"); w.Code != 200 || time.Since(began) != 20*time.Millisecond {
-			t.Errorf("%d after %v", w.Code, time.Since(began))
+			t.Errorf("got %d after %v, want 200 after 20ms", w.Code, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
@@ -508,7 +509,7 @@ func TestLatency(t *testing.T) {
 		w := httptest.NewRecorder()
 		v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/exchange/market-search", nil))
 		if time.Since(began) != 5*time.Millisecond || w.Body.Len() > 0 {
-			t.Errorf("a request that ended was answered after %v with %d bytes", time.Since(began), w.Body.Len())
+			t.Errorf("got a response after %v with %d bytes, want none after 5ms", time.Since(began), w.Body.Len())
 		}
 	})
 }

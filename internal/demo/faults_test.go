@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// serve starts the venue on a port and returns its URL and a client that follows no redirect and unpacks nothing.
+// serve starts an HTTP server for the venue. The client follows no redirects and does not decompress.
 func serve(t *testing.T, v *Venue) (string, *http.Client) {
 	t.Helper()
 	s := httptest.NewServer(v)
@@ -31,7 +31,7 @@ func serve(t *testing.T, v *Venue) (string, *http.Client) {
 	return s.URL, client
 }
 
-// fetch asks over the network. The body is whole unless err says otherwise.
+// fetch sends a GET request over the network and reads the whole response.
 func fetch(t *testing.T, client *http.Client, url string) (*http.Response, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -169,18 +169,18 @@ func TestFaultsOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, body, err := fetch(t, client, url+"/api/exchange/spreads?tokenId="+a); err != nil || !strings.HasPrefix(body, `{"tokenId"`) {
-			t.Errorf("%+v spoiled another endpoint", c.fault)
+			t.Errorf("%+v changes another endpoint", c.fault)
 		}
 		if r, body, err := fetch(t, client, target); !c.check(r, body, err) {
-			t.Errorf("%+v: %v, %d bytes, %v", c.fault, r, len(body), err)
+			t.Errorf("%+v: got %v, %d bytes, %v", c.fault, r, len(body), err)
 		}
 		if _, body, err := fetch(t, client, target); body != truth || err != nil {
-			t.Errorf("%+v goes on after its count", c.fault)
+			t.Errorf("%+v lasts longer than its count", c.fault)
 		}
 	}
 }
 
-// A connection that ends before the first byte is an error however often a transport tries.
+// A connection that is closed before the first byte gives an error, even if the transport retries.
 func TestRefused(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -188,11 +188,11 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, body, err := fetch(t, client, url+"/api/exchange/market-search"); err == nil {
-		t.Errorf("answered %v %s", r, body)
+		t.Errorf("got %v %s, want an error", r, body)
 	}
 }
 
-// A hanging answer ends with the request, and leaves nothing behind (see TestMain).
+// A hanging response ends with its request and leaves no goroutine; see TestMain.
 func TestHang(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -215,13 +215,13 @@ func TestHang(t *testing.T) {
 	for v.Stats().Requests["/api/exchange/market-search"] == 0 {
 		select {
 		case err := <-done:
-			t.Fatalf("answered: %v", err)
+			t.Fatalf("got a response before the end: %v", err)
 		default:
 		}
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("got %v, want Canceled", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestFaultDelays(t *testing.T) {
 			}
 			began := time.Now()
 			if send(v, target); time.Since(began) != c.want {
-				t.Errorf("%+v took %v", c.fault, time.Since(began))
+				t.Errorf("%+v: got %v, want %v", c.fault, time.Since(began), c.want)
 			}
 		}
 		for kind, sent := range map[FaultKind]int{FaultHang: 0, FaultHangBody: length / 2} {
@@ -258,7 +258,7 @@ func TestFaultDelays(t *testing.T) {
 			v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
 			cancel()
 			if hung := time.Since(began).Round(time.Second); hung != time.Hour || w.Body.Len() != sent {
-				t.Errorf("%s for %v, with %q", kind, hung, w.Body)
+				t.Errorf("%s: got %v and %q", kind, hung, w.Body)
 			}
 		}
 	})
@@ -266,7 +266,7 @@ func TestFaultDelays(t *testing.T) {
 
 var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
 
-// Every fault that spoils the truth does so on every endpoint.
+// Every fault that changes content does so on every endpoint.
 func TestFaultsOnEveryEndpoint(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	tok := first(t, v, isOpen)
@@ -288,7 +288,7 @@ func TestFaultsOnEveryEndpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			if w := send(v, e.path+"?"+query); w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) || !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%s %s: %d %s", e.path, kind, w.Code, w.Body)
+				t.Errorf("%s %s: got %d %s", e.path, kind, w.Code, w.Body)
 			}
 		}
 		for _, kind := range []FaultKind{FaultTruncated, FaultWrongTypes, FaultMissingFields} {
@@ -297,13 +297,13 @@ func TestFaultsOnEveryEndpoint(t *testing.T) {
 			}
 			w := send(v, e.path+"?"+query)
 			if w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) {
-				t.Errorf("%s %s: %d %s", e.path, kind, w.Code, w.Body)
+				t.Errorf("%s %s: got %d %s", e.path, kind, w.Code, w.Body)
 			}
 			if valid := json.Valid(w.Body.Bytes()); valid != (kind != FaultTruncated) {
-				t.Errorf("%s %s: valid JSON: %v", e.path, kind, valid)
+				t.Errorf("%s %s: got valid JSON %v", e.path, kind, valid)
 			}
 			if left := plainNumber.FindString(w.Body.String()); kind != FaultTruncated && left != "" {
-				t.Errorf("%s %s leaves %s: %s", e.path, kind, left, w.Body)
+				t.Errorf("%s %s: number %s is unchanged: %s", e.path, kind, left, w.Body)
 			}
 		}
 		v.Reset()
@@ -326,7 +326,7 @@ func TestUnknownList(t *testing.T) {
 		"/api/exchange/market-details?slug=" + tok.market.slug: 200,
 	} {
 		if w := send(v, target); w.Code != status {
-			t.Errorf("%s: %d", target, w.Code)
+			t.Errorf("%s: got %d, want %d", target, w.Code, status)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestFaultRules(t *testing.T) {
 		want int
 	}{{b + "," + a, 503}, {b, 500}, {b, 200}, {a, 503}, {a, 200}} {
 		if got := price(c.ids); got != c.want {
-			t.Errorf("request %d: %d, want %d", i, got, c.want)
+			t.Errorf("request %d: got %d, want %d", i, got, c.want)
 		}
 	}
 	forever := []Fault{{Path: "*", Kind: FaultStatus}}
@@ -355,24 +355,24 @@ func TestFaultRules(t *testing.T) {
 		func() error { v.Reset(); return nil },
 	} {
 		if err := v.SetFaults(forever); err != nil || price(a) != 500 || price(a) != 500 {
-			t.Errorf("the fault does not last: %v", err)
+			t.Errorf("the fault did not last: %v", err)
 		}
 		if err := clear(); err != nil || price(a) != 200 {
-			t.Errorf("the fault is not cleared: %v", err)
+			t.Errorf("the fault was not cleared: %v", err)
 		}
 	}
-	// A limit comes before the faults: what is refused uses none up.
+	// The rate limit comes before the faults, so a refused request does not count for a fault.
 	v.limits.public.perMinute = 1
 	if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultHTML, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if price(a) != 200 || price(a) != 429 {
-		t.Error("no limit")
+		t.Error("got no 429")
 	}
 
 	parsed, err := ParseFaults(strings.NewReader(`{"faults":[{"path":"*","kind":"hang","count":3}]}`))
 	if err != nil || len(parsed) != 1 || parsed[0] != (Fault{Path: "*", Kind: FaultHang, Count: 3}) {
-		t.Errorf("parsed %+v, %v", parsed, err)
+		t.Errorf("got %+v, %v", parsed, err)
 	}
 	for name, f := range map[string]Fault{
 		"path":     {Path: "/api", Kind: FaultHTML},
@@ -389,10 +389,10 @@ func TestFaultRules(t *testing.T) {
 		"token":    {Path: "*", Kind: FaultHTML, TokenID: strings.Repeat("x", 257)},
 	} {
 		if v.SetFaults([]Fault{{Path: "*", Kind: FaultHTML}, f}) == nil {
-			t.Errorf("%s: %+v is taken", name, f)
+			t.Errorf("%s: %+v was accepted", name, f)
 		}
 	}
 	if v.SetFaults(make([]Fault, maxFaults+1)) == nil {
-		t.Error("too many faults are taken")
+		t.Error("too many faults were accepted")
 	}
 }

@@ -16,20 +16,20 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is one recorded exchange with the venue. The files pin the wire: the venue serves exactly these, and whoever
-// decodes the venue's answers can be tested against them.
+// golden is a recorded request and response of the venue. The venue must send exactly these responses, and tests of
+// clients decode them.
 type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
 	Status  int               `json:"status"`
-	// ResponseHeader holds the header fields that matter, beside Content-Type.
+	// ResponseHeader contains the header fields that matter besides Content-Type.
 	ResponseHeader map[string]string `json:"responseHeader,omitempty"`
 	Body           json.RawMessage   `json:"body"`
 }
 
 const goldenDir = "../../tests/testdata/venue/demo"
 
-// TestGolden runs in one venue with a held clock: 40 markets, seed 1, after 50 steps.
+// TestGolden uses one venue with a stopped clock, 40 markets and seed 1, after 50 steps.
 func TestGolden(t *testing.T) {
 	v := New(Config{Markets: 40, Seed: 1, Clock: newClock()})
 	v.epoch = "golden"
@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	upcoming := first(t, v, func(tok *token) bool { return tok.market.status == statusUpcoming })
 	no := yes.market.tokens[1]
-	paged := func(path string) string { // the second page
+	paged := func(path string) string { // returns the second page
 		base := path + "?limit=2&address=" + medium + credentials("demo-50")
 		page := get[struct{ NextCursor string }](t, v, base)
 		return base + "&cursor=" + page.NextCursor
@@ -129,7 +129,7 @@ func TestGolden(t *testing.T) {
 		}
 		if want.Request != g.Request || want.Status != g.Status || body.String() != string(g.Body) || !maps.Equal(want.Header, g.Header) ||
 			!maps.Equal(want.ResponseHeader, g.ResponseHeader) {
-			t.Errorf("%s: the venue says\n%d %v %s\nto %s, the file\n%d %v %s\nto %s", name,
+			t.Errorf("%s: got\n%d %v %s\nto %s, want\n%d %v %s\nto %s", name,
 				g.Status, g.ResponseHeader, g.Body, g.Request, want.Status, want.ResponseHeader, body.String(), want.Request)
 		}
 	}
@@ -144,7 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write writes a golden file with the body's numbers and order as they are.
+// write writes a golden file. The numbers and the order of the body stay unchanged.
 func write(t *testing.T, path string, g golden) {
 	t.Helper()
 	var out bytes.Buffer
@@ -159,7 +159,7 @@ func write(t *testing.T, path string, g golden) {
 	}
 }
 
-// The header of the golden files says what the query would.
+// Credentials in the header give the same response as credentials in the query.
 func TestGoldenHeader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))
@@ -171,6 +171,6 @@ func TestGoldenHeader(t *testing.T) {
 		t.Fatalf("request %s: %v", g.Request, err)
 	}
 	if w := send(v, g.Request); w.Code != 401 {
-		t.Errorf("without the header: %d", w.Code)
+		t.Errorf("without the header: got %d, want 401", w.Code)
 	}
 }

@@ -16,7 +16,7 @@ func TestLag(t *testing.T) {
 		w := send(v, target)
 		got := decode[priceAnswer](t, w.Body.String())
 		if got.Price.String() != price || w.Header().Get("Age") != age || w.Header().Get("Cache-Control") != "public, max-age=5" {
-			t.Errorf("price %s, %v; want price %s, age %s", got.Price, w.Header(), price, age)
+			t.Errorf("got price %s, %v; want price %s, age %s", got.Price, w.Header(), price, age)
 		}
 	}
 	set := func(price Price) {
@@ -30,7 +30,7 @@ func TestLag(t *testing.T) {
 	set(4000)
 	want("0.3", "0")
 	c.advance(1500 * time.Millisecond)
-	want("0.3", "2") // an age is rounded up
+	want("0.3", "2") // Age is rounded up
 	c.advance(3499 * time.Millisecond)
 	want("0.3", "5")
 	c.advance(time.Millisecond)
@@ -41,13 +41,13 @@ func TestLag(t *testing.T) {
 	target += "&"
 	want("0.2", "0")
 
-	// A venue that starts anew knows no old answers.
+	// A restarted venue has no cached responses.
 	v.Restart(CloseShed)
 	set(6000)
 	want("0.6", "0")
 }
 
-// TestLagOfAccounts: an old answer is given to the account's own key alone, and what is refused is never old.
+// TestLagOfAccounts: only the account's own key gets a cached response. A refusal is never cached.
 func TestLagOfAccounts(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})
@@ -62,24 +62,24 @@ func TestLagOfAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after != before {
-		t.Errorf("the balance is %v, want the old %v", after, before)
+		t.Errorf("got balance %v, want the cached %v", after, before)
 	}
 	if other := get[balanceAnswer](t, v, target+credentials("demo")); other == before {
-		t.Errorf("another key got the old balance %v", other)
+		t.Errorf("another key got the cached balance %v", other)
 	}
 	if got := send(v, target+credentials("demo-3")).Header().Get("Cache-Control"); got != "private, max-age=60" {
-		t.Errorf("Cache-Control %q", got)
+		t.Errorf("got Cache-Control %q", got)
 	}
 	c.advance(time.Minute)
 	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after == before {
-		t.Errorf("a minute later the balance is still %v", after)
+		t.Errorf("after a minute: got the cached balance %v", after)
 	}
 	for _, target := range []string{target, target + credentials("demo-50"), "/api/exchange/prices", "/api/exchange/prices?tokenId=unknown"} {
 		if h := send(v, target).Header(); h.Get("Cache-Control") != "" || h.Get("Age") != "" {
-			t.Errorf("GET %s: %v", target, h)
+			t.Errorf("GET %s: got header %v", target, h)
 		}
 	}
 	if w := send(New(Config{Markets: 40, Clock: c}), "/api/exchange/market-search"); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "" {
-		t.Errorf("without lag: %d %v", w.Code, w.Header())
+		t.Errorf("without lag: got %d %v", w.Code, w.Header())
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// details reads a market over REST.
+// details returns a market from REST.
 func details(t testing.TB, v *Venue, m *market) marketAnswer {
 	t.Helper()
 	return get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
 }
 
-// A market that closes loses its book and the orders on it; one that opens gets a book; one that resolves settles its
-// prices. REST and the stream say the same, and positions stay.
+// A market that closes loses its book and its orders. One that opens gets a book. One that resolves settles its prices.
+// Positions stay. REST and the stream agree.
 func TestMarketChanges(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -41,7 +41,7 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event takes the frames of a change and checks the one of the market.
+	// event checks the frames of a change.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""
@@ -53,7 +53,7 @@ func TestMarketChanges(t *testing.T) {
 					seqs[id] = 1
 				}
 				if seqs[id]++; number(t, f, "seq") != seqs[id] {
-					t.Fatalf("%v, want number %d", f, seqs[id])
+					t.Fatalf("got %v, want seq %d", f, seqs[id])
 				}
 				found += fmt.Sprint(f["type"], " ", f["change"], " ", f["status"], " ", f["outcome"])
 			case "price_update":
@@ -63,11 +63,11 @@ func TestMarketChanges(t *testing.T) {
 			}
 		}
 		if found != want {
-			t.Fatalf("streamed %s, want %s", found, want)
+			t.Fatalf("got %s, want %s", found, want)
 		}
 		account.check(t, s, medium)
 		if d := details(t, s.Venue, m); d.Status != m.status || d.AcceptingOrders != (m.status == statusOpen) || !d.UpdatedAt.Equal(c.Now()) {
-			t.Fatalf("details %+v", d)
+			t.Fatalf("got details %+v", d)
 		}
 		for _, tok := range m.tokens {
 			checkBook(t, tok)
@@ -86,49 +86,49 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + m.id + `","status":"CLOSED"}`)
 	frames := event(m, "market_update STATUS CLOSED <nil>")
 	if len(frames) != 1 || frames[0]["bestBid"] != nil || frames[0]["bestAsk"] != nil || frames[0]["price"].(json.Number).String() != price.String() {
-		t.Errorf("prices after the close: %v", frames)
+		t.Errorf("after the close: got prices %v", frames)
 	}
 	if slices.Contains(w.orders, o) || o.ended != orderCancelled {
-		t.Errorf("the order %+v is still there", *o)
+		t.Errorf("the order %+v was not cancelled", *o)
 	}
 	if err := s.SetPrice(o.token.id, 5000); err != ErrNotTrading {
-		t.Errorf("SetPrice: %v", err)
+		t.Errorf("SetPrice: got %v, want %v", err, ErrNotTrading)
 	}
 	change(`{"marketId":"` + m.id + `","status":"OPEN"}`)
 	frames = event(m, "market_update STATUS OPEN <nil>")
 	if len(frames) != 1 || frames[0]["bestBid"] == nil && frames[0]["bestAsk"] == nil || o.token.price() != price {
-		t.Errorf("prices after the opening: %v", frames)
+		t.Errorf("after the opening: got prices %v", frames)
 	}
 	change(`{"marketId":"` + m.id + `","description":"Anew."}`)
 	event(m, "market_update METADATA OPEN <nil>")
 	if d := details(t, s.Venue, m); *d.Description != "Anew." {
-		t.Errorf("details %+v", d)
+		t.Errorf("got details %+v", d)
 	}
 	change(`{"marketId":"` + m.id + `","winningTokenId":"` + o.token.id + `"}`)
 	frames = event(m, "market_resolved <nil> <nil> "+o.token.label)
 	if len(frames) != 1 || frames[0]["price"] != json.Number("1") {
-		t.Errorf("prices after the end: %v", frames)
+		t.Errorf("after the resolution: got prices %v", frames)
 	}
 	for i, outcome := range details(t, s.Venue, m).Outcomes {
 		won := m.tokens[i] == o.token
 		if *outcome.Winner != won || (outcome.Price == "1") != won || (outcome.Price == "0") == won {
-			t.Errorf("outcome %+v", outcome)
+			t.Errorf("got outcome %+v", outcome)
 		}
 	}
 	if d := details(t, s.Venue, m); d.Resolution == nil || d.Resolution.Outcome != o.token.label || len(w.positions) != 50 {
-		t.Errorf("details %+v, %d positions", d, len(w.positions))
+		t.Errorf("got details %+v and %d positions", d, len(w.positions))
 	}
 
 	change(`{"marketId":"` + upcoming.id + `","status":"OPEN"}`)
 	event(upcoming, "market_update CREATED OPEN <nil>")
 	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
-		t.Errorf("details %+v", d)
+		t.Errorf("got details %+v", d)
 	}
-	for range 2000 { // it trades like the others
+	for range 2000 { // time to trade
 		s.Step()
 	}
 	if upcoming.tokens[0].bookSeq < 3 {
-		t.Error("a market that opened does not move")
+		t.Error("a market that opened does not trade")
 	}
 	l.settle()
 	account = newStreamedAccount(t, func() object {
@@ -140,7 +140,7 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + closed.id + `","winningTokenId":"` + closed.tokens[2].id + `"}`)
 	event(closed, "market_resolved <nil> <nil> "+closed.tokens[2].label)
 
-	// The orders of a wallet that nobody listens to end as well, and stay ended when it is made anew.
+	// The orders of a wallet without listeners are cancelled too. They stay cancelled when the wallet is derived again.
 	change(`{"marketId":"` + guest.token.market.id + `","status":"CLOSED"}`)
 	event(guest.token.market, "market_update STATUS CLOSED <nil>")
 	change(`{"marketId":"` + guest.token.market.id + `","status":"OPEN"}`)
@@ -152,13 +152,13 @@ func TestMarketChanges(t *testing.T) {
 	}
 	before, kept := ask(), s.walletOf(derived)
 	if slices.Contains(kept.orders, guest) || len(kept.orders) == 0 || len(s.Positions(derived)) != positions {
-		t.Errorf("%d orders", len(kept.orders))
+		t.Errorf("got %d orders", len(kept.orders))
 	}
 	for i := range maxDerived + 5 {
 		s.walletOf(fmt.Sprintf("0x%040x", i))
 	}
 	if s.walletOf(derived) == kept || ask() != before {
-		t.Error("the wallet did not come back as it was")
+		t.Error("the derived wallet differs from before")
 	}
 
 	for _, body := range []string{
@@ -170,21 +170,21 @@ func TestMarketChanges(t *testing.T) {
 		`{"marketId":"` + upcoming.id + `"}`, `{"marketId":"` + upcoming.id + `","status":"CLOSED","description":"x"}`, ``,
 	} {
 		if w := post(s.Venue, "market", body); w.Code != 400 {
-			t.Errorf("%s: %d", body, w.Code)
+			t.Errorf("%s: got %d, want 400", body, w.Code)
 		}
 	}
 	l.send("resync", `"channel":"market","marketId":"`+m.id+`"`)
 	if f := l.take("market_resolved"); number(t, f, "seq") != seqs[m.id] {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	l.send("resync", `"channel":"market","marketId":"`+upcoming.id+`"`)
 	if f := l.take("market_update"); f["status"] != "OPEN" {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 }
 
-// A market that gets a finer grid has its books made anew on it, and those of its orders that don't lie on the grid that it
-// gets back are gone. REST and the stream say the same, and what is told of the past stays.
+// A market that gets a finer grid gets new books. When the coarse grid comes back, orders that do not fit are
+// cancelled. The history does not change. REST and the stream agree.
 func TestTickSizes(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -198,7 +198,7 @@ func TestTickSizes(t *testing.T) {
 	l := s.dial(t)
 	l.subscribe("market", 0, m.id)
 	l.subscribe("orderbook", maxDepth, m.tokens[0].id, m.tokens[1].id)
-	books := map[string]*copied{m.tokens[0].id: {}, m.tokens[1].id: {}}
+	books := map[string]*bookCopy{m.tokens[0].id: {}, m.tokens[1].id: {}}
 	listener := s.dial(t)
 	account := newStreamedAccount(t, listener.subscribeUser(medium, "demo"))
 	event := func(tick string) (found int) {
@@ -207,15 +207,15 @@ func TestTickSizes(t *testing.T) {
 			switch f["type"] {
 			case "orderbook_snapshot", "orderbook_update":
 				if !books[f["tokenId"].(string)].take(t, f) {
-					t.Fatalf("a gap at %v", f)
+					t.Fatalf("got a gap at %v", f)
 				}
 			case "market_update":
 				if f["change"] != "TICK_SIZE" || f["status"] != "OPEN" || len(f) != 5 {
-					t.Errorf("streamed %v", f)
+					t.Errorf("got frame %v", f)
 				}
 				found++
 			default:
-				t.Errorf("streamed %v", f)
+				t.Errorf("got frame %v", f)
 			}
 		}
 		for _, f := range listener.settle() {
@@ -224,13 +224,13 @@ func TestTickSizes(t *testing.T) {
 		account.check(t, s, medium)
 		d := details(t, s.Venue, m)
 		if d.TickSize.String() != tick || !d.UpdatedAt.Equal(c.Now()) && found > 0 {
-			t.Errorf("details %+v", d)
+			t.Errorf("got details %+v", d)
 		}
 		for _, tok := range m.tokens {
 			checkBook(t, tok)
 			books[tok.id].check(t, s, tok.id, maxDepth, s.Epoch())
 			if q, _ := s.Quote(tok.id); d.Outcomes[tok.outcome].Price.String() != q.Price.String() {
-				t.Errorf("the price is %v and %v", d.Outcomes[tok.outcome].Price, q.Price)
+				t.Errorf("got price %v in details and %v as quote", d.Outcomes[tok.outcome].Price, q.Price)
 			}
 		}
 		return found
@@ -239,14 +239,14 @@ func TestTickSizes(t *testing.T) {
 		t.Helper()
 		c.advance(time.Second)
 		if w := post(s.Venue, "market", `{"marketId":"`+m.id+`","tickSize":`+tick+`}`); w.Code != status {
-			t.Fatalf("%s: %d %s", tick, w.Code, w.Body)
+			t.Fatalf("%s: got %d %s", tick, w.Code, w.Body)
 		}
 	}
 	event("0.01")
 	price := m.tokens[0].stated()
 	change("0.001", 200)
 	if event("0.001") != 1 || m.tokens[0].stated() != price || !slices.Contains(w.orders, o) {
-		t.Errorf("the price was %v and is %v", price, m.tokens[0].stated())
+		t.Errorf("got price %v before and %v after", price, m.tokens[0].stated())
 	}
 	for range 3 {
 		c.advance(pace)
@@ -268,35 +268,35 @@ func TestTickSizes(t *testing.T) {
 	}
 	change("0.01", 200)
 	if event("0.01") != 1 || slices.Contains(w.orders, o) || len(w.orders) >= kept {
-		t.Errorf("%d orders, before %d", len(w.orders), kept)
+		t.Errorf("got %d orders, before %d", len(w.orders), kept)
 	}
 	for _, o := range w.orders {
 		if o.price%o.token.tick != 0 {
-			t.Errorf("an order lies at %v", o.price)
+			t.Errorf("got an order at %v", o.price)
 		}
 	}
 	if got := send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String(); got != guest {
-		t.Error("the orders of a derived wallet have changed")
+		t.Error("the orders of a derived wallet changed")
 	}
 	change("0.001", 200)
 	if got := send(s, "/api/exchange/price-history?tokenId="+o.token.id).Body.String(); !strings.Contains(past, got[len(got)-2000:]) {
-		t.Error("the past has changed")
+		t.Error("the history changed")
 	}
 	change("0.01", 200)
 	closed := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusClosed }).market
 	if err := s.SetTickSize(closed.id, fine); err != ErrNotTrading {
-		t.Errorf("a closed market: %v", err)
+		t.Errorf("closed market: got %v", err)
 	}
 	if err := s.SetTickSize("none", fine); err != ErrUnknownMarket {
-		t.Errorf("no market: %v", err)
+		t.Errorf("unknown market: got %v", err)
 	}
 	if deep := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && tok.market.born.tick == fine }).market; s.SetTickSize(deep.id, 100) != ErrTickSize {
 		t.Error("a market that began with a fine grid lost it")
 	}
 }
 
-// Markets that change by themselves do so for ever: most stay open, the accounts stay sound and keep their numbers of
-// positions, and the seed decides it all. What is told of the past stays the same.
+// With Lifecycle, markets keep changing. Most stay open, accounts add up and keep their number of positions, the seed
+// decides all changes, and the history does not change.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
@@ -348,11 +348,11 @@ func TestMarketsLive(t *testing.T) {
 	after := count(v)
 	for _, change := range []string{"OPEN CLOSED", "CLOSED OPEN", "CLOSED RESOLVED", "UPCOMING OPEN", "tick size 0.001", "tick size 0.01"} {
 		if changes[change] < 3 {
-			t.Errorf("changes %v", changes)
+			t.Errorf("got changes %v", changes)
 		}
 	}
 	if after[statusOpen]*10 < before[statusOpen]*8 {
-		t.Errorf("%v, before %v", after, before)
+		t.Errorf("got %v, before %v", after, before)
 	}
 	refined := 0
 	for _, m := range v.listing.markets {
@@ -361,7 +361,7 @@ func TestMarketsLive(t *testing.T) {
 		}
 	}
 	if open := len(v.listing.tradable); refined > open/refinedParts+3 {
-		t.Errorf("%d of %d markets have a finer grid", refined, open)
+		t.Errorf("got %d of %d markets with a finer grid", refined, open)
 	}
 	reworded := 0
 	for i, m := range v.listing.markets {
@@ -370,16 +370,16 @@ func TestMarketsLive(t *testing.T) {
 		}
 		other := twin.listing.markets[i]
 		if m.status != other.status || m.description != other.description || m.seq != other.seq {
-			t.Fatalf("market %s: %s and %s", m.slug, m.status, other.status)
+			t.Fatalf("market %s: got %s, with the same seed %s", m.slug, m.status, other.status)
 		}
 	}
 	if reworded == 0 {
-		t.Error("nothing was reworded")
+		t.Error("no description changed")
 	}
 	for i, want := range []int{3, 50} {
 		w := v.accounts[accounts[i].address]
 		if len(w.positions) != want || w.usual-len(w.orders) > 2 {
-			t.Errorf("%s: %d positions, %d of %d orders", w.address, len(w.positions), len(w.orders), w.usual)
+			t.Errorf("%s: got %d positions, %d of %d orders", w.address, len(w.positions), len(w.orders), w.usual)
 		}
 	}
 	for _, p := range v.accounts[small].positions {
@@ -388,12 +388,12 @@ func TestMarketsLive(t *testing.T) {
 		}
 	}
 	if past() != history {
-		t.Error("the past has changed")
+		t.Error("the history changed")
 	}
 }
 
-// By default no market changes.
-func TestMarketsStand(t *testing.T) {
+// Without Lifecycle no market changes.
+func TestMarketsDoNotChange(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	for range 2000 {
 		v.Step()
@@ -405,8 +405,8 @@ func TestMarketsStand(t *testing.T) {
 	}
 }
 
-// A derived wallet that is streamed trades, and stays as its stream left it, however many others are asked for.
-func TestStreamedWalletsStay(t *testing.T) {
+// A derived wallet that is streamed trades. It keeps its state, however many other wallets are read.
+func TestStreamedWalletIsKept(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c})
 	derived, _ := parseAddress(other)
@@ -422,12 +422,12 @@ func TestStreamedWalletsStay(t *testing.T) {
 			s.walletOf(fmt.Sprintf("0x%040x", i))
 		}
 		if s.walletOf(idle) != still {
-			t.Fatal("a wallet was dropped that is streamed")
+			t.Fatal("a streamed wallet was dropped")
 		}
 	}
-	crowd() // before any of them has traded
+	crowd() // no wallet has traded yet
 	if s.walletOf(derived) != w || still.kept {
-		t.Fatal("a wallet was dropped that is streamed")
+		t.Fatal("a streamed wallet was dropped")
 	}
 	for len(account.fills) < 3 {
 		c.advance(pace)
@@ -447,22 +447,22 @@ func TestStreamedWalletsStay(t *testing.T) {
 	l.settle()
 	crowd()
 	if s.walletOf(derived) != w {
-		t.Error("a wallet was dropped that has traded")
+		t.Error("a wallet that has traded was dropped")
 	}
 	if w.pins != 0 || still.pins != 1 {
-		t.Errorf("%d and %d pins", w.pins, still.pins)
+		t.Errorf("got %d and %d pins, want 0 and 1", w.pins, still.pins)
 	}
 	state := account.seq
 	if again := newStreamedAccount(t, l.subscribeUser(derived, "demo")); again.seq <= state {
-		t.Errorf("state %d after %d", again.seq, state)
+		t.Errorf("got state %d after %d", again.seq, state)
 	}
 	if n := s.derived.recent.Len(); n > maxDerived+2 {
-		t.Errorf("%d wallets are kept", n)
+		t.Errorf("got %d wallets", n)
 	}
 }
 
-// The demo accounts have something to tell every few seconds.
-func TestAccountsAreLively(t *testing.T) {
+// The stream of each demo account has events every few seconds.
+func TestAccountEvents(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 1})
 	for _, address := range []string{small, medium, large} {
@@ -483,7 +483,7 @@ func TestAccountsAreLively(t *testing.T) {
 			}
 		}
 		if seconds["fill"] < 15 || seconds["order_update"] < 8 || seconds["position_update"] < 20 || seconds["balance_update"] < 20 {
-			t.Errorf("%s: of 60 seconds %v had events", address, seconds)
+			t.Errorf("%s: got seconds with events %v of 60", address, seconds)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose follows cursors and gets every element exactly once, even if positions close meanwhile,
-// among them the position of the cursor.
+// TestPagingWhilePositionsClose follows cursors while positions close, among them the position of the cursor. Each
+// remaining position is returned once.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)
@@ -17,7 +17,7 @@ func TestPagingWhilePositionsClose(t *testing.T) {
 		for _, p := range page.Positions {
 			seen[p.TokenID]++
 		}
-		// Close the last one that was shown that trades, and the first one of the wallet.
+		// Close the last returned position whose token trades, and the first one of the wallet.
 		for _, i := range []int{len(page.Positions) - 1, 0} {
 			p := page.Positions[i]
 			if v.Trade(medium, p.TokenID, Sell, Size(fixed(t, p.Size, 2))) == nil {
@@ -30,15 +30,15 @@ func TestPagingWhilePositionsClose(t *testing.T) {
 		cursor = "&cursor=" + *page.NextCursor
 	}
 	if len(closed) < 8 {
-		t.Fatalf("only %d positions were closed", len(closed))
+		t.Fatalf("got only %d closed positions", len(closed))
 	}
 	for _, p := range want {
 		if seen[p.TokenID] != 1 {
-			t.Errorf("position %s was shown %d times (closed: %v)", p.TokenID, seen[p.TokenID], closed[p.TokenID])
+			t.Errorf("position %s: got %d times, want once (closed: %v)", p.TokenID, seen[p.TokenID], closed[p.TokenID])
 		}
 	}
 	if left := len(v.Positions(medium)); left != len(want)-len(closed) {
-		t.Errorf("%d positions are left", left)
+		t.Errorf("got %d positions left", left)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestPagingOrders(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	whole := get[ordersAnswer](t, v, "/api/user/orders?address="+large+credentials("demo-2000"))
 	if len(whole.Orders) < 30 || whole.NextCursor != nil {
-		t.Fatalf("%d orders", len(whole.Orders))
+		t.Fatalf("got %d orders", len(whole.Orders))
 	}
 	var paged []orderAnswer
 	for cursor := ""; ; {
@@ -58,19 +58,19 @@ func TestPagingOrders(t *testing.T) {
 		cursor = "&cursor=" + *page.NextCursor
 	}
 	if !slices.Equal(paged, whole.Orders) {
-		t.Error("the pages are not the whole")
+		t.Error("the pages differ from the whole list")
 	}
 	for _, o := range paged {
 		filled, size := fixed(t, o.FilledSize, 2), fixed(t, o.Size, 2)
 		if filled >= size || (o.Status == "PARTIALLY_FILLED") != (filled > 0) || o.Status != "OPEN" && filled == 0 ||
 			o.Side != "BUY" && o.Side != "SELL" || o.CreatedAt.After(v.opened.Time()) {
-			t.Errorf("order %+v", o)
+			t.Errorf("got order %+v", o)
 		}
 	}
 }
 
-// Trades and history come newest first; by cursor they show each record once although new ones come in front, by offset
-// they count.
+// Trades and history are sorted, newest first. With a cursor each record is returned once, even if new ones arrive.
+// Offsets count from the newest.
 func TestPagingRecords(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock()})
 	base := "?address=" + medium + credentials("demo-50")
@@ -81,16 +81,16 @@ func TestPagingRecords(t *testing.T) {
 		counted := get[recordsAnswer](t, v, path+base+"&offset=0&limit=500")
 		whole := rows(counted)
 		if counted.Count == nil || *counted.Count != len(whole) || len(whole) < 250 {
-			t.Fatalf("%s: %d rows, count %v", path, len(whole), counted.Count)
+			t.Fatalf("%s: got %d rows and count %v", path, len(whole), counted.Count)
 		}
 		if !slices.IsSortedFunc(whole, func(a, b recordAnswer) int { return b.Timestamp.Compare(a.Timestamp) }) {
-			t.Errorf("%s is not newest first", path)
+			t.Errorf("%s: the order is not newest first", path)
 		}
 		if n := len(rows(get[recordsAnswer](t, v, path+base))); n != 100 {
-			t.Errorf("%s: %d rows without a limit", path, n)
+			t.Errorf("%s: got %d rows without a limit, want 100", path, n)
 		}
 		if page := rows(get[recordsAnswer](t, v, path+base+"&offset=40&limit=5")); len(page) != 5 || id(page[0]) != id(whole[40]) {
-			t.Errorf("%s: offset 40 begins with %+v", path, page[0])
+			t.Errorf("%s: got first row %+v for offset 40", path, page[0])
 		}
 		var paged []recordAnswer
 		for cursor := ""; ; {
@@ -100,7 +100,7 @@ func TestPagingRecords(t *testing.T) {
 				break
 			}
 			if page.Count != nil {
-				t.Errorf("%s counts without an offset", path)
+				t.Errorf("%s: got a count without an offset", path)
 			}
 			cursor = "&cursor=" + *page.NextCursor
 			if err := v.Trade(medium, open[0].TokenID, Buy, share); err != nil {
@@ -108,23 +108,23 @@ func TestPagingRecords(t *testing.T) {
 			}
 		}
 		if !slices.EqualFunc(paged, whole, func(a, b recordAnswer) bool { return id(a) == id(b) }) {
-			t.Errorf("%s: %d rows in pages, %d in all", path, len(paged), len(whole))
+			t.Errorf("%s: got %d rows in pages, %d in all", path, len(paged), len(whole))
 		}
 
 		from, to := whole[200].Timestamp, whole[100].Timestamp
 		window := rows(get[recordsAnswer](t, v, path+base+"&limit=500&from="+from.Format(time.RFC3339Nano)+"&to="+to.Format(time.RFC3339Nano)))
 		for _, r := range window {
 			if r.Timestamp.Before(from) || r.Timestamp.After(to) {
-				t.Errorf("%s: %v lies outside the window", path, r.Timestamp)
+				t.Errorf("%s: got %v, which is outside the window", path, r.Timestamp)
 			}
 		}
 		if len(window) < 101 {
-			t.Errorf("%s: %d rows in the window", path, len(window))
+			t.Errorf("%s: got %d rows in the window", path, len(window))
 		}
 		market := open[3].MarketID
 		of := rows(get[recordsAnswer](t, v, path+base+"&limit=500&marketId="+market))
 		if len(of) == 0 || slices.ContainsFunc(of, func(r recordAnswer) bool { return r.MarketID != market }) {
-			t.Errorf("%s of one market: %+v", path, of)
+			t.Errorf("%s of one market: got %+v", path, of)
 		}
 	}
 	moved := get[recordsAnswer](t, v, "/api/user/history"+base+"&type=deposit,WITHDRAWAL&limit=500").History
@@ -132,10 +132,10 @@ func TestPagingRecords(t *testing.T) {
 	for _, r := range moved {
 		kinds[r.Type]++
 		if sign := r.Amount[0] == '-'; sign != (r.Type == "WITHDRAWAL") {
-			t.Errorf("record %+v", r)
+			t.Errorf("got record %+v", r)
 		}
 	}
 	if len(kinds) != 2 || kinds["DEPOSIT"] == 0 || kinds["WITHDRAWAL"] == 0 {
-		t.Errorf("kinds %v", kinds)
+		t.Errorf("got kinds %v", kinds)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// from asks the venue from a client address.
+// from sends a GET request from a client address.
 func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.RemoteAddr = address + ":1234"
@@ -18,7 +18,7 @@ func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// In no 60 seconds more requests get through than the limit says, however they are spread.
+// However requests are spread, at most limit of them succeed within any 60 seconds.
 func TestLimitHoldsInEveryWindow(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 1, Clock: c, PublicPerMinute: 100})
@@ -36,11 +36,11 @@ func TestLimitHoldsInEveryWindow(t *testing.T) {
 	}
 	for i := 100; i < len(passed); i++ {
 		if d := passed[i].Sub(passed[i-100]); d < time.Minute {
-			t.Fatalf("101 requests got through within %v", d)
+			t.Fatalf("101 requests succeeded within %v", d)
 		}
 	}
 	if len(passed) < 500 {
-		t.Errorf("only %d requests got through", len(passed))
+		t.Errorf("only %d requests succeeded", len(passed))
 	}
 }
 
@@ -57,42 +57,42 @@ func TestLimitHeaders(t *testing.T) {
 		}
 		w := from(v, "10.0.0.1", target)
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
-			t.Errorf("%d remaining: %v", remaining, h)
+			t.Errorf("%d remaining: got %v", remaining, h)
 		}
 		c.advance(10 * time.Second)
 	}
 	w := from(v, "10.0.0.1", public)
 	if h := w.Header(); w.Code != 429 || h.Get("Retry-After") != "30" || h.Get("X-RateLimit-Remaining") != "0" || h.Get("X-RateLimit-Reset") != reset {
-		t.Errorf("%d %v", w.Code, h)
+		t.Errorf("got %d %v, want 429", w.Code, h)
 	}
 	if body := decode[object](t, w.Body.String()); body["code"] != "RATE_LIMITED" || body["success"] != false {
-		t.Errorf("body %v", body)
+		t.Errorf("got body %v", body)
 	}
 	if w := from(v, "10.0.0.2", public); w.Code != 200 {
-		t.Errorf("another client address: %d", w.Code)
+		t.Errorf("other address: got %d, want 200", w.Code)
 	}
-	// Keys are counted on their own, wherever they come from; requests without a valid key count as public.
+	// Each key has a limit of its own for all addresses. Requests without a valid key count for their address.
 	user := "/api/user/balance?address=" + small
 	for i, want := range []int{200, 200, 429} {
 		if w := from(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {
-			t.Errorf("request %d with the key: %d", i, w.Code)
+			t.Errorf("request %d with the key: got %d", i, w.Code)
 		}
 	}
 	if w := from(v, "10.0.0.1", user+credentials("demo")); w.Code != 200 {
-		t.Errorf("another key: %d", w.Code)
+		t.Errorf("other key: got %d, want 200", w.Code)
 	}
 	if w := from(v, "10.0.0.1", user+credentials("nobody")); w.Code != 429 {
-		t.Errorf("an invalid key from a limited address: %d", w.Code)
+		t.Errorf("invalid key from a limited address: got %d, want 429", w.Code)
 	}
 	if w := from(v, "10.0.0.3", user+credentials("nobody")); w.Code != 401 {
-		t.Errorf("an invalid key: %d", w.Code)
+		t.Errorf("invalid key: got %d, want 401", w.Code)
 	}
 	c.advance(30 * time.Second)
 	if w := from(v, "10.0.0.1", public); w.Code != 200 {
-		t.Errorf("after Retry-After: %d", w.Code)
+		t.Errorf("after Retry-After: got %d, want 200", w.Code)
 	}
 	if s := v.Stats(); s.Statuses["429"] != 3 {
-		t.Errorf("statuses %v", s.Statuses)
+		t.Errorf("got statuses %v", s.Statuses)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestLimitIsOffByDefault(t *testing.T) {
 	v := New(Config{Markets: 1, Clock: newClock()})
 	for range 1000 {
 		if w := send(v, "/api/exchange/market-search?limit=1"); w.Code != 200 || w.Header().Get("X-RateLimit-Limit") != "" {
-			t.Fatalf("%d %v", w.Code, w.Header())
+			t.Fatalf("got %d %v, want 200 without limits", w.Code, w.Header())
 		}
 	}
 }
@@ -112,12 +112,12 @@ func TestLimiterIsBounded(t *testing.T) {
 		l.allow(strconv.Itoa(i), now)
 	}
 	if len(l.log) != maxClients {
-		t.Errorf("%d clients", len(l.log))
+		t.Errorf("got %d clients, want maxClients", len(l.log))
 	}
 	if ok, _, _ := l.allow("new", now); ok {
-		t.Error("a client that can't be counted was let through")
+		t.Error("a client that cannot be counted was allowed")
 	}
 	if ok, _, _ := l.allow("new", now+window); !ok || len(l.log) != 1 {
-		t.Errorf("idle clients are kept: %d", len(l.log))
+		t.Errorf("got %d clients, want 1: idle ones are removed", len(l.log))
 	}
 }

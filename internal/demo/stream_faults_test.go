@@ -11,8 +11,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// spoil sets the rules over the control endpoint.
-func (s *stage) spoil(t testing.TB, faults ...Fault) {
+// spoil sets faults over the control endpoint.
+func (s *testVenue) spoil(t testing.TB, faults ...Fault) {
 	t.Helper()
 	for i := range faults {
 		faults[i].Path = StreamPath
@@ -28,7 +28,7 @@ func (s *stage) spoil(t testing.TB, faults ...Fault) {
 	}
 }
 
-// seqsOf returns the numbers of frames of a topic.
+// seqsOf returns the sequence numbers of a topic's frames.
 func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	t.Helper()
 	for _, f := range frames {
@@ -39,12 +39,12 @@ func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	return seqs
 }
 
-// Faults that lose, repeat or disturb frames do so to those that fit, and to no others.
+// A fault that drops, repeats or changes frames affects only the frames that match it.
 func TestFrameFaults(t *testing.T) {
 	const update = "orderbook_update"
 	for name, c := range map[string]struct {
 		fault Fault
-		want  []uint64 // numbers of the updates of a after four moves from state 1
+		want  []uint64 // sequence numbers of the updates of a after four moves
 	}{
 		"drop":           {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
 		"drop two":       {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
@@ -61,7 +61,7 @@ func TestFrameFaults(t *testing.T) {
 		"quiet on it":    {Fault{Kind: FaultSlowSnapshot, DelayMs: 1}, []uint64{2, 3, 4, 5}},
 		"improbable":     {Fault{Kind: FaultDrop, Probability: 1e-12}, []uint64{2, 3, 4, 5}},
 		"certain":        {Fault{Kind: FaultDrop, Probability: 1}, nil},
-		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // SetPrice moves it all the same
+		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // SetPrice still moves the price
 		"drop heartbeat": {Fault{Kind: FaultDrop, Frame: "heartbeat"}, []uint64{2, 3, 4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,40 +91,40 @@ func TestFrameFaults(t *testing.T) {
 				spoiled.send("ping", "")
 				go s.Close()
 				if data, err := spoiled.bytes(); err == nil || websocket.CloseStatus(err) != websocket.StatusGoingAway {
-					t.Errorf("after a stall: %s, %v", data, err)
+					t.Errorf("after a stall: got %s, %v", data, err)
 				}
 				return
 			}
 			frames := spoiled.settle()
 			if got := seqsOf(t, frames, update, a.id); !slices.Equal(got, c.want) {
-				t.Errorf("updates %v, want %v", got, c.want)
+				t.Errorf("got updates %v, want %v", got, c.want)
 			}
 			want := []uint64{2, 3, 4, 5}
 			if c.fault.TokenID == b.id {
 				want = nil
 			}
 			if got := seqsOf(t, frames, update, b.id); !slices.Equal(got, want) {
-				t.Errorf("updates of the other token %v", got)
+				t.Errorf("got updates %v of the other token, want %v", got, want)
 			}
 			strange := slices.IndexFunc(frames, func(f object) bool { return f["type"] == "weather_update" })
 			if (strange >= 0) != (c.fault.Kind == FaultUnknownType) {
-				t.Errorf("frames of an unknown type: %d", strange)
+				t.Errorf("got frames of an unknown type: %d", strange)
 			}
-			// When the faults are gone, all is whole again, and what others see always was.
+			// After the faults are removed, all frames arrive again.
 			s.spoil(t)
 			whole.subscribe("orderbook", 0, a.id)
-			bk := &copied{}
+			bk := &bookCopy{}
 			bk.take(t, whole.take("orderbook_snapshot"))
 			bk.check(t, s, a.id, 200, whole.epoch)
 			s.nudge(t, a)
 			if got := seqsOf(t, spoiled.settle(), update, a.id); len(got) != 1 || got[0] != bk.seq+1 {
-				t.Errorf("after the fault: %v, state %d", got, bk.seq+1)
+				t.Errorf("after the fault: got %v, want %d", got, bk.seq+1)
 			}
 		})
 	}
 }
 
-// A number that is left out is left out for all who count: the state is the same over REST.
+// A number that a fault skips is skipped for all clients and over REST.
 func TestSkippedNumbers(t *testing.T) {
 	s := open(t, Config{Markets: 1200, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -153,31 +153,31 @@ func TestSkippedNumbers(t *testing.T) {
 	previous := state
 	for _, f := range l.settle() {
 		if n, ok := want[f["type"]]; ok && number(t, f, "seq") != n {
-			t.Errorf("%v, want number %d", f, n)
+			t.Errorf("got %v, want seq %d", f, n)
 		}
 		if f["address"] != nil {
 			if number(t, f, "seq") != previous+2 || number(t, f, "prevSeq") != previous+1 {
-				t.Errorf("%v after %d", f, previous)
+				t.Errorf("after %d: got %v", previous, f)
 			}
 			previous += 2
 		}
 	}
 	if previous == state {
-		t.Error("nothing came of the trade")
+		t.Error("got no frame after the trade")
 	}
 	if b, _ := s.Book(tok.id); b.Seq != 3 {
-		t.Errorf("REST has state %d", b.Seq)
+		t.Errorf("REST: got seq %d, want 3", b.Seq)
 	}
 }
 
-// subscribeLate subscribes to the smallest account without taking the answers one by one.
+// subscribeLate subscribes to the smallest account without reading the responses.
 func (l *listener) subscribeLate(t testing.TB) {
 	t.Helper()
 	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
 }
 
-// A garbled frame is no JSON.
+// A garbled frame is not JSON.
 func TestGarbage(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -189,15 +189,16 @@ func TestGarbage(t *testing.T) {
 	l.send("ping", "")
 	for _, kind := range []string{"price_update", "pong"} {
 		if data, err := l.bytes(); err != nil || json.Valid(data) || !strings.HasPrefix(string(data), `{"type":"`+kind[:3]) {
-			t.Errorf("%s, %v", data, err)
+			t.Errorf("got %s, %v", data, err)
 		}
 	}
 	if frames := l.settle(); len(frames) > 0 {
-		t.Errorf("then %v", frames)
+		t.Errorf("then got %v, want nothing", frames)
 	}
 }
 
-// A token that lost its last frame stays quiet, so that only a heartbeat tells; until the faults are set anew.
+// After its last frame was lost, a token sends nothing more until the faults are removed. Only a heartbeat shows its
+// number.
 func TestLostTail(t *testing.T) {
 	s := open(t, Config{Markets: 1, Control: true})
 	tok := s.listing.tradable[0]
@@ -212,14 +213,14 @@ func TestLostTail(t *testing.T) {
 		s.Step()
 	}
 	if frames := l.settle(); len(frames) > 0 || tok.bookSeq != 2 {
-		t.Errorf("state %d, streamed %v", tok.bookSeq, frames)
+		t.Errorf("got state %d and frames %v", tok.bookSeq, frames)
 	}
 	beat := s.stream.all()[0].heartbeat()
 	if !strings.Contains(string(beat.data), `"`+tok.id+`":2`) {
-		t.Errorf("heartbeat %s", beat.data)
+		t.Errorf("got heartbeat %s", beat.data)
 	}
 	l.send("resync", `"channel":"orderbook","tokenId":"`+tok.id+`"`)
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, l.take("orderbook_snapshot"))
 	b.check(t, s, tok.id, 200, l.epoch)
 	s.spoil(t)
@@ -227,11 +228,11 @@ func TestLostTail(t *testing.T) {
 		s.Step()
 	}
 	if f := l.take("orderbook_update"); !b.take(t, f) {
-		t.Errorf("a gap: %v", f)
+		t.Errorf("got a gap: %v", f)
 	}
 }
 
-// A slow snapshot is overtaken by what comes after it was made.
+// Updates that come after a delayed snapshot was made arrive before it.
 func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -249,17 +250,17 @@ func TestSlowSnapshot(t *testing.T) {
 	s.nudge(t, tok)
 	s.nudge(t, tok)
 	c.mu.Lock()
-	c.delayed[0].due = time.Now() // the ten minutes pass
+	c.delayed[0].due = time.Now() // ends the delay of ten minutes
 	c.mu.Unlock()
 	c.signal()
 	var updates []object
 	for f := range l.all("orderbook_snapshot") {
 		updates = append(updates, f)
 	}
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, updates[len(updates)-1])
 	if got := seqsOf(t, updates, "orderbook_update", tok.id); b.seq != 1 || !slices.Equal(got, []uint64{2, 3}) {
-		t.Fatalf("state %d after %v", b.seq, got)
+		t.Fatalf("got state %d and updates %v", b.seq, got)
 	}
 	for _, f := range updates {
 		if f["type"] == "orderbook_update" {
@@ -269,13 +270,13 @@ func TestSlowSnapshot(t *testing.T) {
 	b.check(t, s, tok.id, 200, l.epoch)
 }
 
-// A stall ends when its time is over; what was to be sent meanwhile is lost.
+// A stall ends after its time. Frames from meanwhile are lost.
 func TestStallForATime(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, tok.id)
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, l.take("orderbook_snapshot"))
 	s.spoil(t, Fault{Kind: FaultStall, DelayMs: 50, Count: 1})
 	s.nudge(t, tok)
@@ -287,7 +288,7 @@ func TestStallForATime(t *testing.T) {
 		return len(c.queue) > c.head || s.stream.counts.frames[frameBookUpdate].Load() > 0
 	})
 	if f := l.take("orderbook_update"); number(t, f, "seq") <= 2 || b.take(t, f) {
-		t.Errorf("after the stall: %v", f)
+		t.Errorf("after the stall: got %v", f)
 	}
 }
 
@@ -304,10 +305,10 @@ func TestCloseFaults(t *testing.T) {
 			code = CloseShed
 		}
 		if got := l.closed(); got != code {
-			t.Errorf("closed with %d, want %d", got, code)
+			t.Errorf("got close code %d, want %d", got, code)
 		}
 	}
-	// Of two clients the rule with a count meets one.
+	// A fault with count 1 affects one of two clients.
 	a, b := s.dial(t), s.dial(t)
 	for _, l := range []*listener{a, b} {
 		l.subscribe("prices", 0, tok.id)
@@ -326,23 +327,23 @@ func TestCloseFaults(t *testing.T) {
 		}
 	}
 	if codes != 1 || updates != 1 {
-		t.Errorf("%d closed, %d updated", codes, updates)
+		t.Errorf("got %d closed and %d updated, want 1 and 1", codes, updates)
 	}
-	// Closed at once: instead of the hello.
+	// The fault closes a new connection before the hello.
 	s.spoil(t, Fault{Kind: FaultClose, Code: CloseAbuse, Frame: "hello", Count: 1})
 	if l := s.connect(t); l.closed() != CloseAbuse {
-		t.Error("not closed at once")
+		t.Error("the connection was not closed at once")
 	}
 	s.dial(t)
 }
 
-// A fault restarts the venue, with the connections or behind them.
+// A fault restarts the venue. Connections are closed or stay open.
 func TestRestartFaults(t *testing.T) {
 	s := open(t, Config{Markets: 40, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, tok.id)
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, l.take("orderbook_snapshot"))
 	s.nudge(t, tok)
 	b.take(t, l.take("orderbook_update"))
@@ -352,7 +353,7 @@ func TestRestartFaults(t *testing.T) {
 	l.greeted(l.take("hello"))
 	b.take(t, l.take("orderbook_snapshot"))
 	if l.epoch == before || l.epoch != s.Epoch() || b.seq != 1 {
-		t.Errorf("epoch %s after %s, state %d", l.epoch, before, b.seq)
+		t.Errorf("got epoch %s after %s, state %d", l.epoch, before, b.seq)
 	}
 	b.check(t, s, tok.id, 200, l.epoch)
 	s.nudge(t, tok)
@@ -364,19 +365,19 @@ func TestRestartFaults(t *testing.T) {
 	l.send("ping", "")
 	for _, l := range []*listener{l, bystander} {
 		if code := l.closed(); code != CloseShed {
-			t.Errorf("closed with %d", code)
+			t.Errorf("got close code %d", code)
 		}
 	}
 	if again := s.dial(t); again.epoch == l.epoch || again.epoch != s.Epoch() {
-		t.Errorf("epoch %s after %s", again.epoch, l.epoch)
+		t.Errorf("got epoch %s after %s", again.epoch, l.epoch)
 	}
 	s.spoil(t, Fault{Kind: FaultRestart, Code: 1012, Count: 1, Frame: "hello"})
 	if l := s.connect(t); l.closed() != 1012 {
-		t.Error("not closed at once")
+		t.Error("the connection was not closed at once")
 	}
 }
 
-// The opening of a stream can be refused like any request.
+// Faults can refuse the opening of a stream like any request.
 func TestOpeningFaults(t *testing.T) {
 	s := open(t, Config{Control: true})
 	for _, c := range []struct {
@@ -391,28 +392,28 @@ func TestOpeningFaults(t *testing.T) {
 		c.fault.Count = 2
 		s.spoil(t, c.fault)
 		if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
-			t.Errorf("%+v spoils the REST API", c.fault)
+			t.Errorf("%+v changes the REST API", c.fault)
 		}
 		for range 2 {
 			client := *s.client
 			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: &client})
 			if err == nil || response == nil || response.StatusCode != c.status || response.Header.Get("Retry-After") != c.header {
-				t.Errorf("%+v: %v, %v", c.fault, response, err)
+				t.Errorf("%+v: got %v, %v", c.fault, response, err)
 			}
 		}
 		s.dial(t)
 	}
 	s.spoil(t, Fault{Kind: FaultDelay, DelayMs: 20, Count: 1})
 	s.dial(t)
-	// The rules for all endpoints are not for the stream.
+	// Faults for all endpoints do not affect the stream.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus}}); err != nil {
 		t.Fatal(err)
 	}
 	s.dial(t)
 }
 
-// With a seed, chance repeats itself.
+// With a seed, the random choices are the same in each run.
 func TestFaultProbability(t *testing.T) {
 	s := open(t, Config{Markets: 40})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -435,12 +436,12 @@ func TestFaultProbability(t *testing.T) {
 	}
 	a := run(1)
 	if len(a) < 110 || len(a) > 170 {
-		t.Errorf("%d of 200 were kept", len(a))
+		t.Errorf("got %d of 200 frames", len(a))
 	}
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
-		t.Error("the seed does not decide")
+		t.Error("the seed does not determine the frames")
 	}
-	// So it does for answers.
+	// The same holds for responses.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +450,7 @@ func TestFaultProbability(t *testing.T) {
 		codes[send(s, "/api/exchange/prices?tokenId="+tok.id).Code]++
 	}
 	if codes[200] < 30 || codes[500] < 30 {
-		t.Errorf("answers %v", codes)
+		t.Errorf("got statuses %v", codes)
 	}
 }
 
@@ -469,7 +470,7 @@ func TestStreamFaultRules(t *testing.T) {
 		"frame of an opening": {Path: StreamPath, Kind: FaultStatus, Frame: "hello"},
 	} {
 		if v.SetFaults([]Fault{f}) == nil {
-			t.Errorf("%s: %+v is taken", name, f)
+			t.Errorf("%s: %+v was accepted", name, f)
 		}
 	}
 	for _, kind := range slices.Concat(streamFaults, openingFaults) {
@@ -479,11 +480,11 @@ func TestStreamFaultRules(t *testing.T) {
 	}
 	v.Reset()
 	if v.faults.streaming.Load() || v.faults.any.Load() {
-		t.Error("rules are left after a reset")
+		t.Error("got faults after a reset")
 	}
 }
 
-// Under many faults at once, a client that follows the rules ends up with the venue's book.
+// With many faults at once, a client that follows the protocol ends with the venue's book.
 func TestRecovery(t *testing.T) {
 	s := open(t, Config{Markets: 40, Control: true, Seed: 4})
 	tokens := openTokens(t, s.Venue, 5)
@@ -494,7 +495,7 @@ func TestRecovery(t *testing.T) {
 		Fault{Kind: FaultClose, Probability: 0.01, Seed: 7},
 	)
 	var l *listener
-	books := map[string]*copied{}
+	books := map[string]*bookCopy{}
 	connect := func() {
 		l = s.dial(t)
 		clear(books)
@@ -524,7 +525,7 @@ func TestRecovery(t *testing.T) {
 				epochs++
 			case "orderbook_snapshot":
 				if b == nil || number(t, f, "seq") >= b.seq {
-					b = &copied{}
+					b = &bookCopy{}
 					b.take(t, f)
 					books[id] = b
 				}
@@ -553,15 +554,15 @@ func TestRecovery(t *testing.T) {
 		resync(tok.id)
 	}
 	if take() {
-		t.Fatal("closed without a fault")
+		t.Fatal("the stream was closed without a fault")
 	}
 	for _, tok := range tokens {
 		books[tok.id].check(t, s, tok.id, 50, l.epoch)
 	}
 	if closes == 0 || resyncs < 10 || epochs == 0 {
-		t.Errorf("%d closes, %d resyncs, %d epochs", closes, resyncs, epochs)
+		t.Errorf("got %d closes, %d resyncs, %d epochs", closes, resyncs, epochs)
 	}
 	if n := s.Stats().Stream.Closes["4003"]; n != int64(closes) {
-		t.Errorf("%d closes are counted", n)
+		t.Errorf("got %d counted closes", n)
 	}
 }

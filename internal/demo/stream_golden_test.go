@@ -22,7 +22,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // as subscribe checks
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // subscribe has checked this frame
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)
@@ -31,7 +31,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	for f := range l.all("pong") {
 		note(f)
 	}
-	for side := range 400 { // until the best prices of one side have gone
+	for side := range 400 { // until one side is empty
 		if err := s.SetPrice(tok.id, payout-tok.tick*Price(1+side%2)); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	for range 60 {
 		s.Step()
 	}
-	for range 2 { // the first one may be without the topic
+	for range 2 { // the first heartbeat may lack the topic
 		for f := range u.all("heartbeat") {
 			note(f)
 		}
@@ -85,7 +85,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	files, err := filepath.Glob(filepath.Join(goldenFrames, "*.json"))
 	if err != nil || len(files) < 20 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("got %d files, %v", len(files), err)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -103,7 +103,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 			}
 			return f["type"] == golden["type"] && sameShape(f, golden)
 		}) {
-			t.Errorf("%s: no frame has this shape: %v; there are %v", filepath.Base(file), golden, candidates[:min(len(candidates), 2)])
+			t.Errorf("%s: no frame has the shape of %v; got %v", filepath.Base(file), golden, candidates[:min(len(candidates), 2)])
 		}
 	}
 }

@@ -37,12 +37,12 @@ func TestSlowReader(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	defer v.Close()
-	s := &stage{v, server.URL, server.Client()}
+	s := &testVenue{v, server.URL, server.Client()}
 	tok := openTokens(t, v, 1)[0]
 
 	good := s.dial(t)
 	good.subscribe("orderbook", 0, tok.id)
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, good.take("orderbook_snapshot"))
 
 	dialer := &net.Dialer{}
@@ -55,36 +55,36 @@ func TestSlowReader(t *testing.T) {
 	}}}
 	slow := s.dial(t)
 	slow.subscribe("orderbook", 0, tok.id)
-	lag := &copied{}
+	lag := &bookCopy{}
 	lag.take(t, slow.take("orderbook_snapshot"))
 	sent := 0
 	for !s.ending() {
 		if sent++; sent > 100_000 {
-			t.Fatal("the slow client is never closed")
+			t.Fatal("the slow client was not closed")
 		}
 		s.nudge(t, tok)
 		for _, f := range good.settle() {
 			if !b.take(t, f) {
-				t.Fatalf("a gap for the good client: %v", f)
+				t.Fatalf("the good client got a gap: %v", f)
 			}
 		}
 	}
 	b.check(t, s, tok.id, 200, good.epoch)
-	// What was written before comes without a gap, then the close.
+	// Frames that were written before arrive without a gap. Then the connection is closed.
 	for {
 		data, err := slow.bytes()
 		if err != nil {
 			if code := websocket.CloseStatus(err); code != CloseSlow {
-				t.Fatalf("closed with %d: %v", code, err)
+				t.Fatalf("got close code %d: %v", code, err)
 			}
 			break
 		}
 		if !lag.take(t, decode[object](t, string(data))) {
-			t.Fatalf("a gap before the close")
+			t.Fatalf("got a gap before the close")
 		}
 	}
 	if lag.seq >= b.seq {
-		t.Error("nothing was lost")
+		t.Error("no frame was lost")
 	}
 	s.eventually(t, "the slow client has gone", func() bool {
 		n := s.Stats().Stream
@@ -92,12 +92,12 @@ func TestSlowReader(t *testing.T) {
 	})
 	s.nudge(t, tok)
 	if frames := good.settle(); len(frames) != 1 || !b.take(t, frames[0]) {
-		t.Errorf("then the good client gets %v", frames)
+		t.Errorf("then the good client got %v", frames)
 	}
 }
 
 // ending reports whether the venue is closing a connection.
-func (s *stage) ending() bool {
+func (s *testVenue) ending() bool {
 	return slices.ContainsFunc(s.stream.all(), func(c *streamConn) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func TestDeadReader(t *testing.T) {
 	l := s.dial(t)
 	for n := 0; s.Stats().Stream.Connections > 0; n++ {
 		if n == 10_000 {
-			t.Fatal("the client is never cut off")
+			t.Fatal("the client was not disconnected")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := l.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","channel":"orderbook","depth":`+strconv.Itoa(1+n%2)+
@@ -126,7 +126,7 @@ func TestDeadReader(t *testing.T) {
 	}
 	s.eventually(t, "the client is cut off", func() bool { return s.Stats().Stream.Connections == 0 })
 	if n := s.Stats().Stream; len(n.Closes)+len(n.Topics) > 0 {
-		t.Errorf("%+v", n)
+		t.Errorf("got %+v", n)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestStreamUnderLoad(t *testing.T) {
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, idsOf(tokens)...)
 	for _, f := range l.settle() {
-		b := &copied{}
+		b := &bookCopy{}
 		b.take(t, f)
 		b.check(t, s, f["tokenId"].(string), 200, l.epoch)
 	}
@@ -202,12 +202,12 @@ func TestStreamUnderLoad(t *testing.T) {
 		return n.Connections == 0 && len(n.Topics)+len(n.Subscriptions) == 0
 	})
 	if held := s.stream.held.Load(); held != 0 || len(s.stream.users) > 0 {
-		t.Errorf("%d frames are held, %d wallets watched", held, len(s.stream.users))
+		t.Errorf("got %d held frames and %d watched wallets, want none", held, len(s.stream.users))
 	}
 }
 
 // load opens a stream and discards all its frames.
-func (s *stage) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn {
+func (s *testVenue) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn {
 	ws, _, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
 	if err != nil {
 		t.Error(err)
@@ -239,7 +239,7 @@ func TestConnections(t *testing.T) {
 		return response.StatusCode, response.Header.Get("Retry-After")
 	}
 	if status, after := refused(); status != 503 || after == "" {
-		t.Errorf("the fourth: %d, %q", status, after)
+		t.Errorf("fourth connection: got %d, %q", status, after)
 	}
 	_ = listeners[0].ws.Close(websocket.StatusNormalClosure, "")
 	s.eventually(t, "one has gone", func() bool { return s.Stats().Stream.Connections == 2 })
@@ -252,17 +252,17 @@ func TestConnections(t *testing.T) {
 	s.Close()
 	for range listeners {
 		if code := <-done; code != int(websocket.StatusGoingAway) {
-			t.Errorf("closed with %d", code)
+			t.Errorf("got close code %d", code)
 		}
 	}
 	if n := s.Stats().Stream; n.Connections != 0 || n.Closes["1001"] != 3 {
 		t.Errorf("after Close: %+v", n)
 	}
 	if status, _ := refused(); status != 503 {
-		t.Errorf("after Close: %d", status)
+		t.Errorf("after Close: got %d, want 503", status)
 	}
 	if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
-		t.Errorf("REST after Close: %d", w.Code)
+		t.Errorf("REST after Close: got %d, want 200", w.Code)
 	}
 	s.Close()
 }
@@ -270,7 +270,7 @@ func TestConnections(t *testing.T) {
 // TestCloseWithoutAnswer checks that a client that does not answer the close frame is disconnected.
 func TestCloseWithoutAnswer(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.goodbye = 10 * time.Millisecond })
-	s.dial(t) // and never reads
+	s.dial(t) // this client never reads
 	s.Close()
 }
 
@@ -283,7 +283,7 @@ func TestRestart(t *testing.T) {
 	}
 	l := s.dial(t)
 	l.subscribe("orderbook", 10, tok.id)
-	b := &copied{}
+	b := &bookCopy{}
 	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
 		t.Fatalf("state %d", b.seq)
 	}
@@ -294,15 +294,15 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	if code := l.closed(); code != CloseShed {
-		t.Errorf("closed with %d", code)
+		t.Errorf("got close code %d", code)
 	}
 	again := s.dial(t)
 	if again.epoch == l.epoch || again.epoch != s.Epoch() {
-		t.Errorf("epoch %s after %s", again.epoch, l.epoch)
+		t.Errorf("got epoch %s after %s", again.epoch, l.epoch)
 	}
 	again.subscribe("orderbook", 10, tok.id)
 	if b.take(t, again.take("orderbook_snapshot")); b.seq != 1 {
-		t.Errorf("state %d", b.seq)
+		t.Errorf("got seq %d, want 1", b.seq)
 	}
 	b.check(t, s, tok.id, 10, again.epoch)
 	again.subscribe("prices", 0, tok.id)
@@ -312,7 +312,7 @@ func TestRestart(t *testing.T) {
 	again.subscribe("market", 0, tok.market.id)
 	again.subscribeUser(small, "demo")
 
-	// Behind open streams: a hello and all there is, again.
+	// A restart with open connections sends a hello and all snapshots again.
 	s.nudge(t, tok)
 	again.settle()
 	s.Restart(0)
@@ -326,19 +326,19 @@ func TestRestart(t *testing.T) {
 	}
 	want := map[any]uint64{"orderbook_snapshot": 1, "price_update": 1, "trades_snapshot": 1, "market_update": 1, "user_snapshot": 1}
 	if !maps.Equal(states, want) || again.epoch != s.Epoch() {
-		t.Errorf("epoch %s, states %v", again.epoch, states)
+		t.Errorf("got epoch %s, states %v", again.epoch, states)
 	}
 	b.check(t, s, tok.id, 10, again.epoch)
 	s.nudge(t, tok)
 	for _, f := range again.settle() {
 		if f["type"] == "orderbook_update" && !b.take(t, f) {
-			t.Errorf("a gap: %v", f)
+			t.Errorf("got a gap: %v", f)
 		}
 	}
 	b.check(t, s, tok.id, 10, again.epoch)
 	for _, body := range []string{``, `{"code":1006}`, `{"code":5000}`, `{"cod":1}`} {
 		if w := post(s.Venue, "restart", body); w.Code != 400 {
-			t.Errorf("%s: %d", body, w.Code)
+			t.Errorf("%s: got %d, want 400", body, w.Code)
 		}
 	}
 }

@@ -19,21 +19,21 @@ func TestStreamedPrices(t *testing.T) {
 	ids := idsOf(s.listing.tokens[:250])
 	l.subscribe("prices", 0, ids...)
 	take := func() {
-		step := map[string]bool{} // in which no price changes twice
+		step := map[string]bool{} // the tokens of one step; no price changes twice
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
 			if step[id] {
-				t.Fatalf("twice in a step: %v", f)
+				t.Fatalf("got %v twice in a step", f)
 			}
 			step[id] = true
 			if seq := number(t, f, "seq"); seqs[id] != 0 && seq != seqs[id]+1 {
-				t.Fatalf("after %d: %v", seqs[id], f)
+				t.Fatalf("after %d: got %v", seqs[id], f)
 			}
 			seqs[id] = number(t, f, "seq")
 			rest := get[object](t, s, "/api/exchange/prices?tokenId="+id)
 			spread := get[object](t, s, "/api/exchange/spreads?tokenId="+id)
 			if f["price"] != rest["price"] || f["timestamp"] != rest["timestamp"] || f["bestBid"] != spread["bestBid"] || f["bestAsk"] != spread["bestAsk"] {
-				t.Fatalf("streamed %v, REST %v and %v", f, rest, spread)
+				t.Fatalf("got %v, REST has %v and %v", f, rest, spread)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestStreamedPrices(t *testing.T) {
 		take()
 	}
 	if len(seqs) != len(ids) {
-		t.Errorf("%d of %d tokens were streamed", len(seqs), len(ids))
+		t.Errorf("got %d of %d tokens", len(seqs), len(ids))
 	}
 }
 
@@ -64,18 +64,18 @@ func TestTape(t *testing.T) {
 		for _, x := range f["trades"].([]any) {
 			trade := x.(object)
 			if at := trade["timestamp"].(string); at < previous || at > c.Now().Format(time.RFC3339) {
-				t.Fatalf("%v after %s", trade, previous)
+				t.Fatalf("got %v after %s", trade, previous)
 			} else {
 				previous = at
 			}
 			tapes[tok.id] = append(tapes[tok.id], trade)
 			if ids[trade["tradeId"]] {
-				t.Fatalf("%v: the identifier is taken", trade)
+				t.Fatalf("%v: duplicate tradeId", trade)
 			}
 			ids[trade["tradeId"]] = true
 		}
 		if n := len(tapes[tok.id]); n != tapeLength || f["tokenId"] != tok.id {
-			t.Fatalf("%d trades of %s in %v", n, tok.id, f)
+			t.Fatalf("got %d trades of %s in %v", n, tok.id, f)
 		}
 		seqs[tok.id] = number(t, f, "seq")
 	}
@@ -83,11 +83,11 @@ func TestTape(t *testing.T) {
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
 			if f["type"] != "trade" || number(t, f, "prevSeq") != seqs[id] || number(t, f, "seq") != seqs[id]+1 {
-				t.Fatalf("after %d: %v", seqs[id], f)
+				t.Fatalf("after %d: got %v", seqs[id], f)
 			}
 			seqs[id]++
 			if ids[f["tradeId"]] {
-				t.Fatalf("%v: the identifier is taken", f)
+				t.Fatalf("%v: duplicate tradeId", f)
 			}
 			ids[f["tradeId"]] = true
 			trade := object{}
@@ -95,14 +95,14 @@ func TestTape(t *testing.T) {
 				trade[name] = f[name]
 			}
 			if size := fixed(t, f["size"].(json.Number), 2); size <= 0 {
-				t.Fatalf("%v", f)
+				t.Fatalf("got size in %v", f)
 			}
 			tapes[id] = append(tapes[id], trade)
 			taken = append(taken, f)
 		}
 		return taken
 	}
-	// Without the accounts, whose orders trade at their own price, all trades lie within the spread.
+	// Orders of accounts trade at their own price. Without accounts, all trades are within the spread.
 	v := s.Venue
 	for range 300 {
 		c.advance(pace)
@@ -115,7 +115,7 @@ func TestTape(t *testing.T) {
 		for _, f := range take() {
 			q, _ := s.Quote(f["tokenId"].(string))
 			if price := Price(fixed(t, f["price"].(json.Number), 4)); q.BestBid > 0 && price < q.BestBid || q.BestAsk > 0 && price > q.BestAsk {
-				t.Fatalf("%v, quote %+v", f, q)
+				t.Fatalf("got %v, quote %+v", f, q)
 			}
 		}
 	}
@@ -132,10 +132,10 @@ func TestTape(t *testing.T) {
 	taken := take()
 	mine := get[recordsAnswer](t, s, "/api/user/trades?limit=1&address="+small+credentials("demo")).Trades[0]
 	if len(taken) != 1 || taken[0]["tradeId"] != mine.TradeID || taken[0]["size"] != json.Number("12.34") || taken[0]["side"] != "BUY" {
-		t.Errorf("the trade %+v is on the tape as %v", mine, taken)
+		t.Errorf("trade %+v: got %v on the tape", mine, taken)
 	}
 	if prints-len(tokens)*tapeLength < 50 || len(ids) == prints {
-		t.Errorf("%d trades", prints-len(tokens)*tapeLength)
+		t.Errorf("got %d trades", prints-len(tokens)*tapeLength)
 	}
 	late := s.dial(t)
 	late.subscribe("trades", 0, idsOf(tokens)...)
@@ -143,7 +143,7 @@ func TestTape(t *testing.T) {
 		f := late.take("trades_snapshot")
 		tape := tapes[tok.id]
 		if number(t, f, "seq") != seqs[tok.id] || fmt.Sprint(f["trades"]) != fmt.Sprint(tape[len(tape)-tapeLength:]) {
-			t.Errorf("snapshot %v, tape %v", f, tape[len(tape)-tapeLength:])
+			t.Errorf("got snapshot %v, want %v", f, tape[len(tape)-tapeLength:])
 		}
 	}
 }
@@ -154,10 +154,10 @@ func TestHeartbeat(t *testing.T) {
 	s := open(t, Config{Markets: 300, Clock: c, Heartbeat: 2 * time.Millisecond})
 	l := s.dial(t)
 	if n := number(t, l.hello, "heartbeatMs"); n != 2 {
-		t.Errorf("hello says %d", n)
+		t.Errorf("got heartbeatMs %d, want 2", n)
 	}
 	if f := l.until("heartbeat"); number(t, f, "ts") != uint64(c.Now().UnixMilli()) || fmt.Sprint(f["seqs"]) != "map[]" {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	for range 40 {
 		s.Step()
@@ -172,13 +172,13 @@ func TestHeartbeat(t *testing.T) {
 	found := map[string]json.Number{}
 	for beats := 0; len(found) < len(tokens); beats++ {
 		if beats == 4 {
-			t.Fatalf("%d tokens in %d heartbeats", len(found), beats)
+			t.Fatalf("got %d tokens in %d heartbeats", len(found), beats)
 		}
 		seqs := l.until("heartbeat")["seqs"].(object)
 		books := seqs["orderbook"].(object)
 		if len(books) > 100 || fmt.Sprint(seqs["trades"]) != fmt.Sprintf("map[%s:%d]", tokens[4].id, tokens[4].tape.seq) ||
 			fmt.Sprint(seqs["market"]) != "map["+tokens[4].market.id+":1]" || fmt.Sprint(seqs["user"]) != fmt.Sprintf("map[%s:%d]", small, user) {
-			t.Fatalf("%v", seqs)
+			t.Fatalf("got %v", seqs)
 		}
 		for id, n := range books {
 			found[id] = n.(json.Number)
@@ -186,7 +186,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 	for _, tok := range tokens {
 		if b, _ := s.Book(tok.id); found[tok.id].String() != strconv.FormatUint(b.Seq, 10) {
-			t.Errorf("token %s: %s, state %d", tok.id, found[tok.id], b.Seq)
+			t.Errorf("token %s: got %s, want %d", tok.id, found[tok.id], b.Seq)
 		}
 	}
 }

@@ -33,8 +33,8 @@ func idsOf(tokens []*token) (ids []string) {
 	return ids
 }
 
-// nudge changes the price of a token by some ticks, which always changes its book too.
-func (s *stage) nudge(t testing.TB, tok *token) {
+// nudge changes the price of a token by some ticks. That always changes its book too.
+func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
 	price := tok.stated() + 5*tok.tick
 	if tok.stated() > payout/2 {
@@ -56,7 +56,7 @@ func TestHello(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequest(method, StreamPath, nil))
 		if w.Code < 400 || w.Code > 499 {
-			t.Errorf("%s without an upgrade: %d", method, w.Code)
+			t.Errorf("%s without an upgrade: got %d, want a client error", method, w.Code)
 		}
 	}
 }
@@ -72,72 +72,72 @@ func TestSubscribe(t *testing.T) {
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		rid := l.send("subscribe", `"channel":"`+channel+`","tokenIds":["`+a.id+`","nobody","`+b.id+`","`+a.id+`","odd"]`)
 		if f := l.take("subscribed"); f["rid"] != rid || fmt.Sprint(f["tokenIds"]) != fmt.Sprint([]string{a.id, b.id}) || f["channel"] != channel {
-			t.Fatalf("%v", f)
+			t.Fatalf("got %v", f)
 		}
 		for _, id := range []string{"nobody", "odd"} {
 			if f := l.take("error"); f["rid"] != rid || f["code"] != "UNKNOWN_TOKEN" || f["tokenId"] != id {
-				t.Fatalf("%v", f)
+				t.Fatalf("got %v", f)
 			}
 		}
 		for _, tok := range []*token{a, b} {
 			if f := l.take(snapshot); f["tokenId"] != tok.id || f["marketId"] != tok.market.id {
-				t.Fatalf("%v", f)
+				t.Fatalf("got %v", f)
 			}
 		}
 		l.subscribe(channel, 0, b.id, a.id)
 		if frames := l.settle(); len(frames) > 0 {
-			t.Fatalf("after a repeated subscribe: %v", frames)
+			t.Fatalf("after a repeated subscribe: got %v, want nothing", frames)
 		}
 	}
 	if n := s.Stats().Stream; n.Topics["orderbook"] != 2 || n.Subscriptions["trades"] != 2 || n.Subscribes["prices"] != 4 || n.Connections != 1 || n.Opened != 1 {
-		t.Errorf("stats %+v", n)
+		t.Errorf("got stats %+v", n)
 	}
 	s.nudge(t, a)
 	frames := l.settle()
 	if len(frames) != 2 || frames[0]["type"] != "orderbook_update" || frames[1]["type"] != "price_update" {
-		t.Fatalf("after a move: %v", frames)
+		t.Fatalf("after a move: got %v", frames)
 	}
 
-	// Another depth is another book.
+	// A subscribe with another depth sends a new snapshot.
 	l.subscribe("orderbook", 1, a.id)
 	if f := l.take("orderbook_snapshot"); len(f["bids"].([]any)) != 1 {
-		t.Fatalf("%v", f)
+		t.Fatalf("got %v", f)
 	}
-	// A resync brings the present state again.
+	// A resync sends the present state again.
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		l.send("resync", `"channel":"`+channel+`","tokenId":"`+a.id+`"`)
 		if f := l.take(snapshot); f["tokenId"] != a.id {
-			t.Fatalf("%v", f)
+			t.Fatalf("got %v", f)
 		}
 	}
 	if s.Stats().Stream.Resyncs["trades"] != 1 {
-		t.Errorf("stats %+v", s.Stats().Stream)
+		t.Errorf("got stats %+v", s.Stats().Stream)
 	}
 	rid := l.send("resync", `"channel":"orderbook","tokenId":"`+tokens[2].id+`"`)
 	if f := l.take("error"); f["rid"] != rid || f["code"] != "NOT_SUBSCRIBED" || f["tokenId"] != tokens[2].id {
-		t.Fatalf("%v", f)
+		t.Fatalf("got %v", f)
 	}
 
-	// What was left is quiet, the rest is not.
+	// After an unsubscribe only the other topics send frames.
 	rid = l.send("unsubscribe", `"channel":"orderbook","tokenIds":["`+a.id+`","`+tokens[2].id+`"]`)
 	if f := l.take("unsubscribed"); f["rid"] != rid || f["channel"] != "orderbook" || fmt.Sprint(f["tokenIds"]) != fmt.Sprint([]string{a.id, tokens[2].id}) {
-		t.Fatalf("%v", f)
+		t.Fatalf("got %v", f)
 	}
 	s.nudge(t, a)
 	s.nudge(t, b)
 	frames = l.settle()
 	if len(frames) != 3 || frames[0]["type"] != "price_update" || frames[1]["tokenId"] != b.id {
-		t.Fatalf("after unsubscribing: %v", frames)
+		t.Fatalf("after unsubscribing: got %v", frames)
 	}
 
-	// A market stands for all of its tokens.
+	// A market id subscribes to all tokens of the market.
 	m := a.market
 	rid = l.send("subscribe", `"channel":"orderbook","marketIds":["`+m.id+`","none"]`)
 	if f := l.take("subscribed"); f["rid"] != rid || len(f["tokenIds"].([]any)) != len(m.tokens) {
-		t.Fatalf("%v", f)
+		t.Fatalf("got %v", f)
 	}
 	if f := l.take("error"); f["code"] != "UNKNOWN_MARKET" || f["marketId"] != "none" {
-		t.Fatalf("%v", f)
+		t.Fatalf("got %v", f)
 	}
 	for range m.tokens {
 		l.take("orderbook_snapshot")
@@ -149,17 +149,17 @@ func TestSubscribe(t *testing.T) {
 	})
 	for _, tok := range s.listing.tokens {
 		if tok.topics != [tokenChannels]*topic{} {
-			t.Fatalf("token %s has topics", tok.id)
+			t.Fatalf("token %s still has topics", tok.id)
 		}
 	}
 }
 
-// eventually waits until f, which depends on another goroutine, returns true.
-func (s *stage) eventually(t testing.TB, what string, f func() bool) {
+// eventually waits until f returns true. Other goroutines change the result of f.
+func (s *testVenue) eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not so; %+v", what, s.Stats().Stream)
+			t.Fatalf("%s: not reached; %+v", what, s.Stats().Stream)
 		}
 	}
 }
@@ -187,25 +187,25 @@ func TestRefusedRequests(t *testing.T) {
 		l.raw(c.frame)
 		f := l.take("error")
 		if rid, _ := f["rid"].(string); f["code"] != c.code || rid != c.rid || f["error"] == "" {
-			t.Errorf("%.80s: %v", c.frame, f)
+			t.Errorf("%.80s: got %v", c.frame, f)
 		}
 		if frames := l.settle(); len(frames) > 0 {
-			t.Errorf("%.80s: and then %v", c.frame, frames)
+			t.Errorf("%.80s: then got %v", c.frame, frames)
 		}
 	}
 	if err := l.ws.Write(t.Context(), websocket.MessageBinary, []byte(`{"type":"ping"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if f := l.take("error"); f["code"] != "BAD_REQUEST" {
-		t.Errorf("a binary frame: %v", f)
+		t.Errorf("binary frame: got %v", f)
 	}
 	l.raw(`{"type":"ping"}`)
 	if f := l.take("pong"); len(f) != 1 {
-		t.Errorf("a ping without a rid: %v", f)
+		t.Errorf("ping without a rid: got %v", f)
 	}
 	l.raw(`{"type":"ping","rid":"` + strings.Repeat("x", 65<<10) + `"}`)
 	if code := l.closed(); code != int(websocket.StatusMessageTooBig) {
-		t.Errorf("a frame of 65 KB: closed with %d", code)
+		t.Errorf("frame of 65 KB: got close code %d", code)
 	}
 }
 
@@ -220,26 +220,26 @@ func TestTopicLimit(t *testing.T) {
 	l.subscribe("prices", 0, all[:300]...)
 	rid := l.send("subscribe", `"channel":"trades","tokenIds":[`+list(all[:250])+`]`)
 	if n := len(l.until("subscribed")["tokenIds"].([]any)); n != 200 {
-		t.Errorf("%d of 250 were taken", n)
+		t.Errorf("got %d of 250 tokens accepted, want 200", n)
 	}
 	f := l.take("error")
 	if f["rid"] != rid || f["code"] != "TOO_MANY_TOPICS" || fmt.Sprint(f["tokenIds"]) != fmt.Sprint(all[200:250]) {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	if n := len(l.settle()); n != 200 {
-		t.Errorf("%d snapshots", n)
+		t.Errorf("got %d snapshots, want 200", n)
 	}
-	l.subscribe("prices", 0, all[5]) // those that are there can be repeated
+	l.subscribe("prices", 0, all[5]) // a repeated subscribe is allowed
 	l.send("unsubscribe", `"channel":"prices","tokenIds":["`+all[5]+`"]`)
 	l.take("unsubscribed")
 	l.subscribe("orderbook", 0, all[0])
 	l.take("orderbook_snapshot")
 	rid = l.send("subscribe", `"channel":"market","marketIds":["`+s.listing.markets[0].id+`"]`)
 	if f := l.take("error"); f["rid"] != rid || f["code"] != "TOO_MANY_TOPICS" {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	if n := s.Stats().Stream.Subscriptions; n["prices"]+n["trades"]+n["orderbook"] != 500 {
-		t.Errorf("%v", n)
+		t.Errorf("got %v, want 500", n)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestLargeRequest(t *testing.T) {
 	l.subscribe("orderbook", 0, idsOf(tokens)...)
 	for _, tok := range tokens {
 		if f := l.take("orderbook_snapshot"); f["tokenId"] != tok.id {
-			t.Fatalf("%v", f)
+			t.Fatalf("got %v", f)
 		}
 	}
 }
@@ -267,19 +267,19 @@ func TestFrameRate(t *testing.T) {
 	for n := range 41 {
 		f := l.next()
 		if n < 20 && f["type"] != "pong" || n >= 20 && (f["type"] != "error" || f["code"] != "RATE_LIMITED") || f["rid"] != strconv.Itoa(n+1) {
-			t.Fatalf("answer %d: %v", n+1, f)
+			t.Fatalf("response %d: got %v", n+1, f)
 		}
 		if n >= 20 && n < 40 {
 			if wait := number(t, f, "retryAfterMs"); wait < 1 || wait > 1001 {
-				t.Fatalf("answer %d: %v", n+1, f)
+				t.Fatalf("response %d: got %v", n+1, f)
 			}
 		}
 	}
 	if code := l.closed(); code != CloseAbuse {
-		t.Errorf("closed with %d", code)
+		t.Errorf("got close code %d", code)
 	}
 	if n := s.Stats().Stream.Closes; n["4008"] != 1 || len(n) != 1 {
-		t.Errorf("closes %v", n)
+		t.Errorf("got closes %v", n)
 	}
 }
 
@@ -292,32 +292,32 @@ func TestAuthentication(t *testing.T) {
 	for _, c := range []struct{ address, key, code string }{{medium, "demo-3", "FORBIDDEN"}, {"0x1", "demo-3", "BAD_REQUEST"}} {
 		rid := l.send("auth", `"address":"`+c.address+`"`+key(c.key))
 		if f := l.take("error"); f["code"] != c.code || f["rid"] != rid {
-			t.Errorf("%v", f)
+			t.Errorf("got %v", f)
 		}
 	}
 	l.subscribeUser(small, "demo-3")
 	rid := l.send("subscribe", `"channel":"user","address":"`+medium+`"`)
 	if f := l.take("error"); f["code"] != "FORBIDDEN" || f["rid"] != rid || f["address"] != medium {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
-	l.take("subscribed") // repeated
+	l.take("subscribed") // the repeated subscribe
 	l.send("resync", `"channel":"user","address":"`+small+`"`)
 	l.take("user_snapshot")
-	l.subscribeUser(other, "demo") // a second one on the same connection
+	l.subscribeUser(other, "demo") // a second account on the same connection
 	l.send("unsubscribe", `"channel":"user","address":"`+small+`"`)
 	if f := l.take("unsubscribed"); f["address"] != small {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	for i, credentials := range []string{``, `,"credentials":null`, `,"credentials":"x"`, key("nobody"),
 		`,"credentials":{"apiKey":"demo-3","secret":"x","passphrase":"demo"}`, `,"credentials":{"apiKey":"` + strings.Repeat("x", 5000) + `"}`} {
 		l := s.dial(t)
 		rid := l.send("auth", `"address":"`+small+`"`+credentials)
 		if f := l.take("error"); f["code"] != "UNAUTHENTICATED" || f["rid"] != rid {
-			t.Errorf("credentials %d: %v", i, f)
+			t.Errorf("credentials %d: got %v", i, f)
 		}
 		if code := l.closed(); code != CloseCredentials {
-			t.Errorf("credentials %d: closed with %d", i, code)
+			t.Errorf("credentials %d: got close code %d", i, code)
 		}
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/coder/websocket"
 )
 
-// patience is how long a test waits for what must come.
+// patience is the longest wait of a test for an event.
 const patience = 20 * time.Second
 
-// stage is a venue on a port.
-type stage struct {
+// testVenue is a venue with an HTTP server.
+type testVenue struct {
 	*Venue
 	url    string
 	client *http.Client
 }
 
-// open serves a venue until the test ends. Clients may send as many frames as they like.
-func open(t testing.TB, config Config, change ...func(*streamLimits)) *stage {
+// open serves a venue until the test ends. The limit of frames per client is off.
+func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue {
 	t.Helper()
 	if config.Markets == 0 {
 		config.Markets = 120
@@ -45,7 +45,7 @@ func open(t testing.TB, config Config, change ...func(*streamLimits)) *stage {
 		v.Close()
 		server.Close()
 	})
-	return &stage{v, server.URL, server.Client()}
+	return &testVenue{v, server.URL, server.Client()}
 }
 
 // listener is a client of the stream.
@@ -57,8 +57,8 @@ type listener struct {
 	hello object
 }
 
-// dial opens a stream and takes the hello.
-func (s *stage) dial(t testing.TB) *listener {
+// dial opens a stream and reads the hello.
+func (s *testVenue) dial(t testing.TB) *listener {
 	t.Helper()
 	l := s.connect(t)
 	l.greeted(l.take("hello"))
@@ -66,7 +66,7 @@ func (s *stage) dial(t testing.TB) *listener {
 }
 
 // connect opens a stream.
-func (s *stage) connect(t testing.TB) *listener {
+func (s *testVenue) connect(t testing.TB) *listener {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -81,7 +81,7 @@ func (s *stage) connect(t testing.TB) *listener {
 
 func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
 
-// send sends a request of a type with members, and returns its rid.
+// send sends a request of the type kind with further members, and returns its rid.
 func (l *listener) send(kind, members string) string {
 	l.t.Helper()
 	l.rid++
@@ -126,7 +126,7 @@ func (l *listener) next() object {
 	return f
 }
 
-// take reads a frame, which must be of a type; heartbeats may come before it.
+// take reads a frame of the type kind. Heartbeats may come before it.
 func (l *listener) take(kind string) object {
 	l.t.Helper()
 	f := l.next()
@@ -139,7 +139,7 @@ func (l *listener) take(kind string) object {
 	return f
 }
 
-// until reads frames up to one of a type.
+// until reads frames up to one of the type kind.
 func (l *listener) until(kind string) object {
 	l.t.Helper()
 	for {
@@ -165,7 +165,7 @@ func (l *listener) settle() []object {
 	}
 }
 
-// closed reads up to the end of the stream and returns the code; -1 when it ended without one.
+// closed reads to the end of the stream and returns the close code, or -1 without one.
 func (l *listener) closed() int {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if _, err := l.bytes(); err != nil {
@@ -175,7 +175,7 @@ func (l *listener) closed() int {
 	return 0
 }
 
-// subscribe subscribes to tokens, or to markets on that channel, and takes the answer.
+// subscribe subscribes to tokens (on the channel market: to markets) and reads the response.
 func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	l.t.Helper()
 	list, _ := json.Marshal(ids)
@@ -198,7 +198,7 @@ func (l *listener) authorize(address, key string) {
 	l.t.Helper()
 	rid := l.send("auth", `"address":"`+address+`","credentials":{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 	if f := l.take("authenticated"); f["rid"] != rid || f["address"] != strings.ToLower(address) {
-		l.t.Fatalf("authenticated: %v", f)
+		l.t.Fatalf("got %v, want authenticated", f)
 	}
 }
 
@@ -208,17 +208,17 @@ func (l *listener) subscribeUser(address, key string) object {
 	l.authorize(address, key)
 	rid := l.send("subscribe", `"channel":"user","address":"`+address+`"`)
 	if f := l.take("subscribed"); f["rid"] != rid || f["channel"] != "user" || f["address"] != strings.ToLower(address) {
-		l.t.Fatalf("subscribed: %v", f)
+		l.t.Fatalf("got %v, want subscribed", f)
 	}
 	return l.take("user_snapshot")
 }
 
-// number reads a member that is a whole number.
+// number reads a member that is an integer.
 func number(t testing.TB, f object, name string) uint64 {
 	t.Helper()
 	n, ok := f[name].(json.Number)
 	if !ok {
-		t.Fatalf("%s of %v is no number", name, f)
+		t.Fatalf("%s of %v is not a number", name, f)
 	}
 	u, err := strconv.ParseUint(n.String(), 10, 64)
 	if err != nil {
@@ -227,15 +227,15 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// copied is a book as a client holds it, with the numbers as they were sent.
-type copied struct {
+// bookCopy is a book as a client has it. Numbers keep their text.
+type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string
 	at         string
 }
 
-// take applies a snapshot or an update; it reports a gap.
-func (b *copied) take(t testing.TB, f object) (ok bool) {
+// take applies a snapshot or an update. It returns false if there is a gap.
+func (b *bookCopy) take(t testing.TB, f object) (ok bool) {
 	t.Helper()
 	switch f["type"] {
 	case "orderbook_snapshot":
@@ -264,18 +264,18 @@ func (b *copied) take(t testing.TB, f object) (ok bool) {
 			} else if _, ok := side[price]; ok {
 				delete(side, price)
 			} else {
-				t.Fatalf("%v removes a level that is not there", f)
+				t.Fatalf("%v removes a missing level", f)
 			}
 		}
 	default:
-		t.Fatalf("%v is about no book", f)
+		t.Fatalf("%v is not a frame of a book", f)
 	}
 	b.at = f["timestamp"].(string)
 	return true
 }
 
 // check compares the copy with the book over REST.
-func (b *copied) check(t testing.TB, s *stage, tokenID string, depth int, epoch string) {
+func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, epoch string) {
 	t.Helper()
 	w := send(s, "/api/exchange/orderbook?depth="+strconv.Itoa(depth)+"&tokenId="+tokenID)
 	var rest struct {
@@ -300,12 +300,12 @@ func (b *copied) check(t testing.TB, s *stage, tokenID string, depth int, epoch 
 	}
 }
 
-// A streamed book is, after every step and at every depth, the book that REST answers with the same number: through moves,
-// prices that are set, and markets that close and open again.
+// After every step and at every depth, a streamed book equals the book over REST with the same number. Prices move and
+// are set, and markets close and open again.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
-	var deep, wide *token // the deepest book, and one with few levels
+	var deep, wide *token // deep has the deepest book, wide has few levels
 	for _, tok := range s.listing.tradable {
 		if deep == nil || tok.reach > deep.reach {
 			deep = tok
@@ -325,23 +325,23 @@ func TestStreamedBooks(t *testing.T) {
 	}
 	type copyOf struct {
 		l     *listener
-		books map[string]*copied
+		books map[string]*bookCopy
 		depth int
 	}
 	var copies []copyOf
 	for _, depth := range depths {
 		l := s.dial(t)
 		if l.epoch != s.Epoch() {
-			t.Fatalf("hello says %s", l.epoch)
+			t.Fatalf("got epoch %s in the hello", l.epoch)
 		}
 		var ids []string
 		for _, tok := range tokens {
 			ids = append(ids, tok.id)
 		}
 		l.subscribe("orderbook", depth, ids...)
-		cp := copyOf{l, map[string]*copied{}, depth}
+		cp := copyOf{l, map[string]*bookCopy{}, depth}
 		for _, id := range ids {
-			cp.books[id] = &copied{}
+			cp.books[id] = &bookCopy{}
 		}
 		copies = append(copies, cp)
 	}
@@ -352,7 +352,7 @@ func TestStreamedBooks(t *testing.T) {
 			for _, f := range cp.l.settle() {
 				b := cp.books[f["tokenId"].(string)]
 				if !b.take(t, f) {
-					t.Fatalf("a gap after %d: %v", b.seq, f)
+					t.Fatalf("after %d: got a gap: %v", b.seq, f)
 				}
 				updates++
 			}
@@ -392,17 +392,17 @@ func TestStreamedBooks(t *testing.T) {
 	}
 	take()
 	if updates < 6_000 {
-		t.Errorf("only %d updates", updates)
+		t.Errorf("got only %d updates", updates)
 	}
-	// A subscriber who comes late holds the same.
+	// A late subscriber gets the same book.
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, deep.id)
-	b := &copied{}
+	b := &bookCopy{}
 	b.take(t, l.take("orderbook_snapshot"))
 	b.check(t, s, deep.id, 200, l.epoch)
 }
 
-// account is a wallet as a client holds it: objects by identifier, as they were sent.
+// streamedAccount is a wallet as a client has it: objects by identifier, with their text.
 type streamedAccount struct {
 	seq               uint64
 	orders, positions map[string]object
@@ -425,7 +425,7 @@ func newStreamedAccount(t testing.TB, snapshot object) *streamedAccount {
 func (a *streamedAccount) take(t testing.TB, f object) {
 	t.Helper()
 	if number(t, f, "prevSeq") != a.seq || number(t, f, "seq") != a.seq+1 {
-		t.Fatalf("a gap after %d: %v", a.seq, f)
+		t.Fatalf("after %d: got a gap: %v", a.seq, f)
 	}
 	a.seq++
 	switch f["type"] {
@@ -439,7 +439,7 @@ func (a *streamedAccount) take(t testing.TB, f object) {
 			delete(a.orders, id)
 			a.ended = append(a.ended, o)
 		default:
-			t.Fatalf("%v", f)
+			t.Fatalf("got %v", f)
 		}
 	case "fill":
 		a.fills = append(a.fills, f["trade"].(object))
@@ -453,12 +453,12 @@ func (a *streamedAccount) take(t testing.TB, f object) {
 	case "balance_update":
 		a.balance = f["balance"].(object)
 	default:
-		t.Fatalf("%v is about no account", f)
+		t.Fatalf("%v is not a frame of an account", f)
 	}
 }
 
-// check compares the copy with what REST says, to the digit.
-func (a *streamedAccount) check(t testing.TB, s *stage, address string) {
+// check compares the copy with REST, digit by digit.
+func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	t.Helper()
 	user := "?address=" + address + credentials("demo")
 	if rest := get[object](t, s, "/api/user/balance"+user); fmt.Sprint(rest) != fmt.Sprint(a.balance) {
@@ -494,7 +494,7 @@ func (a *streamedAccount) check(t testing.TB, s *stage, address string) {
 	}
 }
 
-// What an account's stream says adds up to what REST says after every step, with one count.
+// After every step, the streamed state of an account equals REST, with the same number.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})
@@ -514,7 +514,7 @@ func TestStreamedAccounts(t *testing.T) {
 			for _, f := range cp.l.settle() {
 				cp.account.take(t, f)
 			}
-			if all || cp.address == small { // the others take their time
+			if all || cp.address == small { // the other accounts are checked less often
 				cp.account.check(t, s, cp.address)
 			}
 		}
@@ -532,10 +532,10 @@ func TestStreamedAccounts(t *testing.T) {
 			ended[o["status"]]++
 		}
 		if derived := cp.address == strings.ToLower(other); len(a.fills) < 15 && !derived || len(a.fills) == 0 || ended["CANCELLED"] < 3 && !derived {
-			t.Errorf("%s: %d fills, %v ended", cp.address, len(a.fills), ended)
+			t.Errorf("%s: got %d fills, %v ended", cp.address, len(a.fills), ended)
 		}
 	}
-	// A position that is closed goes, and one that is opened comes.
+	// A closed position disappears, and a new one appears.
 	for _, cp := range copies[1:2] {
 		p := slices.DeleteFunc(s.Positions(cp.address), func(p Position) bool { return !isOpen(s.listing.tokenByID[p.TokenID]) })[0]
 		if err := s.Trade(cp.address, p.TokenID, Sell, p.Size); err != nil {
@@ -550,7 +550,7 @@ func TestStreamedAccounts(t *testing.T) {
 	for _, cp := range copies {
 		w := s.walletOf(cp.address)
 		if want := map[string]int{small: 3, medium: 50, large: 2000, strings.ToLower(other): 50}[cp.address]; len(w.positions) != want {
-			t.Errorf("%s holds %d positions", cp.address, len(w.positions))
+			t.Errorf("%s: got %d positions", cp.address, len(w.positions))
 		}
 		checkWallet(t, s.Venue, cp.address)
 	}

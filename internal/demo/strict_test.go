@@ -45,18 +45,18 @@ func TestStrictVenueRefusesUnknownParameters(t *testing.T) {
 			name, _, _ := strings.Cut(more, "=")
 			w := send(v, target+"&"+more)
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "unknown parameter "+name) {
-				t.Errorf("GET %s&%s: %d %s", target, more, w.Code, w.Body)
+				t.Errorf("GET %s&%s: got %d %s, want 400", target, more, w.Code, w.Body)
 			}
 		}
 	}
 	for _, target := range []string{"id=" + tok.market.id, "ids=" + tok.market.id, "tokenIds=" + tok.id} {
 		if w := send(v, "/api/exchange/market-details?"+target); w.Code != http.StatusBadRequest {
-			t.Errorf("market-details?%s: %d", target, w.Code)
+			t.Errorf("market-details?%s: got %d, want 400", target, w.Code)
 		}
 	}
 }
 
-func TestStrictVenueServesTheFormsOfTheDescription(t *testing.T) {
+func TestStrictVenueServesDocumentedForms(t *testing.T) {
 	v, tok := strictVenue(t)
 	partly := 0
 	for _, o := range v.walletOf(medium).orders {
@@ -68,7 +68,7 @@ func TestStrictVenueServesTheFormsOfTheDescription(t *testing.T) {
 		t.Fatal("no order is partly filled")
 	}
 	user := "?address=" + medium + credentials("demo-50")
-	for target, want := range map[string]string{ // the members of the answer and of the first element of each list
+	for target, want := range map[string]string{ // members of the response and of the first element of each list
 		"/api/exchange/prices?tokenId=" + tok.id:        "price timestamp tokenId",
 		"/api/exchange/orderbook?tokenId=" + tok.id:     "asks bids spread asks:price asks:size bids:price bids:size",
 		"/api/exchange/price-history?tokenId=" + tok.id: "history history:price history:timestamp history:volume",
@@ -94,18 +94,18 @@ func TestStrictVenueServesTheFormsOfTheDescription(t *testing.T) {
 	filled := 0
 	for i, o := range v.walletOf(medium).orders {
 		if orders[i].Status != "OPEN" || orders[i].FilledSize.String() != o.filled.String() {
-			t.Errorf("order %d: %+v", i, orders[i])
+			t.Errorf("order %d: got %+v", i, orders[i])
 		}
 		if o.filled > 0 {
 			filled++
 		}
 	}
 	if filled != partly {
-		t.Errorf("%d of %d orders are partly filled", filled, partly)
+		t.Errorf("got %d of %d orders partly filled", filled, partly)
 	}
-	// What the description leaves open is served in full.
+	// Members that the description leaves open are all served.
 	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
-		t.Errorf("market %+v", m)
+		t.Errorf("got market %+v", m)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestStrictVenueComparesTheTextOfCredentials(t *testing.T) {
 			w := httptest.NewRecorder()
 			v.ServeHTTP(w, r)
 			if w.Code != want {
-				t.Errorf("query %s, header %s: %d, want %d (strict %v)", c.query, c.header, w.Code, want, v.config.Strict)
+				t.Errorf("query %s, header %s: got %d, want %d (strict %v)", c.query, c.header, w.Code, want, v.config.Strict)
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func TestStrictStreamComparesTheTextOfCredentials(t *testing.T) {
 	}
 }
 
-func TestEndpointsThatAreOff(t *testing.T) {
+func TestDisabledEndpoints(t *testing.T) {
 	c := newClock()
 	for _, name := range Endpoints() {
 		v := New(Config{Markets: 40, Clock: c, Without: []string{name}})
@@ -165,17 +165,17 @@ func TestEndpointsThatAreOff(t *testing.T) {
 			w := send(v, e.path)
 			body := decode[struct{ Error string }](t, w.Body.String())
 			if off := w.Code == http.StatusNotFound && body.Error == errPath.text; off != (e.name() == name) {
-				t.Errorf("without %s, %s answers %d %s", name, e.path, w.Code, w.Body)
+				t.Errorf("without %s: %s got %d %s", name, e.path, w.Code, w.Body)
 			}
 		}
 		if n := v.Stats().Requests; len(n) != len(endpoints) {
-			t.Errorf("without %s, requests %v", name, n)
+			t.Errorf("without %s: got requests %v", name, n)
 		}
 	}
 }
 
-// A list that is whole says so, whatever its length.
-func TestListsSayHowLongTheyAre(t *testing.T) {
+// A complete list has a total count, whatever its length.
+func TestTotalCount(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	user := "?address=" + medium + credentials("demo-50")
 	for target, want := range map[string]int{
@@ -188,7 +188,7 @@ func TestListsSayHowLongTheyAre(t *testing.T) {
 			Positions  []json.RawMessage
 		}](t, v, target)
 		if answer.TotalCount == nil || *answer.TotalCount != want {
-			t.Errorf("GET %s: total count %v, want %d", target, answer.TotalCount, want)
+			t.Errorf("GET %s: got total count %v, want %d", target, answer.TotalCount, want)
 		}
 	}
 }

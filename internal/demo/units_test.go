@@ -21,12 +21,12 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, s := range []string{"", ".", ".5", "0.00001", "1e2", "+1", "NaN", "1.-5", "1234567890123", "0x1"} {
 		if got, ok := parseFixed(s, 4); ok {
-			t.Errorf("parseFixed(%q) = %d", s, got)
+			t.Errorf("parseFixed(%q) = %d, want an error", s, got)
 		}
 	}
 	for at, want := range map[millis]millis{0: 0, 7: 5, -1: -5, -5: -5, 10: 10} {
 		if got := at.floor(5); got != want {
-			t.Errorf("%d.floor(5) = %d", at, got)
+			t.Errorf("%d.floor(5): got %d, want %d", at, got, want)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkWallet checks that a wallet adds up: its cash is the sum of its history, its positions are what its trades left, and
-// the answers say the same to the last digit.
+// checkWallet checks that a wallet adds up. Its cash is the sum of its history, and its positions follow from its
+// trades. Responses show the same numbers.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -21,7 +21,7 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 		previous = r.at
 		cash += r.amount
 		if cash < 0 {
-			t.Fatalf("record %d leaves %v in cash", i, cash)
+			t.Fatalf("after record %d: got cash %v", i, cash)
 		}
 		switch {
 		case r.kind == kindTrade && r.sell, r.kind == kindRedeem:
@@ -30,69 +30,69 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 			left[r.token] += r.size
 		}
 		if r.token != nil && left[r.token] < 0 {
-			t.Fatalf("record %d sells more than there is", i)
+			t.Fatalf("record %d sells more than the position", i)
 		}
 		grid := Price(1)
 		if r.kind == kindTrade {
 			if grid = r.token.market.born.tick; r.at >= v.opened {
-				grid = min(grid, fine) // it may have been finer for a while
+				grid = min(grid, fine) // the grid may have been finer for a while
 			}
 		}
 		if r.kind == kindTrade && (r.price%grid != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
-			t.Fatalf("trade %d: %v of %s at %v, %v", i, r.size, r.token.id, r.price, r.at.Time())
+			t.Fatalf("trade %d: got %v of %s at %v, %v", i, r.size, r.token.id, r.price, r.at.Time())
 		}
 	}
 	if w.dropped == 0 {
 		for _, p := range w.positions {
 			if left[p.token] != p.size {
-				t.Fatalf("token %s: %v held, %v left by the trades", p.token.id, p.size, left[p.token])
+				t.Fatalf("token %s: got position %v, want %v from the trades", p.token.id, p.size, left[p.token])
 			}
 			delete(left, p.token)
 		}
 		for tok, size := range left {
 			if size != 0 {
-				t.Fatalf("token %s: %v left by the trades and no position", tok.id, size)
+				t.Fatalf("token %s: got no position, want %v from the trades", tok.id, size)
 			}
 		}
 	}
 	balance := get[balanceAnswer](t, v, "/api/user/balance?address="+address+credentials("demo"))
 	if got := fixed(t, balance.CashBalance, 6); Money(got) != cash {
-		t.Fatalf("cash %v, sum of the history %v", balance.CashBalance, cash)
+		t.Fatalf("got cash %v, want %v from the history", balance.CashBalance, cash)
 	}
 	if w.reserved() > cash {
-		t.Fatalf("buy orders need %v of %v", w.reserved(), cash)
+		t.Fatalf("got reserved %v of cash %v", w.reserved(), cash)
 	}
 	portfolio := int64(0)
 	for _, p := range get[positionsAnswer](t, v, "/api/user/positions?address="+address+credentials("demo")).Positions {
 		size, price, avg := fixed(t, p.Size, 2), fixed(t, p.CurrentPrice, 4), fixed(t, p.AvgPrice, 4)
 		portfolio += size * price
 		if pnl := fixed(t, p.UnrealizedPnl, 6); pnl != size*(price-avg) {
-			t.Fatalf("position %+v: profit is %d millionths", p, size*(price-avg))
+			t.Fatalf("position %+v: got another profit, want %d millionths", p, size*(price-avg))
 		}
 		q, ok := v.Quote(p.TokenID)
 		if !ok || q.Price != Price(price) {
-			t.Fatalf("position %+v: the token costs %v", p, q.Price)
+			t.Fatalf("position %+v: got price %v", p, q.Price)
 		}
 		if avg < 0 || avg > int64(payout) || size <= 0 {
-			t.Fatalf("position %+v", p)
+			t.Fatalf("got position %+v", p)
 		}
 	}
 	if got := fixed(t, balance.PortfolioValue, 6); got != portfolio {
-		t.Fatalf("portfolioValue %d, sum of the positions %d", got, portfolio)
+		t.Fatalf("got portfolioValue %d, want %d from the positions", got, portfolio)
 	}
 	if got := fixed(t, balance.TotalValue, 6); got != portfolio+int64(cash) {
-		t.Fatalf("totalValue %d, sum %d", got, portfolio+int64(cash))
+		t.Fatalf("got totalValue %d, want %d", got, portfolio+int64(cash))
 	}
 	b, _ := v.Balance(address)
 	if int64(b.TotalValue) != portfolio+int64(cash) || int64(b.PortfolioValue) != portfolio || b.CashBalance != cash {
-		t.Fatalf("Balance says %+v", b)
+		t.Fatalf("got Balance %+v", b)
 	}
 	taken := map[*token]bool{}
 	for _, o := range w.orders {
 		p := w.held(o.token)
 		if taken[o.token] || o.token.market.status != statusOpen || o.filled < 0 || o.filled >= o.size ||
 			o.price <= 0 || o.price >= payout || o.price%o.token.tick != 0 || p == nil || o.side == Sell && o.size-o.filled > p.size {
-			t.Fatalf("order %+v on %+v", *o, p)
+			t.Fatalf("got order %+v on %+v", *o, p)
 		}
 		taken[o.token] = true
 	}
@@ -103,7 +103,7 @@ func TestWalletsAddUp(t *testing.T) {
 	for _, c := range []struct {
 		address        string
 		positions      int
-		trades, orders int // at least
+		trades, orders int // minimums
 	}{{small, 3, 100, 2}, {medium, 50, 250, 10}, {large, 2000, 4000, 60}, {other, 50, 250, 8}} {
 		address, _ := parseAddress(c.address)
 		checkWallet(t, v, address)
@@ -113,11 +113,11 @@ func TestWalletsAddUp(t *testing.T) {
 			kinds[r.kind]++
 		}
 		if trades = kinds[kindTrade]; trades < c.trades || len(w.positions) != c.positions || len(w.orders) < c.orders {
-			t.Errorf("%s: %d positions, %d trades, %d orders", address, len(w.positions), trades, len(w.orders))
+			t.Errorf("%s: got %d positions, %d trades, %d orders", address, len(w.positions), trades, len(w.orders))
 		}
 		for _, k := range []kind{kindDeposit, kindWithdrawal, kindRedeem, kindFee, kindReward} {
 			if kinds[k] == 0 {
-				t.Errorf("%s: no %s", address, kindNames[k])
+				t.Errorf("%s: got no %s", address, kindNames[k])
 			}
 		}
 		if len(w.positions) < 50 {
@@ -143,13 +143,13 @@ func TestWalletsAddUp(t *testing.T) {
 			}
 		}
 		if held["won"] == 0 || held["lost"] == 0 || held["named"] == 0 || held["open"]*2 < len(w.positions) || partly == 0 {
-			t.Errorf("%s: positions %v, %d orders partly filled", address, held, partly)
+			t.Errorf("%s: got positions %v, %d orders partly filled", address, held, partly)
 		}
 	}
 }
 
-// While the market moves the demo accounts trade, keep their number of positions and orders, and still add up. Every other
-// wallet stands still: its orders are never reached.
+// While the market moves, the demo accounts trade and keep their numbers of positions and orders. They still add up.
+// Other wallets do not change, because prices never reach their orders.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
@@ -164,13 +164,13 @@ func TestAccountsTrade(t *testing.T) {
 		for range 100 {
 			v.Step()
 			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
-				return o.filled > 0 && o.createdAt == v.opened // placed since
+				return o.filled > 0 && o.createdAt == v.opened // placed after the start
 			})
 		}
 		for address, w := range v.accounts {
 			checkWallet(t, v, address)
 			if len(w.positions) != before[address].positions {
-				t.Fatalf("%s has %d positions, had %d", address, len(w.positions), before[address].positions)
+				t.Fatalf("%s: got %d positions, want %d", address, len(w.positions), before[address].positions)
 			}
 		}
 		for _, o := range v.walletOf(derived).orders {
@@ -181,17 +181,17 @@ func TestAccountsTrade(t *testing.T) {
 	}
 	for address, w := range v.accounts {
 		if grown := len(w.records) - before[address].records; grown < 100 {
-			t.Errorf("%s traded %d times", address, grown)
+			t.Errorf("%s: got %d trades", address, grown)
 		}
 		if len(w.orders) != before[address].orders {
-			t.Errorf("%s has %d orders, had %d", address, len(w.orders), before[address].orders)
+			t.Errorf("%s: got %d orders, want %d", address, len(w.orders), before[address].orders)
 		}
 	}
 	if !partly {
 		t.Error("no order was filled in part")
 	}
 	if send(v, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String() != still {
-		t.Error("a wallet changed that does not trade")
+		t.Error("a derived wallet changed")
 	}
 }
 
@@ -206,7 +206,7 @@ func TestTrade(t *testing.T) {
 	}
 	trades := get[recordsAnswer](t, v, "/api/user/trades?limit=1&address="+medium+credentials("demo-50")).Trades
 	if r := trades[0]; r.TokenID != p.TokenID || r.Side != "BUY" || r.Size != "100" || r.Price.String() != q.BestAsk.String() || !r.Timestamp.Equal(c.Now()) {
-		t.Errorf("trade %+v, best ask %v", r, q.BestAsk)
+		t.Errorf("got trade %+v, best ask %v", r, q.BestAsk)
 	}
 	checkWallet(t, v, medium)
 	if err := v.Trade(medium, p.TokenID, Sell, p.Size+100*share); err != nil {
@@ -220,7 +220,7 @@ func TestTrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last := v.Positions(medium)[49]; last.TokenID != free.id || last.Size != share {
-		t.Errorf("the new position is %+v", last)
+		t.Errorf("got new position %+v", last)
 	}
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	for _, bad := range []struct {
@@ -234,12 +234,12 @@ func TestTrade(t *testing.T) {
 		{medium, free.id, "HOLD", 1, ErrSide}, {medium, free.id, Buy, 10_000_000 * share, ErrCash},
 	} {
 		if err := v.Trade(bad.address, bad.token, bad.side, bad.size); err != bad.want {
-			t.Errorf("Trade%+v: %v", bad, err)
+			t.Errorf("Trade%+v: got %v, want %v", bad, err, bad.want)
 		}
 	}
 }
 
-// A history that grows past its bound is folded into one record, and still explains the cash.
+// When a history exceeds maxRecords, old records are merged into one. The records still add up to the cash.
 func TestHistoryIsBounded(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	w := v.accounts[small]
@@ -250,23 +250,23 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 	}
 	if len(w.records) > maxRecords || w.dropped == 0 || w.records[0].kind != kindTransfer {
-		t.Fatalf("%d records, %d dropped", len(w.records), w.dropped)
+		t.Fatalf("got %d records, %d dropped", len(w.records), w.dropped)
 	}
 	sum := Money(0)
 	for _, r := range w.records {
 		sum += r.amount
 	}
 	if sum != w.cash {
-		t.Errorf("cash %v, sum %v", w.cash, sum)
+		t.Errorf("got cash %v, want %v", w.cash, sum)
 	}
 	page := get[recordsAnswer](t, v, "/api/user/trades?limit=2&address="+small+credentials("demo-3"))
 	next := get[recordsAnswer](t, v, "/api/user/trades?limit=2&cursor="+*page.NextCursor+"&address="+small+credentials("demo-3"))
 	if page.Trades[1].TradeID == next.Trades[0].TradeID || next.Trades[0].Size != "0.01" {
-		t.Errorf("pages %+v and %+v", page, next)
+		t.Errorf("got pages %+v and %+v", page, next)
 	}
 }
 
-// Derived wallets are bounded in number, and one that was dropped is the same when it comes back.
+// The number of derived wallets is bounded. A dropped wallet is derived again with the same state.
 func TestDerivedWallets(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	ask := func(address string) string {
@@ -285,15 +285,15 @@ func TestDerivedWallets(t *testing.T) {
 		different[w.positions[0].token.id] = true
 	}
 	if n := v.derived.recent.Len(); n != maxDerived || len(v.derived.byAddr) != n {
-		t.Errorf("%d wallets are kept", n)
+		t.Errorf("got %d wallets", n)
 	}
 	if len(different) < 50 {
-		t.Errorf("all wallets begin with one of %d tokens", len(different))
+		t.Errorf("got only %d different first tokens", len(different))
 	}
 	if v.walletOf(kept.address) == kept {
 		t.Error("the wallet was not dropped")
 	}
 	if ask(other) != before {
-		t.Error("the wallet came back another")
+		t.Error("the wallet differs after it was derived again")
 	}
 }
