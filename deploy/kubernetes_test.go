@@ -111,13 +111,7 @@ func TestKubernetes(t *testing.T) {
 	if len(all.ConfigMapGenerator) != 1 || !slices.Equal(all.ConfigMapGenerator[0].Envs, []string{"oddsgraph.env"}) {
 		t.Fatalf("the configuration is %+v", all.ConfigMapGenerator)
 	}
-	variables := map[string]string{}
-	for line := range strings.Lines(read(t, "kubernetes/oddsgraph.env")) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			name, value, _ := strings.Cut(line, "=")
-			variables[name] = value
-		}
-	}
+	variables := kubernetesVariables(t, "kubernetes/oddsgraph.env")
 	cfg := parse(t, nil, environ(variables))
 
 	d := manifests["Deployment"].Spec
