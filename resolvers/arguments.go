@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits and defaults of arguments. Days and pages are counts.
+// These are limits and defaults of arguments: numbers of ids, of rows in a page, and of days.
 const (
 	maxIDs          = 500
 	maxPage         = 500
@@ -21,8 +21,8 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize returns the checked value of a first argument, or otherwise if the client sent null. The schema sets the default of
-// an argument that the client omits.
+// pageSize returns the checked value of an argument first. It returns otherwise if the client sent null. If the client omits
+// the argument, the schema provides the default.
 func pageSize(first *int, otherwise, limit int) (int, error) {
 	if first == nil {
 		return otherwise, nil
@@ -41,7 +41,8 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// oneOf returns the argument that is set. It returns an error unless exactly one of the two is set and holds a valid id.
+// oneOf returns the value of the argument that is set; first reports whether it is the first one. It returns an error unless
+// exactly one of the two arguments is set and contains a valid id.
 func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bool, value string, err error) {
 	switch {
 	case (value1 == nil) == (value2 == nil):
@@ -56,8 +57,7 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 // addErrorAt reports the error of one element of the list that the current field returns.
 func addErrorAt(ctx context.Context, index int, err error) { exec.ReportAt(ctx, index, err) }
 
-// addLeftOut reports the rows that are missing from the current field's list because the venue's response has them in an
-// unknown form.
+// addLeftOut reports an error for each row that is missing from the current field's list because it could not be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {
 		exec.Report(ctx, err)

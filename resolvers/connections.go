@@ -17,7 +17,7 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments are the checked arguments of a connection whose list is read whole. list is the listHash.
+// pageArguments are the checked arguments of a connection whose whole list is read. list is the listHash.
 type pageArguments struct {
 	list  uint64
 	first int
@@ -33,7 +33,7 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 	return c, err
 }
 
-// cutPage returns one page of a whole list, for the connection that the current field returns.
+// cutPage returns the page of a whole list that the arguments of the current field select.
 func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
@@ -47,8 +47,8 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	return p
 }
 
-// setEndCursors sets the cursors of the page's first and last item. empty is the end cursor of a page without items that has a
-// next page, or nil.
+// setEndCursors sets the cursors of the page's first and last items. empty is the end cursor of a page without items; nil if
+// the page has no next page.
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
@@ -57,7 +57,7 @@ func (p *page[T]) setEndCursors(empty *string) {
 	}
 }
 
-// maxPages limits the venue's pages that are read for one page of a connection.
+// maxPages bounds the number of the venue's pages that are read for one page of a connection.
 const maxPages = 5
 
 // venuePage is one page of a list as the venue sends it. next is empty on the last page.
@@ -68,8 +68,9 @@ type venuePage[T any] struct {
 	leftOut market.LeftOut
 }
 
-// readPages reads one page of a list that the venue sends in pages. If the venue filters rows out, readPages reads up to
-// maxPages pages to find first rows. After that it returns a shorter page with HasNextPage set.
+// readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
+// requested. Then readPages reads up to maxPages pages. If it still has fewer than first rows, it returns a shorter page with
+// HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
@@ -92,13 +93,13 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		for i := range p.rows {
 			hash := keyHash(key(&p.rows[i]))
 			if seeking != 0 && hash == seeking {
-				seeking, rows, cursors = 0, nil, nil // earlier rows were on the previous page
+				seeking, rows, cursors = 0, nil, nil // rows up to this one belong to the previous page of the connection
 				continue
 			}
 			// The venue may return more rows than limit. The cursor's limit must include this row when the page is read again.
 			c := pageCursor{list, current, max(limit, min(len(p.rows), maxUpstreamPage)), hash, i}
 			if i == len(p.rows)-1 && next != "" {
-				c = pageCursor{List: list, Page: next, Limit: first} // starting at the next page saves a call
+				c = pageCursor{List: list, Page: next, Limit: first} // a cursor to the start of the next page saves a call
 			}
 			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
 		}
@@ -109,7 +110,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 			limit = first
 		}
 	}
-	if seeking != 0 { // the element was removed: continue at its old index
+	if seeking != 0 { // the element of the cursor was removed: continue at its old index
 		skip := min(at.Index, len(rows))
 		rows, cursors = rows[skip:], cursors[skip:]
 	}
@@ -137,8 +138,8 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 	return edges
 }
 
-// selects reports whether the client selects a field of the object that the current field returns. It returns true for a
-// context without an execution.
+// selects reports whether the client selects a field of the object that the current field returns. It returns true if ctx has
+// no execution.
 func selects(ctx context.Context, name string) bool {
 	x := exec.From(ctx)
 	return x == nil || x.Selects(name)

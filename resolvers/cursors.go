@@ -6,19 +6,20 @@ import (
 	"encoding/json"
 )
 
-// Every cursor begins with the hash of its list, so a cursor of another list is rejected.
+// Every cursor begins with the hash of its list. So a cursor of another list is rejected.
 
-// listHash returns the hash of a list: kind is what the list holds, of is its owner.
+// listHash returns the hash of a list. kind is the kind of its elements, and of is its owner.
 func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
 
-// A cursor into a list that is read whole names an element and some of its predecessors. If the element was removed, the next
-// page begins after the nearest predecessor that is still in the list. So no element is skipped when positions close.
+// A cursor into a list that is read as a whole names an element and some of the elements before it. If the element was removed,
+// the next page begins after the nearest named element that is still in the list. So no element is skipped, for example when
+// positions close.
 
 const (
 	// near is the number of adjacent elements that a cursor names. If one of them is still in the list, no element is returned
-	// twice. Farther elements are named at distances that double, so the cursor works even after many removals.
+	// twice. Beyond them, the cursor names elements at doubling distances, so that it works even after many removals.
 	near = 8
-	// maxNamed limits the elements that a cursor names. No list is long enough to reach it.
+	// maxNamed bounds the number of elements that a cursor names. No list is long enough to reach it.
 	maxNamed = 32
 )
 
@@ -31,7 +32,7 @@ func keyHash(key string) uint64 {
 	return h
 }
 
-// keyHashes holds the hashes of the keys of a list's elements. Each hash is computed on first use.
+// keyHashes contains the hashes of the keys of a list's elements. Each hash is computed on first use.
 type keyHashes struct {
 	key  func(i int) string
 	made []uint64
@@ -62,11 +63,11 @@ func listCursor(list uint64, hashes *keyHashes, i int) string {
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// listPosition is a decoded cursor: the hashes of the elements that it names, nearest first. An empty listPosition is the
-// beginning of the list.
+// listPosition is a decoded cursor: the hashes of the named elements, nearest first. An empty listPosition means the beginning
+// of the list.
 type listPosition []uint64
 
-// parseListCursor decodes a cursor of the list. A nil or empty cursor is the beginning.
+// parseListCursor decodes a cursor of a list. A nil or empty cursor means the beginning.
 func parseListCursor(list uint64, after *string) (listPosition, error) {
 	if after == nil || *after == "" {
 		return nil, nil
@@ -86,7 +87,7 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	return p, nil
 }
 
-// start returns the index of the first element after the position. It is 0 if all elements that the cursor names were removed.
+// start returns the index of the first element after the position. It returns 0 if all named elements were removed.
 func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
 		for i := range hashes.made {
@@ -98,8 +99,8 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// pageCursor is a cursor into a list that the venue sends in pages: the venue's page and an element on it. Without an element
-// it is the beginning of the page.
+// pageCursor is a cursor into a list that the venue sends in pages. It contains a page of the venue and an element of that
+// page. Without an element it means the beginning of the page.
 type pageCursor struct {
 	// List is the hash of the list.
 	List uint64 `json:"o"`

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// internalMessage is the only text that clients see of an internal error.
+// internalMessage is the message of every internal error that clients see.
 const internalMessage = "internal error; the request id finds it in the log"
 
 // fieldError is an error of a field with its paths and its locations in the document.
@@ -30,9 +30,9 @@ type fieldError interface {
 	Argument() string
 }
 
-// Presenter returns a function that converts errors for clients. Clients see the text of a market.Error and of the GraphQL
-// library's errors about the document. For any other error they see internalMessage with the id that requestID returns, and
-// the error is logged. The log names fields by their schema names, since aliases come from the client.
+// Presenter returns a function that converts errors for clients. Clients see the message of a market.Error and of the GraphQL
+// library's errors about the document. Of any other error they see internalMessage and the id that requestID returns; the error
+// itself is logged. The log contains the names of fields in the schema, because aliases come from the client.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
@@ -54,7 +54,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			defer func() { out.Message = input + ": " + out.Message }()
 		}
 		if errors.Is(err, context.Canceled) {
-			// The cause of the cancellation may concern the client, for example a revoked account.
+			// The cause of the cancellation may be an error for the client, for example that the account was revoked.
 			var cause *market.Error
 			if errors.As(context.Cause(ctx), &cause) {
 				err = cause
@@ -65,8 +65,8 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 	}
 }
 
-// describe sets the message and the extensions of out, and logs errors that clients do not see in full. located is err as an error of the
-// GraphQL library, or nil. field returns the path of the failed field.
+// describe sets the message and the extensions of out. It logs errors that clients do not see in full. located is err as an
+// error of the GraphQL library, or nil. field returns the path of the failed field.
 func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
 	var known *market.Error
 	switch {
@@ -105,10 +105,11 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 	}
 }
 
-// maxMessage is the maximum size of an error's text in bytes, encoded as JSON. An error may quote input of the client.
+// maxMessage is the maximum size in bytes of an error's message in JSON. It is bounded because a message may quote input of the
+// client.
 const maxMessage = 1 << 10
 
-// Bounded truncates the text of an error to maxMessage bytes of JSON. It counts every escaped character as six bytes.
+// Bounded truncates a message to maxMessage bytes of JSON. It counts every escaped character as six bytes.
 func Bounded(message string) string {
 	if len(message) <= maxMessage/escaped {
 		return message
@@ -131,8 +132,8 @@ func Bounded(message string) string {
 // escaped is the maximum size in bytes of a character that JSON escapes.
 const escaped = 6
 
-// wrongValue matches the library's error for a number that is not an Int or Float. The value in that text is not the one that
-// the client sent.
+// wrongValue matches the library's message for a number that is not an Int or Float. The value in that message differs from the
+// value that the client sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
 
 // documentCode classifies an error of the GraphQL library.
@@ -147,7 +148,7 @@ func documentCode(err *gqlerror.Error) market.Code {
 	}
 }
 
-// SortErrors sorts errors by path. Fields run concurrently, so their order would change between responses.
+// SortErrors sorts errors by path, so that equal responses have their errors in the same order.
 func SortErrors(list gqlerror.List) {
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 }

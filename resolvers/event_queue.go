@@ -9,13 +9,13 @@ import (
 	"oddsgraph/graph/exec"
 )
 
-// eventQueue holds the next events of a subscription: values, errors and the end. The subscription adds an entry before it
-// sends a value; the engine takes the entries. It is safe for concurrent use.
+// eventQueue contains an entry for each next event of a subscription: a value, an error or the end. The subscription adds an
+// entry before it sends a value. The engine takes the entries. eventQueue is safe for concurrent use.
 type eventQueue struct {
 	mu    sync.Mutex
 	begun bool
 	queue []StreamEvent
-	// more receives a value when the queue grows.
+	// more is signalled when the queue grows.
 	more chan struct{}
 	// admit is called before a subscription reads an account. It may be nil.
 	admit func() error
@@ -23,7 +23,7 @@ type eventQueue struct {
 
 // StreamEvent announces the next event of a subscription. The zero value announces a value on the channel.
 type StreamEvent struct {
-	// Problem is an error sent instead of a value, or the error that ended the subscription.
+	// Problem is an error that is sent instead of a value, or the error that has ended the subscription.
 	Problem error
 	// Ended is set on the last event.
 	Ended bool
@@ -31,8 +31,8 @@ type StreamEvent struct {
 
 type eventQueueKey struct{}
 
-// WithEventQueue returns a context whose subscription announces its events to NextEvent. admit is called at most once, before
-// the subscription reads an account. Its error ends the subscription.
+// WithEventQueue returns a context for a subscription whose events NextEvent returns. admit is called at most once, before the
+// subscription reads an account. An error of admit ends the subscription.
 func WithEventQueue(ctx context.Context, admit func() error) context.Context {
 	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{more: make(chan struct{}, 1), admit: admit})
 }
@@ -62,7 +62,7 @@ func NextEvent(ctx context.Context) StreamEvent {
 	}
 }
 
-// take removes the next event. ok is false if there is none yet. The end stays in the queue.
+// take removes and returns the next event. ok is false if there is none yet. The last event stays in the queue.
 func (t *eventQueue) take() (next StreamEvent, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,12 +99,12 @@ func (t *eventQueue) add(next StreamEvent) {
 // event announces a value.
 func (t *eventQueue) event() { t.add(StreamEvent{}) }
 
-// problem announces an error that is sent instead of a value. ctx is the subscription's.
+// problem announces an error that is sent instead of a value. ctx is the context of the subscription.
 func (t *eventQueue) problem(ctx context.Context, err error) {
 	t.add(StreamEvent{Problem: atField(ctx, err)})
 }
 
-// end announces the end, with an error unless err is nil.
+// end announces the end. err is the error that has ended the subscription, or nil.
 func (t *eventQueue) end(ctx context.Context, err error) {
 	if err != nil {
 		err = atField(ctx, err)

@@ -18,8 +18,8 @@ const maxPerSecondLimit = 100
 
 type groupKey struct{}
 
-// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without WithGroup the subscription
-// has one reader, which gets all events from the start.
+// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without it, the subscription has one
+// reader, which gets all events from the start.
 func WithGroup(ctx context.Context, g follow.Group) context.Context {
 	return context.WithValue(ctx, groupKey{}, g)
 }
@@ -30,12 +30,12 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 	return follow.Source{Feed: r.Feed, Group: g, Timeout: r.Timeout}
 }
 
-// subscribe sends the events of a stream to the returned channel until the stream or ctx ends, then closes the channel. event
+// subscribe sends the events of a stream to the returned channel. When the stream or ctx ends, it closes the channel. event
 // converts an event to its GraphQL type.
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
 	out, queue := make(chan M), queueOf(ctx)
 	queue.begin()
-	go func() { // the transport owns this goroutine: it cancels ctx and drains the channel
+	go func() { // to end this goroutine, the transport cancels ctx and drains the channel
 		var last error
 		defer func() {
 			if p := recover(); p != nil {
@@ -65,8 +65,8 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	return out
 }
 
-// read calls f until no value is pending. Subscriptions use it for reads outside of their events. These reads do not count as
-// polling, so the feed does not start to watch their tokens.
+// read calls f until no value is pending. Subscriptions use it for the reads that their events need. These reads do not count
+// as polls, so they open no auto-watches.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
 	loaders.Read(reqctx.WithoutPoll(ctx), r.Sources, f)
 }
@@ -77,8 +77,8 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 	return read, err
 }
 
-// accountOf returns the topic, credentials and read function of an account for the caller of ctx. Read returns a nil value if
-// the venue has none.
+// accountOf returns the topic, the credentials and the read function of an account, for the caller in ctx. The read returns a
+// nil value if the venue has no value.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
 	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })

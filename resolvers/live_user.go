@@ -76,8 +76,8 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// checkSubscription returns an error if the caller may not read the account, or if the venue may not be called for the caller
-// now.
+// checkSubscription returns an error if the caller may not read the account, or if the caller's limits allow no calls to the
+// venue now.
 func checkSubscription(ctx context.Context, a market.Address) error {
 	if err := checkAccess(ctx, a); err != nil {
 		return err
@@ -90,7 +90,7 @@ func checkSubscription(ctx context.Context, a market.Address) error {
 
 func positionKey(p *market.Position) string { return p.Key().String() }
 
-// portfolioUpdate returns an event in which each position has its valuation and the prices used for it.
+// portfolioUpdate returns an event in which each position contains its valuation and the prices of that valuation.
 func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 	u := model.PortfolioUpdate{
 		Reason: reason, Changed: make([]model.Position, len(p.Changed)), ClosedPositionIds: make([]string, len(p.Closed)),

@@ -22,7 +22,7 @@ func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error
 	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
 }
 
-// object copies value to memory that is reused after the response.
+// object returns a copy of value in memory that is reused after the response.
 func object[T any](ctx context.Context, value T) *T {
 	o := exec.Make[T](ctx)
 	*o = value
@@ -63,9 +63,9 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 	})
 }
 
-// readList reads objects by id. The result is aligned with ids and has nil for an id that is unknown or failed. pending
-// returns a placeholder for a pending key, so that fields below it request their values in the same pass. A nil pending
-// returns no placeholders.
+// readList reads objects by id. The result is in the order of ids; it contains nil for an id that is unknown or has failed.
+// pending returns a placeholder for a key that is pending, so that fields below the placeholder request their values in the
+// same pass. pending may be nil.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (r *queryResolver) Event(ctx context.Context, eventID, slug *string) (*mode
 	return readEvent(loaders.From(ctx), market.EventRef{EventSlug: value})
 }
 
-// fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, m is returned
+// fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, fullMarket returns m
 // unchanged.
 func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	if !m.Summary {
@@ -149,7 +149,7 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 	}
 	resolution := full.Market.Resolution
 	if resolution == nil && full.Status == market.StatusResolved {
-		resolution = &market.Resolution{} // the venue may flag the winner on the outcome
+		resolution = &market.Resolution{} // the venue may name the winner only in the outcomes
 	}
 	if resolution == nil {
 		return nil, nil
@@ -263,7 +263,7 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 	return q, nil
 }
 
-// olderMeta returns the older of two Metas. The result is stale if one of them is.
+// olderMeta returns the older of two Metas. The result is stale if either of them is stale.
 func olderMeta(a, b market.Meta) market.Meta {
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {
 		b.Stale = a.Stale || b.Stale

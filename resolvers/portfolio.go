@@ -87,7 +87,7 @@ func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *mark
 	if err == nil {
 		_, valuations, err = valuation.All(set, pointers(*read.Value), read.Meta, by)
 	}
-	if err == loaders.ErrPending { // lets its fields request their values in this pass
+	if err == loaders.ErrPending { // with this placeholder, its fields request their values in this pass
 		return &model.PortfolioSummary{Portfolio: &valuation.Portfolio{}, Address: u.Address, Basis: by}, nil
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash returns an account's cash, or nil if the venue does not state it.
+// readCash returns an account's cash, or nil if the venue does not send it.
 func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
 	if err := checkAccess(ctx, a); err != nil {
 		return nil, err

@@ -13,24 +13,24 @@ import (
 	"oddsgraph/loaders"
 )
 
-// Resolver is the root of all resolvers and implements graph.ResolverRoot. It holds no data of responses and is safe for
+// Resolver is the root of all resolvers. It implements graph.ResolverRoot. It contains no data of responses and is safe for
 // concurrent use.
 type Resolver struct {
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
-	// Clock gives the current day for default ranges.
+	// Clock provides the current day for default ranges.
 	Clock market.Clock
-	// Feed is the live state that subscriptions read. Sources are for reads outside of events.
+	// Feed provides the live state to subscriptions. Sources are for the REST reads of subscriptions.
 	Feed    *feed.Feed
 	Sources loaders.Sources
-	// Timeout limits the wait for the first event of a subscription.
+	// Timeout bounds the wait for the first event of a subscription.
 	Timeout time.Duration
 	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
 	// topic.
 	Scope func(ctx context.Context, a market.Address) string
 }
 
-// One resolver for each schema type with resolver fields. A missing method is a compile error in the methods below.
+// There is a resolver for each schema type with resolver fields. If one lacks a method, the methods below do not compile.
 type (
 	eventResolver            struct{ *Resolver }
 	historyRecordResolver    struct{ *Resolver }

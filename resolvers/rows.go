@@ -26,8 +26,8 @@ func tokenRefOfRecord(h *model.HistoryRecord) tokenRef {
 	return tokenRef{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
 }
 
-// rowsOf returns the nodes and edges of a page of an account's rows. It prefetches their markets and prices if the client
-// selects them.
+// rowsOf returns the nodes and edges of a page of an account's rows. If the client selects the markets or prices of the rows,
+// rowsOf prefetches them.
 func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold func(*N) tokenRef, edge func(cursor string, node N) E) ([]N, []E) {
 	nodes := exec.MakeList[N](ctx, len(p.items))
 	for i := range p.items {
@@ -49,7 +49,7 @@ func (h tokenRef) market() (ref market.MarketRef, ok bool) {
 	}
 }
 
-// fieldsOfRows returns the paths of fields below the nodes and edges of a connection.
+// fieldsOfRows returns the paths of fields below nodes and below edges of a connection.
 func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	for _, f := range fields {
 		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))
@@ -57,7 +57,8 @@ func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	return paths
 }
 
-// Paths of the fields that read a row's market, and of the fields that read its token's price.
+// fieldsOfMarkets are the paths of the fields that read a row's market. fieldsOfPrices are the paths of the fields that read
+// the price of a row's token.
 var (
 	fieldsOfMarkets = fieldsOfRows([]string{"market"}, []string{"redeemable"},
 		[]string{"token", "outcome"}, []string{"token", "outcomeKind"}, []string{"token", "winner"}, []string{"token", "market"})

@@ -35,8 +35,8 @@ func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model
 
 func identity(id string) string { return id }
 
-// Placeholders for pending values. The response of this pass is discarded, but fields below a placeholder request their
-// values.
+// These functions return placeholders for pending values. The output of this pass is discarded, but the fields below a
+// placeholder request their values.
 
 func pendingPrice(tokenID string) *market.Price { return &market.Price{TokenID: tokenID} }
 
@@ -84,7 +84,7 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and its outcome. Both are nil if the venue does not know the token.
+// outcomeOf returns a token's market and outcome. Both are nil if the venue does not know the token.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {

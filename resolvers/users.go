@@ -78,7 +78,7 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	return &model.OrderConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
-// filterByMarket returns a filter for market ids. A nil list accepts all markets.
+// filterByMarket returns a function that reports whether a market id is in the list. A nil list accepts all markets.
 func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	if marketIDs == nil {
 		return func(string) bool { return true }, nil
@@ -93,7 +93,8 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-// listArguments checks the arguments of an account's list that is read whole. It returns the page and a filter for market ids.
+// listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments and a filter
+// for market ids.
 func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
 		in, err = filterByMarket(marketIDs)
@@ -101,7 +102,7 @@ func listArguments(list string, a market.Address, first *int, after *string, mar
 	return part, in, err
 }
 
-// pick returns pointers to the rows that keep accepts.
+// pick returns pointers to the rows for which keep returns true.
 func pick[T any](rows []T, keep func(*T) bool) []*T {
 	picked := make([]*T, 0, len(rows))
 	for i := range rows {

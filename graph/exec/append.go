@@ -38,7 +38,7 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// Subtracting n sets a byte's highest bit if the byte is less than n and that bit was clear.
+		// Subtracting n from a byte sets the highest bit if the byte is less than n and the bit was clear.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false

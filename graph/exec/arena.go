@@ -2,10 +2,10 @@ package exec
 
 import "context"
 
-// arena allocates values of one type in blocks, since the objects of a list are made one by one. It reuses the values after the
-// execution.
+// arena allocates values of one type in blocks, because the objects of a list are made one by one. The values are reused after
+// the execution.
 type arena[T any] struct {
-	// values is the current block. The first used values were handed out.
+	// values is the current block. Its first used values are in use.
 	values []T
 	used   int
 }
@@ -13,11 +13,12 @@ type arena[T any] struct {
 const (
 	minBlock = 4
 	maxBlock = 64
-	// maxReused limits the values that an arena keeps for another execution.
+	// maxReused bounds the number of values that an arena keeps for another execution.
 	maxReused = 512
 )
 
-// Make returns a zero T for the response of ctx. In an execution the value is reused after the execution, so do not retain it.
+// Make returns a zero T for the response of ctx. If ctx belongs to an execution, the value is reused after the execution, so do
+// not retain it.
 func Make[T any](ctx context.Context) *T {
 	if x := From(ctx); x != nil {
 		return &arenaOf[T](x).take(1)[0]
@@ -25,7 +26,7 @@ func Make[T any](ctx context.Context) *T {
 	return new(T)
 }
 
-// MakeList is like Make for n consecutive values. The list is never nil, because nil would be written as null.
+// MakeList is like Make for a list of n values. The list is never nil, because nil would be written as null.
 func MakeList[T any](ctx context.Context, n int) []T {
 	if x := From(ctx); x != nil {
 		return arenaOf[T](x).take(n)

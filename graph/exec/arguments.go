@@ -6,7 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// decode returns the field's arguments for the variables of an execution, or a refusal.
+// decode returns the field's arguments with the variables of an execution. It returns a refusal if the arguments are invalid.
 func (f *Field) decode(x *Execution) any {
 	if f.refused != nil {
 		return refusal{f.refused}
@@ -21,7 +21,8 @@ func (f *Field) decode(x *Execution) any {
 	return decoded
 }
 
-// decodeAll decodes the arguments with gqlgen's functions. It recovers their panic for literals out of range.
+// decodeAll decodes the arguments with gqlgen's functions. These functions panic if a literal is out of range; decodeAll
+// recovers the panic.
 func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -31,8 +32,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one without a map. It returns nil if an argument has an unknown form or needs its
-// default; the caller then uses decodeAll.
+// given decodes the arguments one by one, without a map. It returns nil if an argument has an unknown form or needs its
+// default. Then the caller uses decodeAll.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil
@@ -55,7 +56,7 @@ func (f *Field) given(x *Execution) any {
 	return arguments
 }
 
-// gives reports whether an argument is present. An argument whose variable is absent is not present.
+// gives reports whether an argument is present. An argument with a variable is present only if the variable is.
 func (f *Field) gives(x *Execution, name string) bool {
 	a := f.field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind != ast.Variable {
@@ -65,7 +66,8 @@ func (f *Field) gives(x *Execution, name string) bool {
 	return given
 }
 
-// Strings returns the list of strings in a variable's value. ok is false for any other value, which gqlgen may still coerce.
+// Strings returns the list of strings in the value of a variable. ok is false for any other value; gqlgen may be able to coerce
+// such a value.
 func Strings(v any) (list []string, ok bool) {
 	if list, ok = v.([]string); ok {
 		return list, true

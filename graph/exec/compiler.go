@@ -1,13 +1,13 @@
 // Package exec executes queries and subscriptions.
 //
-// An operation's selections are compiled once to a tree of numbered fields. Their response keys are encoded and their constant
-// arguments are decoded in advance. Generated code calls the resolvers and appends JSON to a buffer.
+// The selections of an operation are compiled once to a tree of numbered fields. Response keys are encoded and constant
+// arguments are decoded during compilation. Generated code calls the resolvers and appends JSON to a buffer.
 //
-// Fields run one after the other on the caller's goroutine, so resolvers must not block. A resolver whose value is missing
-// returns an error. The caller fetches the value and executes the operation again. Each execution is one pass.
+// Fields run one after the other on the caller's goroutine, so resolvers must not block. If a value is missing, the resolver
+// returns an error. The caller then fetches the value and executes the operation again. Each execution is called a pass.
 //
-// Every pass runs all fields. It collects errors with paths and locations. A null propagates to the nearest nullable parent,
-// as the GraphQL specification says.
+// Every pass runs all fields. It collects errors with paths and locations. If a non-null field is null, the nearest nullable
+// parent becomes null, as the GraphQL specification says.
 package exec
 
 import (
@@ -23,7 +23,7 @@ const Typename = 0
 type Type struct {
 	// Fields are the fields of an object type by name.
 	Fields map[string]FieldOf
-	// Possible are the object types of an abstract type, in the order of Field.Of.
+	// Possible are the possible object types of an abstract type. Field.Of has the same order.
 	Possible []string
 }
 
@@ -33,8 +33,8 @@ type FieldOf struct {
 	Number int
 	// Arguments decodes the field's arguments to the type that generated code expects; nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New returns empty arguments, and Set decodes one non-null argument into them without a map. If Set returns false, use
-	// Arguments. Both are nil if no argument has a known form.
+	// New returns empty arguments. Set decodes one argument that is not null into them, without a map. If Set returns false, use
+	// Arguments. New and Set are nil if no argument has a known form.
 	New func(x *Execution) any
 	Set func(to any, name string, value any) bool
 }
@@ -46,12 +46,12 @@ type Compiler struct {
 	query  func(*Execution, *Selection) bool
 	// subscribe starts the stream of a subscription's root field; nil if the schema has no subscriptions.
 	subscribe func(*Execution, *Field) Events
-	// satisfies lists, for each object type, the type conditions that apply to it.
+	// satisfies contains, for each object type, the type conditions of fragments that apply to it.
 	satisfies map[string][]string
 }
 
-// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes a query's root
-// object and reports whether it is not null. subscribe starts the stream of a subscription's root field.
+// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of
+// a query and reports whether the object is not null. subscribe starts the stream of a subscription's root field.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {

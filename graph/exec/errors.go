@@ -10,14 +10,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Error is an error at one place of a response. It refers to the document, so do not retain it longer than the document.
+// Error is an error of one field of a response. It keeps its document in memory, so do not retain it for long.
 type Error struct {
 	Err error
 	// field is the field that failed, or nil for the whole operation.
 	field *Field
 	// indexes are the list indexes on the path to the failed field or element, outermost first.
 	indexes []int
-	// ofArgument is set if Err rejects an argument. Err's path names the argument.
+	// ofArgument reports that Err rejects an argument. The path in Err contains the name of the argument.
 	ofArgument bool
 }
 
@@ -89,5 +89,5 @@ type Panic struct {
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Recovered converts a recovered value to an error. Call it in the deferred function, so that the stack shows the panic.
+// Recovered converts a recovered value to an error. Call it in the deferred function, so that the stack contains the panic.
 func Recovered(p any) error { return &Panic{p, debug.Stack()} }

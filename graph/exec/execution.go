@@ -9,8 +9,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Execution is one pass over an operation, and the context of its resolvers. One goroutine owns it. It is reused after the
-// pass, so do not retain it.
+// Execution is one pass over an operation. It is also the context of the resolvers. Only one goroutine may use it. It is reused
+// after the pass, so do not retain it.
 type Execution struct {
 	context.Context
 	// Buf is the response so far. Generated code appends to it.
@@ -18,23 +18,23 @@ type Execution struct {
 	// Limit is the length of Buf above which generated code calls Full before the next field.
 	Limit int
 
-	// room limits the size of the response, which begins at Buf[start]. errorsInSize is the part of the size that counts for
-	// errors. full is set once the response is too large; nothing is written afterwards.
+	// room limits the size of the response, which begins at Buf[start]. errorsInSize is the assumed size of the errors, in bytes.
+	// full reports that the response is too large; then nothing more is written.
 	room                Room
 	start, errorsInSize int
 	full                bool
 
 	variables map[string]any
-	// arguments holds the decoded arguments of fields by slot, or a refusal.
+	// arguments contains the decoded arguments of each field with a slot, or a refusal.
 	arguments []any
 	// field is the field whose resolver is running.
 	field *Field
 	// indexes are the indexes of the list elements that contain the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken is memory for the indexes of errors.
+	// taken contains the indexes of all errors. Each error uses a part of it.
 	taken []int
-	// arenas holds an *arena for each type that Make has allocated.
+	// arenas contains an *arena for each type that Make has allocated.
 	arenas []interface{ empty() }
 }
 
@@ -71,13 +71,13 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether the client selects a field below the one whose resolver is running. path holds field names, not
-// aliases. Abstract types are not supported.
+// Selects reports whether the client selects a field below the field whose resolver is running. path contains field names, not
+// aliases. Abstract types on the path are not supported.
 func (x *Execution) Selects(path ...string) bool {
 	return x.field != nil && x.field.Sub.selects(path)
 }
 
-// SelectsAny reports whether one of the paths is selected, see Selects.
+// SelectsAny reports whether at least one of the paths is selected; see Selects.
 func (x *Execution) SelectsAny(paths [][]string) bool {
 	return slices.ContainsFunc(paths, func(path []string) bool { return x.Selects(path...) })
 }
@@ -113,16 +113,16 @@ func (x *Execution) ReportAt(index int, err error) {
 	x.Unlist()
 }
 
-// Reporter receives errors that a resolver reports in addition to its value. Execution implements it.
+// Reporter receives the errors that a resolver reports in addition to its value. Execution implements it.
 type Reporter interface {
-	// Report adds an error to the field. ReportAt adds one to an element of its list.
+	// Report adds an error to the field. ReportAt adds an error to one element of the field's list.
 	Report(err error)
 	ReportAt(index int, err error)
 }
 
 type reporterKey struct{}
 
-// WithReporter returns a context for resolvers that another executor calls.
+// WithReporter returns a context for resolvers that are called without an Execution.
 func WithReporter(ctx context.Context, r Reporter) context.Context {
 	return context.WithValue(ctx, reporterKey{}, r)
 }
@@ -138,7 +138,7 @@ func reporter(ctx context.Context) Reporter {
 // Report adds an error to the field of the resolver's context. The field keeps its value.
 func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
 
-// ReportAt is like Report, for one element of the resolver's list.
+// ReportAt is like Report, for one element of the field's list.
 func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportAt(index, err) }
 
 // Error adds an error to a field that has no value.
@@ -158,7 +158,8 @@ func (x *Execution) add(f *Field, err error) {
 // errNull is the error of a non-null field whose value is null.
 var errNull = errors.New("must not be null")
 
-// Missing adds an error to a non-null field whose value is null, unless the field or a field below it already has an error.
+// Missing adds an error to a non-null field whose value is null. It does nothing if the field or a field below it already has
+// an error.
 func (x *Execution) Missing(f *Field) {
 	if x.full {
 		return
@@ -171,7 +172,7 @@ func (x *Execution) Missing(f *Field) {
 	x.add(f, errNull)
 }
 
-// Enlist begins a list of objects. Call Element before each of them and Unlist at the end.
+// Enlist begins a list of objects. Call Element before each object and Unlist after the last one.
 func (x *Execution) Enlist() { x.indexes = append(x.indexes, 0) }
 
 // Element begins the element with an index.
@@ -183,7 +184,7 @@ func (x *Execution) Unlist() { x.indexes = x.indexes[:len(x.indexes)-1] }
 // refusal is stored instead of arguments that can't be decoded.
 type refusal struct{ err error }
 
-// Arguments returns a field's decoded arguments. If they are invalid, it adds the error to the field and returns nil.
+// Arguments returns a field's decoded arguments. If the arguments are invalid, it adds the error to the field and returns nil.
 func (x *Execution) Arguments(f *Field) any {
 	if f.slot < 0 {
 		return f.arguments
@@ -224,7 +225,7 @@ func (x *Execution) Field(o *Object, f *Field) {
 // Nullify makes the object null because a non-null field is null. The other fields still run.
 func (o *Object) Nullify() { o.null = true }
 
-// Close ends an object and reports whether it is not null. The caller writes the null.
+// Close ends an object. It returns false if the object is null; then the caller writes the null.
 func (x *Execution) Close(s *Selection, o *Object) bool {
 	if o.null {
 		x.Buf = x.Buf[:o.start]

@@ -11,43 +11,44 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxVariants is the number of variants that an operation keeps.
+// maxVariants is the greatest number of variants that an operation stores.
 const maxVariants = 16
 
-// Operation is a validated operation. Its fields and their order depend on the variables in @skip and @include, so it is
-// compiled once for each combination of their values. It refers to its document. It is safe for concurrent use.
+// Operation is a validated operation. The selected fields depend on the variables in @skip and @include, so an operation is
+// compiled once for each combination of their values. It keeps its document in memory. It is safe for concurrent use.
 type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
-	// grown is called with the number of bytes that a new variant takes.
+	// grown is called with the size of each new variant, in bytes.
 	grown func(bytes int)
 	// conditions are the variables in @skip and @include, sorted.
 	conditions []string
 	// size is the size of the last result in bytes.
 	size atomic.Int64
 
-	// variants are keyed by the values of the conditions. mu serializes writers, which replace the map. Readers need no lock.
+	// variants are the compiled variants by the values of the conditions. A writer holds mu and replaces the map. Readers need no
+	// lock.
 	mu       sync.Mutex
 	variants atomic.Pointer[map[string]*variant]
 }
 
-// variant is an operation compiled for one combination of switch values.
+// variant is an operation that is compiled for one combination of values of its conditions.
 type variant struct {
 	root *Selection
 	// slots is the number of fields whose arguments are decoded in each execution. bytes is the approximate size of the variant.
 	slots, bytes int
 }
 
-// Operation returns an operation of a document. It is compiled on first use. grown is called with the approximate bytes of
-// each new variant, so that a cache of documents can count them. grown must not execute the operation.
+// Operation returns an operation of a document. The operation is compiled on first use. grown is called with the approximate
+// size of each new variant in bytes, so that a cache of documents can count it. grown must not execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
 }
 
-// Execute runs one pass over a query and appends the data to buf. variables are coerced and include defaults. An Execution is
-// the context of the resolvers. data is nil if the operation can't run with these variables. room limits data and errors
-// together; nil is no limit. If room returns an error, that is the only error and the data are null.
+// Execute runs one pass over a query and appends the data to buf. variables must be coerced and include defaults. The context
+// of the resolvers is an Execution. data is nil if the operation cannot run with these variables. room limits the size of data
+// and errors together; nil means no limit. If room returns an error, the data is null, and that error is the only one.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -56,7 +57,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
-// run runs one pass. write writes the root object and reports whether it is not null.
+// run runs one pass. write writes the root object and reports whether the object is not null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables = ctx, buf, variables
@@ -78,7 +79,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	if len(x.errs) > 0 {
 		errs = slices.Clone(x.errs)
 	}
-	x.release() // not deferred: after a panic something may still refer to x
+	x.release() // not deferred, because after a panic something may still use x
 	if !full {
 		o.size.Store(int64(len(data) - len(buf)))
 	}
@@ -108,7 +109,7 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	return o.compile(string(key))
 }
 
-// compile compiles the variant of a key. It keeps up to maxVariants variants.
+// compile compiles the variant of a key. It stores the variant unless there are maxVariants already.
 func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,8 +134,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe. own is the approximate number of bytes of a
-// variant that the operation does not keep because it has maxVariants others; a Stream then holds it alone.
+// Compile compiles the operation for variables before Execute or Subscribe. If the operation does not store the variant because
+// it has maxVariants others, own is the approximate size of the variant in bytes. Then a Stream is the only user of the
+// variant. Otherwise own is 0.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -148,7 +150,7 @@ func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	return v.bytes, nil
 }
 
-// conditionsOf returns the variables in @skip and @include of all selections that the operation reaches.
+// conditionsOf returns the variables in @skip and @include of all selections that the operation uses.
 func conditionsOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var names []string
 	seen := map[string]bool{}

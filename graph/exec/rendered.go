@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// maxRendered and market.RenderedBytes bound what one book keeps: both sides for two selections or depths.
+	// maxRendered and market.RenderedBytes bound the texts that one book stores: both sides for two selections or depths.
 	maxRendered = 4
-	// unkept is the number of renderings before the first one is kept. A book that is read once costs no memory.
+	// unkept is the number of renderings before one is stored. So a book that is read only once needs no memory for texts.
 	unkept = 2
 )
 
-// rendered is the JSON text of one side of a book. The texts of a book are a list, the newest first.
+// rendered is the JSON text of one side of a book. The texts of a book form a linked list, newest first.
 type rendered struct {
-	// levels, depth and selection are the key. Levels never change, so their address identifies them; the pointer also keeps
-	// the memory from being reused.
+	// levels, depth and selection are the key. Levels never change, so their address identifies them. The pointer also prevents
+	// that the memory is reused for other levels.
 	levels    *market.Level
 	depth     int
 	selection string
 	text      string
 
 	before *rendered
-	// n and bytes count this text and all before it.
+	// n is the number of this text and all texts before it. bytes is their size.
 	n, bytes int
 }
 
@@ -32,7 +32,7 @@ func lastRendered(r *market.Rendered) *rendered {
 	return last
 }
 
-// FindRendered returns the kept text of levels for a selection, or "". r may be nil.
+// FindRendered returns the stored text of levels for a selection, or "". r may be nil.
 func FindRendered(r *market.Rendered, levels []market.Level, selection string) string {
 	if r == nil {
 		return ""
@@ -52,8 +52,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 	return nil
 }
 
-// KeepRendered keeps a copy of the text of levels if there is room. The selection must be all that the text depends on besides
-// the levels; if it is "", or there are no levels, nothing is kept. r may be nil.
+// KeepRendered stores a copy of the text of levels if there is room. The text must depend on nothing but the levels and the
+// selection. If the selection is "", or there are no levels, nothing is stored. r may be nil.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return
@@ -71,5 +71,5 @@ func KeepRendered(r *market.Rendered, levels []market.Level, selection string, t
 		r.Last.CompareAndSwap(nil, next)
 		return
 	}
-	r.Last.CompareAndSwap(last, next) // if another goroutine was faster, nothing is kept
+	r.Last.CompareAndSwap(last, next) // if another goroutine was faster, nothing is stored
 }

@@ -3,14 +3,15 @@ package exec
 // errorSize is the assumed size of an error in the response, in bytes.
 const errorSize = 1 << 10
 
-// Room limits the size of a response while it is written. One execution uses it at a time.
+// Room limits the size of a response while the response is written. Only one execution may use it at a time.
 type Room interface {
-	// Grow is called when a response is about to exceed size. It returns the new limit in bytes. An error replaces the response.
-	// Grow(0) does not fail.
+	// Grow is called when a response needs size bytes. It returns the new limit in bytes, or an error that replaces the response.
+	// Grow(0) must not fail.
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the response's first limit and returns the initial size of the buffer: expected, or less if the limit is smaller.
+// enter sets the first limit of the response. It returns the initial size of the buffer: expected, or less if the limit is
+// smaller.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {
@@ -27,8 +28,8 @@ func (x *Execution) enter(room Room, expected int) int {
 
 const maxInt = int(^uint(0) >> 1)
 
-// Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. The room's
-// error becomes the error of the field and the only error.
+// Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. If the room
+// returns an error, that error replaces all other errors, at the field f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxFields limits the fields of a compiled operation. A fragment counts wherever it is spread.
+	// maxFields bounds the number of fields of a compiled operation. A fragment counts each time it is spread.
 	maxFields = 10_000
-	// bytesPerField is the approximate size of a compiled field with its key and arguments.
+	// bytesPerField is the approximate size in bytes of a compiled field with its key and arguments.
 	bytesPerField = 256
 )
 
-// Selection is the list of selected fields of an object type, in response order without duplicates.
+// Selection is the list of selected fields of an object type, in the order of the response and without duplicates.
 type Selection struct {
 	Fields []Field
-	// Text identifies the selection among all selections of its type, across documents. It is "" if a field takes arguments or
-	// holds objects, or if there are no fields.
+	// Text is equal for equal selections on the same type, in all documents. It is "" if a field has arguments or is an object, or
+	// if there are no fields.
 	Text string
 }
 
@@ -30,7 +30,7 @@ type Selection struct {
 type Field struct {
 	// Number is the field's number in its object type.
 	Number int
-	// Key is the text before the value: "{" or a comma, then the encoded response key.
+	// Key is the text before the value: "{" or a comma, and the encoded response key.
 	Key string
 	// Sub is the selection on the field's object type. For an abstract type, Of has a selection for each possible type, in the
 	// order of Type.Possible.
@@ -38,16 +38,16 @@ type Field struct {
 	Of  []*Selection
 
 	name string
-	// parent is the field that holds the object, or nil at the root.
+	// parent is the field whose value is the object, or nil at the root.
 	parent *Field
-	// lists is the number of lists around the value. nonNull is set if the value can't be null.
+	// lists is the number of nested lists around the value. nonNull reports whether the type is non-null.
 	lists   int
 	nonNull bool
-	// arguments are the decoded arguments if they contain no variables. Otherwise they have a slot and are decoded once in each
-	// execution.
+	// arguments are the decoded arguments if they contain no variables. Otherwise each execution decodes them once and stores them
+	// under slot.
 	arguments any
 	slot      int
-	// refused is the decoding error of arguments without variables.
+	// refused is the error of decoding arguments without variables.
 	refused error
 	known   FieldOf
 	field   *ast.Field
@@ -87,8 +87,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so that fields
-// and order are the same as in gqlgen.
+// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so they are the
+// same, in the same order, as in gqlgen's executor.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {

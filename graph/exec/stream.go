@@ -15,15 +15,15 @@ type Events interface {
 	write(x *Execution, f *Field) bool
 }
 
-// events are Events of a type.
+// events implements Events for a channel of T.
 type events[T any] struct {
 	from  <-chan T
 	event T
 	value func(x *Execution, f *Field, event T) bool
 }
 
-// EventsOf returns the events of a channel. value writes an event as the value of a field. It returns false if a non-null
-// value is null.
+// EventsOf returns the events of a channel. value writes an event as the value of a field. It returns false if the value of a
+// non-null field is null.
 func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) bool) Events {
 	return &events[T]{from: from, value: value}
 }
@@ -39,7 +39,7 @@ func (e *events[T]) next(ctx context.Context) (ok bool) {
 
 func (e *events[T]) write(x *Execution, f *Field) bool { return e.value(x, f, e.event) }
 
-// Stream is a running subscription. One goroutine uses it at a time.
+// Stream is a running subscription. Only one goroutine may use it at a time.
 type Stream struct {
 	operation *Operation
 	variables map[string]any
@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, since the stream retains it
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, because the stream retains it
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs
@@ -68,7 +68,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 	return s, nil
 }
 
-// start calls the resolver of the root field. A panic is an error of the field.
+// start calls the resolver of the root field. It turns a panic into an error of the field.
 func (s *Stream) start(x *Execution) {
 	f := &s.variant.root.Fields[0]
 	defer func() {

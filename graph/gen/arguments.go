@@ -10,7 +10,7 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// listsStrings reports whether a type is a list of strings that exec.Strings can decode. gqlgen's decoding takes three
+// listsStrings reports whether a type is a list of strings that exec.Strings can decode. gqlgen's decoder needs three
 // allocations for each string.
 func listsStrings(ref *config.TypeReference) bool {
 	if !ref.IsSlice() || ref.GQL.Elem.Elem != nil || !types.Identical(ref.GO, types.NewSlice(types.Typ[types.String])) || ref.Unmarshaler == nil {
@@ -37,7 +37,7 @@ func argument(a *codegen.FieldArgument) string {
 	}
 	parameters, results := decode.Signature().Params(), decode.Signature().Results()
 	if parameters.Len() != 1 || results.Len() != 2 {
-		return "" // it needs a context
+		return "" // the decoder needs a context
 	}
 	decoded, value := results.At(0).Type(), ""
 	switch {
@@ -51,12 +51,12 @@ func argument(a *codegen.FieldArgument) string {
 	return fmt.Sprintf("case %q:\nv, err := %s(value)\na.%s = %s\nreturn err == nil\n", a.Name, templates.Call(ref.Unmarshaler), a.VarName, value)
 }
 
-// argumentsName is the name of the type of a field's decoded arguments.
+// argumentsName returns the name of the type of a field's decoded arguments.
 func argumentsName(field *codegen.Field) string {
 	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
 }
 
-// entry writes a field's line in the table: its number and the functions that decode its arguments.
+// entry writes the line of a field in the table of fields: its number and the functions that decode its arguments.
 func (f *file) entry(number int, field *codegen.Field) {
 	if len(field.Args) == 0 {
 		f.line("%q: {Number: %d},", field.Name, number)
@@ -96,8 +96,8 @@ func (f *file) argumentsType(field *codegen.Field) {
 	f.line("}\n")
 }
 
-// arguments generates the code that decodes the arguments of a field, and returns the arguments of the call that reads the field.
-// refused is the code for invalid arguments.
+// arguments generates the code that decodes the arguments of a field. It returns the arguments of the Go call that reads the
+// field. refused is the code that runs if the arguments are invalid.
 func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
 	if field.IsResolver || field.MethodHasContext {
 		args = append(args, ctx)

@@ -21,14 +21,14 @@ const (
 )
 
 // compiler is a gqlgen plugin that writes the executor. For every type that a query or an event can reach, it writes a function
-// that appends the selected fields of an object to a response. A field's value comes from its gqlgen binding: a resolver, a Go
-// method or a Go field.
+// that appends the selected fields of an object to a response. The value of a field comes from the field's gqlgen binding: a
+// resolver, a Go method or a Go field.
 type compiler struct{ filename string }
 
 // Name implements plugin.Plugin.
 func (*compiler) Name() string { return "executor" }
 
-// MutateConfig removes the executor of the previous run, which may not fit the schema any more.
+// MutateConfig removes the executor of the previous run, which may not compile with the new schema.
 func (c *compiler) MutateConfig(*config.Config) error {
 	if err := os.Remove(c.filename); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -65,7 +65,8 @@ func lookup(path string) string { return templates.CurrentImports.Lookup(path) }
 // typeOf returns the name of a type in the file.
 func typeOf(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
-// Source returns the code below the imports. The template calls it, since package names are known only during rendering.
+// Source returns the code below the imports. The template calls it, because the names of packages are known only during
+// rendering.
 func (f *file) Source() string {
 	objects, interfaces := f.reached()
 	f.compiler(objects, interfaces)
@@ -126,7 +127,7 @@ func (f *file) check() error {
 	return nil
 }
 
-// possible returns the names of the possible types of an interface or union, in the order of the selections on them.
+// possible returns the names of the possible types of an interface or union, in the order of Field.Of.
 func possible(i *codegen.Interface) []string {
 	var names []string
 	for _, p := range i.Implementors {
@@ -157,7 +158,7 @@ func (f *file) writes(ref *config.TypeReference) bool {
 	}
 }
 
-// isField reports whether a field is bound to a field of a Go struct. Reading it calls nothing.
+// isField reports whether a field is bound to a field of a Go struct, so that reading it calls no function.
 func isField(field *codegen.Field) bool { return field.IsVariable() && !field.IsResolver }
 
 // composite reports whether a type is an object, interface or union type, or a list of one.
@@ -166,7 +167,7 @@ func composite(ref *config.TypeReference) bool {
 }
 func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) }
 
-// compiler writes the constructor with the table of fields, and the types of the executor and of arguments.
+// compiler writes the constructor with the table of fields, the type of the executor, and the types of arguments.
 func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interface) {
 	resolvers := slices.DeleteFunc(slices.Clone(objects), func(o *codegen.Object) bool { return !o.HasResolvers() })
 	exec := lookup(execPackage)
@@ -210,8 +211,9 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 }
 
-// object generates the functions that write an object. One writes the whole object and reports whether it is not null. The other
-// writes the fields and ends early if one panics. Go fields do not panic, so an object of Go fields alone has no second function.
+// object generates the functions that write an object. The first function writes the whole object and reports whether it is not
+// null. The second function writes the fields and returns early if one panics. Go fields do not panic, so an object with only
+// Go fields needs no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
@@ -268,8 +270,8 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether the text of a list can be reused by later executions: the list comes from a method, its objects are
-// written from Go fields alone, and the list's owner has a method Rendered that returns a *market.Rendered.
+// cacheable reports whether later executions can reuse the text of a list. That is so if the list comes from a method, its
+// objects have only Go fields, and the object with the list has a method Rendered that returns a *market.Rendered.
 func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
@@ -284,7 +286,7 @@ func (f *file) cacheable(field *codegen.Field) bool {
 	return ok
 }
 
-// cachedList generates the code for a cacheable list. A selection without Text finds and stores nothing.
+// cachedList generates the code for a cacheable list. For a selection without Text, the code finds and stores nothing.
 func (f *file) cachedList(field *codegen.Field) {
 	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))
@@ -292,7 +294,7 @@ func (f *file) cachedList(field *codegen.Field) {
 	f.line("%s.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])", lookup(execPackage))
 }
 
-// invalid is the code for a null in a non-null field.
+// invalid is the code that runs if a non-null field is null.
 const invalid = "x.Missing(f)\no.Nullify()"
 
 // field generates the code that reads and writes a field.

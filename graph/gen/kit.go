@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// kit returns the generated files of web/kit by name. They configure the caches of clients.
+// kit returns the generated files of web/kit by name. The files configure the caches of clients.
 func kit(schema *ast.Schema) (map[string][]byte, error) {
 	possible, scalars := possibleTypes(schema), scalarTypes(schema)
 	embedded, connections := embeddedTypes(schema), connections(schema)
@@ -57,8 +57,8 @@ func possibleTypes(schema *ast.Schema) map[string][]string {
 	return types
 }
 
-// scalarTypes returns the TypeScript type of each custom scalar. All of them are strings in JSON. A Decimal must not become a
-// float.
+// scalarTypes returns the TypeScript type of each custom scalar. All custom scalars are strings in JSON. A Decimal must not
+// become a float.
 func scalarTypes(schema *ast.Schema) map[string]string {
 	types := map[string]string{}
 	for _, def := range schema.Types {
@@ -81,7 +81,7 @@ func embeddedTypes(schema *ast.Schema) []string {
 	return names
 }
 
-// connections returns the arguments of each connection by type and field, without the arguments of paging.
+// connections returns the arguments of each connection by type and field, except the arguments for paging.
 func connections(schema *ast.Schema) map[string]map[string][]string {
 	lists := map[string]map[string][]string{}
 	for _, def := range schema.Types {

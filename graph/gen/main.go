@@ -42,7 +42,8 @@ func generate() error {
 	return nil
 }
 
-// code writes gqlgen's code and the executor into a directory. It uses the directory's gqlgen.yml, or else that of the root.
+// code writes gqlgen's code and the executor into a directory. It uses the gqlgen.yml in the directory, or else the one in the
+// root.
 func code(dir string) error {
 	file := filepath.Join(dir, "gqlgen.yml")
 	if _, err := os.Stat(file); err != nil {
@@ -55,7 +56,7 @@ func code(dir string) error {
 	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "executor.generated.go")}))
 }
 
-// texts returns the generated files that are not code, by their paths from the module's root.
+// texts returns the generated files that are not Go code, by their paths from the module's root.
 func texts(file string) (map[string][]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

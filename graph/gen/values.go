@@ -11,7 +11,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether a method has a twin that appends its text to a buffer, and the text needs no escapes in JSON.
+// appends reports whether the method X of a field has a companion AppendX, which appends the same text to a buffer. Such a text
+// needs no escapes in JSON.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
@@ -19,7 +20,7 @@ func appends(field *codegen.Field) bool {
 		appender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether a signature is that of an append function for a value. A nil value means an append method.
+// appender reports whether a signature is the signature of an append function for a value. A nil value means an append method.
 func appender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {
@@ -36,8 +37,8 @@ func appender(s *types.Signature, value types.Type) bool {
 	return true
 }
 
-// value generates the code that writes a value. It follows gqlgen's type.gotpl case by case. invalid is the code for a null that the
-// schema does not allow.
+// value generates the code that writes a value. It has the same cases as gqlgen's type.gotpl. invalid is the code that runs if
+// a non-null value is null.
 func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
 	null := "x.Null()"
 	if ref.GQL.NonNull {
@@ -71,7 +72,7 @@ func (f *file) value(ref *config.TypeReference, v string, depth int, invalid str
 	}
 }
 
-// list generates the code that writes a list. null is the code for a null element of a non-null type.
+// list generates the code that writes a list. null is the code that runs if an element of a non-null type is null.
 func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
 	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
 	before := f.out.String()
@@ -104,11 +105,11 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 	}
 }
 
-// known maps gqlgen's marshaling functions to append functions of package exec with the same output.
+// known maps gqlgen's marshaling functions to functions of package exec that append the same output.
 var known = map[string]string{"MarshalString": "AppendString", "MarshalID": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
-// scalar generates the code that writes a value with a marshaling function. It uses the append function for the same type if there
-// is one. The append function of scalar.MarshalX is scalar.AppendX.
+// scalar generates the code that writes a scalar. The code calls the append function of the type, or else the marshaling
+// function. The append function of scalar.MarshalX is scalar.AppendX.
 func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	switch {
 	case ref.IsTargetNilable() && !ref.IsNilable():
@@ -140,7 +141,8 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	f.line("if !x.Marshal(%s) {\n%s\n}", marshaler, null)
 }
 
-// abstract generates the function that writes a value of an interface or union type and reports whether it is not null.
+// abstract generates the function that writes a value of an interface or union type. That function reports whether the value is
+// not null.
 func (f *file) abstract(i *codegen.Interface) {
 	exec, names := lookup(execPackage), possible(i)
 	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, exec, exec, typeOf(i.Type))

@@ -20,8 +20,8 @@ const (
 	KindToken  = "Token"
 )
 
-// separator separates the parts of an id. Ids with control characters are rejected, so only the last part, an outcome's label,
-// can contain it.
+// separator separates the parts of an id. Ids with control characters are rejected, so only a label of an outcome can contain
+// the separator. Such a label is always the last part.
 const separator = "\n"
 
 // EncodeID returns the opaque global id of an object.
@@ -31,7 +31,7 @@ func EncodeID(kind string, parts ...string) string {
 }
 
 // AppendID appends the opaque global id of an object. The id needs no JSON escapes. Types whose ids appear in lists have a
-// method AppendID beside ID, which generated code prefers.
+// method AppendID; generated code calls it instead of ID.
 func AppendID(dst []byte, kind string, parts ...string) []byte {
 	var buf [192]byte
 	id := append(buf[:0], kind...)
@@ -41,7 +41,7 @@ func AppendID(dst []byte, kind string, parts ...string) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, id)
 }
 
-// DecodeID returns the kind and the parts of a global id. ok is false when it is not one.
+// DecodeID returns the kind and the parts of a global id. ok is false if id is not a global id.
 func DecodeID(id string) (kind string, parts []string, ok bool) {
 	if len(id) > 2048 {
 		return "", nil, false

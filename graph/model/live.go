@@ -2,10 +2,10 @@ package model
 
 import "oddsgraph/internal/market"
 
-// MarketChange is what has changed in a market.
+// MarketChange is the kind of a market's change.
 type MarketChange string
 
-// The changes of a market.
+// These are the kinds of changes.
 const (
 	MarketCreated  MarketChange = "CREATED"
 	MarketStatus   MarketChange = "STATUS"
@@ -15,7 +15,7 @@ const (
 	MarketUnknown  MarketChange = "UNKNOWN"
 )
 
-// ParseMarketChange converts the stream's name of a change. Unknown names become UNKNOWN.
+// ParseMarketChange converts the stream's name of a kind of change. An unknown name becomes UNKNOWN.
 func ParseMarketChange(kind string) MarketChange {
 	switch c := MarketChange(kind); c {
 	case MarketCreated, MarketStatus, MarketMetadata, MarketTickSize, MarketResolved:
@@ -25,7 +25,8 @@ func ParseMarketChange(kind string) MarketChange {
 	}
 }
 
-// Preloaded holds values of a token that came with an event. Fields below the event show them instead of newer values.
+// Preloaded contains values of a token that came with an event. Fields below the event return these values, even if newer ones
+// exist.
 type Preloaded struct {
 	Price  *TokenPrice
 	Spread *Spread
@@ -62,5 +63,5 @@ func (u OrderbookUpdate) Token() Token {
 	return Token{TokenID: u.Book.Book.TokenID, Preloaded: &Preloaded{Book: &u.Book}}
 }
 
-// Sequence returns an opaque mark of the book's state.
+// Sequence returns an opaque text that identifies the state of the book; nil if the venue sends no numbers.
 func (u OrderbookUpdate) Sequence() *string { return u.Book.Sequence() }

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Market is one question that is traded.
+// Market is a market of the venue: a question with outcomes that are traded.
 type Market struct {
 	*market.Market
 	Meta market.Meta
@@ -23,10 +23,10 @@ func (m Market) ID() string { return EncodeID(KindMarket, m.MarketID) }
 // AppendID appends the global id.
 func (m Market) AppendID(dst []byte) []byte { return AppendID(dst, KindMarket, m.MarketID) }
 
-// Slug returns the readable name where the venue gives one.
+// Slug returns the readable name, or nil if the venue does not send it.
 func (m Market) Slug() *string { return text(&m.Market.Slug) }
 
-// Question returns the question where the venue gives one.
+// Question returns the question, or nil if the venue does not send it.
 func (m Market) Question() *string { return text(&m.Market.Question) }
 
 // GroupItemTitle returns the label within the event.
@@ -41,16 +41,17 @@ func (m Market) Category() *string { return text(&m.Market.Category) }
 // StatusRaw returns the status as the venue spells it.
 func (m Market) StatusRaw() *string { return text(&m.Market.StatusRaw) }
 
-// StartsAt returns when trading starts.
+// StartsAt returns the time at which trading starts.
 func (m Market) StartsAt() *time.Time { return instant(&m.Market.StartsAt) }
 
-// EndsAt returns when trading ends.
+// EndsAt returns the time at which trading ends.
 func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
 
-// UpdatedAt returns when the venue last changed the market.
+// UpdatedAt returns the time at which the venue last changed the market.
 func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
 
-// Event returns the group that the market belongs to, as far as the market knows it.
+// Event returns the event of the market, with the fields that the venue sends with the market. It returns nil if the market has
+// no event.
 func (m Market) Event() *Event {
 	if m.EventID == "" {
 		return nil
@@ -75,7 +76,8 @@ func (m Market) Token(o *market.Outcome) Token {
 // Freshness returns the age of the market.
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
-// Event is a group of markets. Fields of the group are read on demand, unless Loaded is set.
+// Event is a group of markets. Loaded contains all its fields if the event was read; otherwise they are read when a client
+// selects them.
 type Event struct {
 	EventID, EventSlug, EventTitle string
 	Loaded                         *market.Event
@@ -94,19 +96,19 @@ func (Event) IsNode() {}
 // ID returns the global id.
 func (e Event) ID() string { return EncodeID(KindEvent, e.EventID) }
 
-// Slug returns the readable name where the venue gives one.
+// Slug returns the readable name, or nil if the venue does not send it.
 func (e Event) Slug() *string { return text(&e.EventSlug) }
 
-// Title returns the event's title where the venue gives one.
+// Title returns the event's title, or nil if the venue does not send it.
 func (e Event) Title() *string { return text(&e.EventTitle) }
 
-// Resolution is how a market ended.
+// Resolution is the result of a market.
 type Resolution struct {
 	*market.Resolution
 	Market Market
 }
 
-// WinningToken returns the token that won, where that is known.
+// WinningToken returns the token of the winning outcome, or nil if the winner is unknown.
 func (r Resolution) WinningToken() *Token {
 	w := r.Market.Winner()
 	if w == nil {
@@ -116,8 +118,8 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label of the winner, or nil if it is unknown. It is the resolution's label, unless the venue
-// flags another outcome as the winner.
+// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If the venue marks another outcome
+// as the winner than the resolution names, the marked outcome counts.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:
@@ -128,7 +130,7 @@ func (r Resolution) WinningOutcome() *string {
 	return text(&r.Outcome)
 }
 
-// ResolvedAt returns when the market was resolved.
+// ResolvedAt returns the time at which the market was resolved.
 func (r Resolution) ResolvedAt() *time.Time { return instant(&r.Resolution.ResolvedAt) }
 
 // Source returns the source that the venue names for the resolution.
@@ -139,10 +141,10 @@ type Token struct {
 	TokenID string
 	// MarketID is the token's market, or empty if it is unknown.
 	MarketID string
-	// In is the market through which the token was reached, or nil. Meta is the age of In.
+	// In is the market from whose field the token comes, or nil. Meta is the Meta of In.
 	In   *market.Market
 	Meta market.Meta
-	// Preloaded holds the event's values if the token came with an event; nil otherwise.
+	// Preloaded contains the values in the event if the token came with an event; nil otherwise.
 	Preloaded *Preloaded
 }
 
@@ -155,7 +157,7 @@ func (t Token) ID() string { return EncodeID(KindToken, t.TokenID) }
 // AppendID appends the global id.
 func (t Token) AppendID(dst []byte) []byte { return AppendID(dst, KindToken, t.TokenID) }
 
-// TokenPrice is what a token costs.
+// TokenPrice is the price of a token.
 type TokenPrice struct {
 	Quote *market.Price
 	Meta  market.Meta
@@ -173,7 +175,7 @@ func (p TokenPrice) TokenID() string { return p.Quote.TokenID }
 // Price returns the price per share.
 func (p TokenPrice) Price() market.Decimal { return p.Quote.Price }
 
-// Basis returns what the price is.
+// Basis says how the price was made.
 func (p TokenPrice) Basis() market.PriceBasis { return p.Quote.Basis }
 
 // Timestamp returns the venue's time.
@@ -212,7 +214,7 @@ func (s Spread) Spread() *market.Decimal { return s.Top.Spread }
 // Midpoint returns the mean of both sides.
 func (s Spread) Midpoint() *market.Decimal { return s.Top.Midpoint() }
 
-// Basis says where the figures were read.
+// Basis says from which endpoint the values come.
 func (s Spread) Basis() market.SpreadBasis { return s.Top.Basis() }
 
 // Token returns the token.
@@ -248,7 +250,7 @@ func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }
 // Midpoint returns the mean of the best prices.
 func (b Orderbook) Midpoint() *market.Decimal { return b.Book.Midpoint() }
 
-// Sequence returns an opaque mark of the book's state.
+// Sequence returns an opaque text that identifies the state of the book; nil if the venue sends no numbers.
 func (b Orderbook) Sequence() *string {
 	if b.Book.Seq == 0 {
 		return nil
@@ -257,13 +259,13 @@ func (b Orderbook) Sequence() *string {
 	return &s
 }
 
-// Hash returns the venue's own digest of the book.
+// Hash returns the venue's digest of the book, or nil if the venue sends none.
 func (b Orderbook) Hash() *string { return text(&b.Book.Hash) }
 
 // Freshness returns the age of the book.
 func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
 
-// PriceHistory is a token's prices over some days.
+// PriceHistory contains a token's prices on the days From to To.
 type PriceHistory struct {
 	From, To market.Date
 	Points   []market.PricePoint
@@ -279,5 +281,5 @@ type FillEstimate struct {
 	Meta market.Meta
 }
 
-// Freshness returns the age of the book that was estimated from.
+// Freshness returns the age of the book from which the fill was estimated.
 func (f FillEstimate) Freshness() Freshness { return freshness(f.Meta) }

@@ -1,5 +1,6 @@
-// Package model holds the Go types of the GraphQL schema. They wrap the domain's values and the context in which a value was
-// read. Fields that need no read are methods here; fields that read are in package resolvers.
+// Package model contains the Go types of the GraphQL schema. A type wraps a value of package market and what a field needs to
+// know about the read of the value. A field that needs no read is a method in this package. A field that needs a read is a
+// method in package resolvers.
 package model
 
 import (

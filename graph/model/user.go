@@ -16,7 +16,7 @@ func (User) IsNode() {}
 // ID returns the global id.
 func (u User) ID() string { return EncodeID(KindUser, string(u.Address)) }
 
-// Balance is a wallet's money.
+// Balance is the balance of a wallet.
 type Balance struct {
 	*market.Balance
 	Address market.Address
@@ -33,11 +33,11 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 type PortfolioSummary struct {
 	*valuation.Portfolio
 	Address market.Address
-	// Basis is the requested price basis; empty is the best known price of each position.
+	// Basis is the requested price basis; empty means the best known price of each position.
 	Basis market.PriceBasis
 }
 
-// ID returns a cache key of the summary by this basis.
+// ID returns a cache key of the summary for this basis.
 func (p PortfolioSummary) ID() string {
 	return EncodeID("PortfolioSummary", string(p.Address), string(p.Basis))
 }
@@ -56,10 +56,10 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the position's valuation by ValuedBy if it came with an event; nil otherwise.
+	// Valued is the position's valuation with the basis ValuedBy, if it came with an event; nil otherwise.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded holds the event's values of the token; nil otherwise.
+	// Preloaded contains the values of the token in the event; nil otherwise.
 	Preloaded *Preloaded
 }
 
@@ -74,24 +74,24 @@ func (p Position) AppendID(dst []byte) []byte {
 	return appendPositionID(dst, p.Address, p.Position)
 }
 
-// TokenID returns the token's id where the venue states it with the position.
+// TokenID returns the token's id, or nil if the venue does not send it with the position.
 func (p Position) TokenID() *string { return text(&p.Position.TokenID) }
 
-// OutcomeKind sorts the outcome's label.
+// OutcomeKind returns the kind of outcome that the label names.
 func (p Position) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(p.Outcome) }
 
 // Freshness returns the age of the position.
 func (p Position) Freshness() Freshness { return freshness(p.Meta) }
 
-// Valuation is a position priced by a stated basis.
+// Valuation is the value of a position.
 type Valuation struct {
 	*valuation.Valuation
-	// Of is what is valued, By the basis that was asked for.
+	// Of is the position. By is the requested price basis.
 	Of *Position
 	By market.PriceBasis
 }
 
-// ID returns a cache key of the valuation by this basis.
+// ID returns a cache key of the valuation for this basis.
 func (v Valuation) ID() string { return EncodeID("Valuation", v.Of.ID(), string(v.By)) }
 
 // Freshness returns the age of the oldest value in the valuation.
@@ -114,16 +114,16 @@ func (o Order) AppendID(dst []byte) []byte {
 	return AppendID(dst, KindOrder, string(o.Address), o.OrderID)
 }
 
-// TokenID returns the token's id where the venue states it with the order.
+// TokenID returns the token's id, or nil if the venue does not send it with the order.
 func (o Order) TokenID() *string { return text(&o.Order.TokenID) }
 
-// OutcomeKind sorts the outcome's label.
+// OutcomeKind returns the kind of outcome that the label names.
 func (o Order) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(o.Outcome) }
 
-// RemainingSize returns what is not filled yet, in shares.
+// RemainingSize returns the size that is not filled yet, in shares.
 func (o Order) RemainingSize() market.Decimal { return o.Remaining() }
 
-// CreatedAt returns the time of creation where the venue gives it.
+// CreatedAt returns the time of creation, or nil if the venue does not send it.
 func (o Order) CreatedAt() *time.Time { return instant(&o.Order.CreatedAt) }
 
 // Trade is one execution.
@@ -135,16 +135,16 @@ func (t Trade) ID() string { return EncodeID("Trade", t.Key()) }
 // TradeID returns the venue's id where it gives one.
 func (t Trade) TradeID() *string { return text(&t.Trade.TradeID) }
 
-// MarketID returns the market's id where the venue gives it.
+// MarketID returns the market's id, or nil if the venue does not send it.
 func (t Trade) MarketID() *string { return text(&t.Trade.MarketID) }
 
-// TokenID returns the token's id where the venue gives it.
+// TokenID returns the token's id, or nil if the venue does not send it.
 func (t Trade) TokenID() *string { return text(&t.Trade.TokenID) }
 
-// Outcome returns the outcome's label where the venue gives it.
+// Outcome returns the outcome's label, or nil if the venue does not send it.
 func (t Trade) Outcome() *string { return text(&t.Trade.Outcome) }
 
-// TransactionHash returns the settlement's hash where the venue gives it.
+// TransactionHash returns the settlement's hash, or nil if the venue does not send it.
 func (t Trade) TransactionHash() *string { return text(&t.Trade.TransactionHash) }
 
 // HistoryRecord is one event of a wallet's history.
@@ -153,13 +153,13 @@ type HistoryRecord struct{ *market.HistoryRecord }
 // ID returns a cache key of the record.
 func (h HistoryRecord) ID() string { return EncodeID("HistoryRecord", h.Key()) }
 
-// MarketID returns the market's id where the record is about one.
+// MarketID returns the market's id, or nil if the record has none.
 func (h HistoryRecord) MarketID() *string { return text(&h.HistoryRecord.MarketID) }
 
-// TokenID returns the token's id where the record is about one.
+// TokenID returns the token's id, or nil if the record has none.
 func (h HistoryRecord) TokenID() *string { return text(&h.HistoryRecord.TokenID) }
 
-// Outcome returns the outcome's label where the record is about one.
+// Outcome returns the outcome's label, or nil if the record has none.
 func (h HistoryRecord) Outcome() *string { return text(&h.HistoryRecord.Outcome) }
 
 // Side returns the side of a trade.
@@ -170,5 +170,5 @@ func (h HistoryRecord) Side() *market.OrderSide {
 	return &h.HistoryRecord.Side
 }
 
-// TransactionHash returns the settlement's hash where the venue gives it.
+// TransactionHash returns the settlement's hash, or nil if the venue does not send it.
 func (h HistoryRecord) TransactionHash() *string { return text(&h.HistoryRecord.TransactionHash) }

@@ -16,7 +16,7 @@ import (
 // DateTimeLayout is the format of a DateTime in responses: RFC 3339 in UTC with milliseconds.
 const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Each MarshalX writes what AppendX appends. The executor uses AppendX.
+// MarshalX writes the same text that AppendX appends. The executor uses AppendX.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
@@ -31,7 +31,7 @@ func MarshalDecimal(d market.Decimal) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDecimal parses a string, an Int or a Float by its literal.
+// UnmarshalDecimal parses a string, or the literal of an Int or Float.
 func UnmarshalDecimal(v any) (market.Decimal, error) {
 	var literal string
 	switch v := v.(type) {
