@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"oddsgraph/bench/probe"
 )
 
 // The servers, in the order in which each round asks them.
@@ -67,6 +65,15 @@ func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err er
 		return nil, err
 	}
 
+	if err := l.startServers(ctx, b, o, t, program); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(l.servers, func(a, b *server) int { return order(a.name) - order(b.name) })
+	return l, nil
+}
+
+// startServers starts all servers over the venue. program is the path of oddsgraph.
+func (l *lab) startServers(ctx context.Context, b *builds, o options, t *table, program string) error {
 	// Each of 10,000 subscribers has a connection of its own.
 	flags := slices.Concat(unlimited, []string{"--max-connections=20000", "--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"})
 	if !t.moving {
@@ -75,38 +82,37 @@ func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err er
 	flags = append(flags, o.flags...) // the last of equal flags counts
 	subject, err := l.start(ctx, b, graphServer, program, flags)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if l.varied() {
 		off, err := withoutResponseCache(ctx, program)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t.note(off == nil, "This oddsgraph has no response cache: uncached is the same program.")
 		if _, err := l.start(ctx, b, uncachedServer, program, append(flags, off...)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.plain {
 		if program, err = b.plain(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := l.start(ctx, b, plainServer, program, []string{"--venue-url=" + l.process.url()}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if program, err = b.limit(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	file := filepath.Join(b.dir, "answers.json")
 	if err := l.write(file, subject); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := l.start(ctx, b, limitServer, program, []string{"--answers=" + file}); err != nil {
-		return nil, err
+		return err
 	}
-	slices.SortFunc(l.servers, func(a, b *server) int { return order(a.name) - order(b.name) })
-	return l, nil
+	return nil
 }
 
 func order(server string) int {
@@ -208,88 +214,6 @@ func (l *lab) write(file string, s *server) error {
 	return os.WriteFile(file, b, 0o600)
 }
 
-// measure puts a workload on a server, for some time to warm up and then for the time.
-func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c cell, err error) {
-	connections, err := l.dial(ctx, s)
-	if err != nil {
-		return c, err
-	}
-	defer closeAll(connections)
-	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5}
-	var m *mover
-	still := func() error { return nil }
-	if l.moving {
-		if m, err = l.venue.moves(ctx, l.process.address, l.listing, l.workloads[w].tokens, l.patience); err != nil {
-			return c, err
-		}
-		still = m.start(ctx)
-		defer func() { err = errors.Join(err, still()) }()
-	}
-	judged := m != nil && s.name != limitServer
-	if judged {
-		t.answers, t.sample = nil, m.judge
-		err = m.settle(ctx, connections, t)
-	} else {
-		_, err = run(ctx, connections, t)
-	}
-	if err != nil {
-		return c, err
-	}
-	t.duration = d
-
-	// What only looks stands outermost, so that nothing of it is measured.
-	shown, err := l.look(ctx, s)
-	if err != nil {
-		return c, err
-	}
-	before, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	own := probe.Read().CPU
-	load, err := run(ctx, connections, t)
-	if err != nil {
-		return c, err
-	}
-	own = probe.Read().CPU - own
-	after, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	showing, err := l.look(ctx, s)
-	if err != nil {
-		return c, err
-	}
-	late := time.Duration(0)
-	if judged {
-		if err := still(); err != nil {
-			return c, err
-		}
-		if err := l.settled(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
-			return c, err
-		}
-		late = m.begin(false)
-	}
-	n := float64(len(load.latencies))
-	return cell{
-		queries: len(load.latencies),
-		values: [columns]float64{
-			perSecond: n / load.elapsed.Seconds(),
-			cpu:       float64(after.CPU-before.CPU) / n,
-			allocs:    float64(after.Allocs-before.Allocs) / n,
-			heapBytes: float64(after.Bytes-before.Bytes) / n,
-			p50:       float64(load.percentile(.5)),
-			p99:       float64(load.percentile(.99)),
-			upstream:  float64(showing.calls-shown.calls) / n,
-			resident:  float64(s.memory()),
-			clientCPU: float64(own) / n,
-			hits:      showing.counters.hits(shown.counters),
-			executed:  showing.counters.executed(shown.counters) / n,
-			behind:    float64(late),
-		},
-	}, nil
-}
-
 const (
 	// settling is how long a server is under load at a time until it keeps up with the venue: at first it reads over REST,
 	// and follows the stream when it has found that the tokens are asked for again and again.
@@ -299,47 +223,10 @@ const (
 	maxSettling = 10 * time.Second
 )
 
-// settle puts a load on a server until it keeps up with the venue, or for as long as that may take. From then on its answers
-// are judged.
-func (m *mover) settle(ctx context.Context, connections []*connection, t task) error {
-	t.duration = settling
-	for deadline := time.Now().Add(maxSettling); ; {
-		m.begin(true)
-		if _, err := run(ctx, connections, t); err != nil {
-			return err
-		}
-		if m.begin(false) <= keepsUp || time.Now().After(deadline) {
-			return nil
-		}
-	}
-}
-
-// settled waits until a server answers as the venue does, now that it stands still.
-func (l *lab) settled(ctx context.Context, c *connection, r request) error {
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		answer, err := c.ask(r.wire)
-		if err != nil {
-			return err
-		}
-		if err = l.venue.check(ctx, r.question, answer); err == nil || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
 // view is what a server and the venue show of what they did.
 type view struct {
 	calls    int64
 	counters counters
-}
-
-func (l *lab) look(ctx context.Context, s *server) (v view, err error) {
-	var errs [2]error
-	v.calls, errs[0] = l.venue.calls(ctx)
-	v.counters, errs[1] = s.counters(ctx)
-	return v, errors.Join(errs[:]...)
 }
 
 func (l *lab) dial(ctx context.Context, s *server) ([]*connection, error) {

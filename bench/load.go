@@ -165,58 +165,22 @@ type task struct {
 // it.
 func run(ctx context.Context, connections []*connection, t task) (*load, error) {
 	var (
-		wg        sync.WaitGroup
-		next      atomic.Int64
-		mu        sync.Mutex
-		out       load
-		firstErr  error
-		latencies = make([][]time.Duration, len(connections))
-		start     = time.Now()
+		wg       sync.WaitGroup
+		mu       sync.Mutex
+		firstErr error
+		askers   = make([]asker, len(connections))
+		next     atomic.Int64
+		start    = time.Now()
 	)
 	for i, c := range connections {
 		if err := c.conn.SetDeadline(start.Add(t.duration + patience)); err != nil {
 			return nil, err
 		}
-		latencies[i] = make([]time.Duration, 0, 1<<12)
+		askers[i] = asker{connection: c, task: t, next: &next, start: start, samples: i == 0 && t.sample != nil, latencies: make([]time.Duration, 0, 1<<12)}
 	}
-	ask := func(c *connection, i int) error {
-		sampled := start
-		for ctx.Err() == nil {
-			n := int(next.Add(1) - 1)
-			if t.once && n >= len(t.requests) {
-				return nil
-			}
-			n %= len(t.requests)
-			sent := time.Now()
-			answer, err := c.ask(t.requests[n].wire)
-			now := time.Now()
-			if err != nil {
-				return err
-			}
-			if t.answers != nil && !bytes.Equal(answer, t.answers[n]) {
-				return fmt.Errorf("wrong answer\n%.300s\nwant\n%.300s", answer, t.answers[n])
-			}
-			latencies[i] = append(latencies[i], now.Sub(sent))
-			if t.keep != nil {
-				if err := t.keep(n, answer); err != nil {
-					return err
-				}
-			}
-			if i == 0 && t.sample != nil && now.Sub(sampled) >= sampleEvery {
-				sampled = now
-				if err := t.sample(answer, sent, now); err != nil {
-					return err
-				}
-			}
-			if !t.once && now.Sub(start) >= t.duration {
-				return nil
-			}
-		}
-		return nil
-	}
-	for i, c := range connections {
+	for i := range askers {
 		wg.Go(func() {
-			if err := ask(c, i); err != nil {
+			if err := askers[i].run(ctx); err != nil {
 				mu.Lock()
 				firstErr = errors.Join(firstErr, err)
 				mu.Unlock()
@@ -224,10 +188,58 @@ func run(ctx context.Context, connections []*connection, t task) (*load, error) 
 		})
 	}
 	wg.Wait()
-	out.elapsed = time.Since(start)
-	out.latencies = slices.Concat(latencies...)
+	out := load{elapsed: time.Since(start)}
+	for i := range askers {
+		out.latencies = append(out.latencies, askers[i].latencies...)
+	}
 	slices.Sort(out.latencies)
 	return &out, errors.Join(firstErr, ctx.Err())
+}
+
+// asker sends requests of a task over one connection. All askers of a run share next.
+type asker struct {
+	*connection
+	task
+	next      *atomic.Int64
+	start     time.Time
+	samples   bool // passes answers to sample
+	latencies []time.Duration
+}
+
+func (a *asker) run(ctx context.Context) error {
+	sampled := a.start
+	for ctx.Err() == nil {
+		n := int(a.next.Add(1) - 1)
+		if a.once && n >= len(a.requests) {
+			return nil
+		}
+		n %= len(a.requests)
+		sent := time.Now()
+		answer, err := a.ask(a.requests[n].wire)
+		now := time.Now()
+		if err != nil {
+			return err
+		}
+		if a.answers != nil && !bytes.Equal(answer, a.answers[n]) {
+			return fmt.Errorf("wrong answer\n%.300s\nwant\n%.300s", answer, a.answers[n])
+		}
+		a.latencies = append(a.latencies, now.Sub(sent))
+		if a.keep != nil {
+			if err := a.keep(n, answer); err != nil {
+				return err
+			}
+		}
+		if a.samples && now.Sub(sampled) >= sampleEvery {
+			sampled = now
+			if err := a.sample(answer, sent, now); err != nil {
+				return err
+			}
+		}
+		if !a.once && now.Sub(a.start) >= a.duration {
+			return nil
+		}
+	}
+	return nil
 }
 
 // post sends JSON with net/http and returns the body of a 200.
