@@ -1,0 +1,56 @@
+package ratelimit
+
+import "time"
+
+// observe applies the rate-limit headers of a response.
+func (w *window) observe(limit, remaining int, reset, now time.Time) {
+	w.expire(now)
+	if limit > 0 {
+		if told := Usable(limit); told != w.told {
+			w.told, w.margin = told, min(w.margin, limit-told)
+			w.relimit()
+		}
+	}
+	switch {
+	case limit <= 0 || remaining < 0 || w.guest:
+	case w.pool != nil:
+		// The venue counts the calls of all processes, which together never use the margin. So someone else uses the address, too.
+		if remaining < w.margin {
+			w.pause(now.Add(askEvery), now)
+		}
+	case now.Before(w.cold):
+		w.settleCold(limit, remaining, reset, now)
+	default:
+		w.probe = time.Time{}
+		// Calls that the venue has counted and this window has not are foreign. While calls are in flight, foreign may be too small.
+		w.foreign = max(limit-remaining-w.used(), 0)
+		w.foreignUntil = now.Add(span)
+		if !reset.IsZero() && reset.Before(w.foreignUntil) {
+			w.foreignUntil = reset
+		}
+		w.stale = true
+	}
+	w.settle(now)
+}
+
+// throttle blocks the window until a time, because the venue has answered 429. The venue allows fewer calls than expected, so
+// throttle cuts the limit by a tenth. After two minutes, the cut is halved every minute.
+func (w *window) throttle(until, now time.Time) {
+	w.expire(now)
+	if !w.throttled.After(now) {
+		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
+	}
+	w.mend = now.Add(2 * span)
+	until = earlier(until, now.Add(patience))
+	w.pause(until, now)
+	if w.pool != nil {
+		w.pool.Ledger.Hold(w.scope, until)
+	}
+	w.relimit()
+	w.settle(now)
+}
+
+// throttledFor returns the total time for which the venue has refused calls.
+func (w *window) throttledFor(now time.Time) time.Duration {
+	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
+}
