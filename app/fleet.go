@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/ratelimit"
@@ -38,6 +39,25 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	return ratelimit.Sharing{
 		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, Keys: len(s.secret) > 0,
 	}, nil
+}
+
+// sharedStatus returns the value of the field shared. The fleet is not nil.
+func (s *App) sharedStatus() *model.SharedStatus {
+	link := s.fleet.Stats()
+	status := &model.SharedStatus{Connected: link.Connected, Since: link.Since, Replicas: link.Replicas}
+	if link.LastError != "" {
+		status.LastError = &link.LastError
+	}
+	if s.budget == nil {
+		return status
+	}
+	if l := s.budget.Status().Shared; l != nil {
+		status.Limit = &model.SharedLimit{Granted: l.Granted, Grantable: l.Left, Reserve: l.Reserve, ReserveUsed: l.ReserveUsed}
+		if link.Hold.After(s.clock.Now()) {
+			status.Limit.HoldUntil = &link.Hold
+		}
+	}
+	return status
 }
 
 // readSecret reads the secret of the fleet; without a file there is none.

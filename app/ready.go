@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,17 @@ func (s *App) Ready(ctx context.Context) error {
 		return httpapi.ErrDraining
 	}
 	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
+}
+
+// impaired returns what does not work although the service is ready.
+func (s *App) impaired() string {
+	if s.fleet == nil {
+		return ""
+	}
+	if link := s.fleet.Stats(); !link.Connected {
+		return strings.TrimSuffix("nothing is shared with other replicas: "+link.LastError, ": ")
+	}
+	return ""
 }
 
 // check calls probe if no recent answer is known.

@@ -100,5 +100,8 @@ func (s *App) Status(context.Context) model.ServiceStatus {
 	if status.Stream.Since.IsZero() {
 		status.Stream.Since = s.started
 	}
+	if s.fleet != nil {
+		status.Shared = s.sharedStatus()
+	}
 	return status
 }

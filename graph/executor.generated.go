@@ -5,14 +5,13 @@ package graph
 import (
 	"context"
 	"fmt"
-	"time"
-
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/valuation"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
@@ -602,6 +601,21 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"stream":            {Number: 3},
 			"upstreamReachable": {Number: 4},
 			"throttledUntil":    {Number: 5},
+			"shared":            {Number: 6},
+		}},
+		"SharedLimit": {Fields: map[string]exec.FieldOf{
+			"granted":     {Number: 1},
+			"grantable":   {Number: 2},
+			"reserve":     {Number: 3},
+			"reserveUsed": {Number: 4},
+			"holdUntil":   {Number: 5},
+		}},
+		"SharedStatus": {Fields: map[string]exec.FieldOf{
+			"connected": {Number: 1},
+			"since":     {Number: 2},
+			"lastError": {Number: 3},
+			"replicas":  {Number: 4},
+			"limit":     {Number: 5},
 		}},
 		"Spread": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
@@ -3748,6 +3762,82 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *obj.ThrottledUntil)
+			}
+		case 6: // shared
+			if obj.Shared == nil {
+				x.Null()
+			} else {
+				if !g.writeSharedStatus(x, f.Sub, obj.Shared) {
+					x.Null()
+				}
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeSharedLimit(x *exec.Execution, s *exec.Selection, obj *model.SharedLimit) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"SharedLimit"`...)
+		case 1: // granted
+			x.Buf = exec.AppendInt(x.Buf, obj.Granted)
+		case 2: // grantable
+			x.Buf = exec.AppendInt(x.Buf, obj.Grantable)
+		case 3: // reserve
+			x.Buf = exec.AppendInt(x.Buf, obj.Reserve)
+		case 4: // reserveUsed
+			x.Buf = exec.AppendInt(x.Buf, obj.ReserveUsed)
+		case 5: // holdUntil
+			if obj.HoldUntil == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDateTime(x.Buf, *obj.HoldUntil)
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeSharedStatus(x *exec.Execution, s *exec.Selection, obj *model.SharedStatus) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"SharedStatus"`...)
+		case 1: // connected
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Connected)
+		case 2: // since
+			x.Buf = scalar.AppendDateTime(x.Buf, obj.Since)
+		case 3: // lastError
+			if obj.LastError == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.LastError)
+			}
+		case 4: // replicas
+			x.Buf = exec.AppendInt(x.Buf, obj.Replicas)
+		case 5: // limit
+			if obj.Limit == nil {
+				x.Null()
+			} else {
+				if !g.writeSharedLimit(x, f.Sub, obj.Limit) {
+					x.Null()
+				}
 			}
 		}
 	}

@@ -336,10 +336,27 @@ type ComplexityRoot struct {
 
 	ServiceStatus struct {
 		Demo              func(childComplexity int) int
+		Shared            func(childComplexity int) int
 		Stream            func(childComplexity int) int
 		ThrottledUntil    func(childComplexity int) int
 		UpstreamReachable func(childComplexity int) int
 		Version           func(childComplexity int) int
+	}
+
+	SharedLimit struct {
+		Grantable   func(childComplexity int) int
+		Granted     func(childComplexity int) int
+		HoldUntil   func(childComplexity int) int
+		Reserve     func(childComplexity int) int
+		ReserveUsed func(childComplexity int) int
+	}
+
+	SharedStatus struct {
+		Connected func(childComplexity int) int
+		LastError func(childComplexity int) int
+		Limit     func(childComplexity int) int
+		Replicas  func(childComplexity int) int
+		Since     func(childComplexity int) int
 	}
 
 	Spread struct {
@@ -1764,6 +1781,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceStatus.Demo(childComplexity), true
+	case "ServiceStatus.shared":
+		if e.ComplexityRoot.ServiceStatus.Shared == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceStatus.Shared(childComplexity), true
 	case "ServiceStatus.stream":
 		if e.ComplexityRoot.ServiceStatus.Stream == nil {
 			break
@@ -1788,6 +1811,68 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceStatus.Version(childComplexity), true
+
+	case "SharedLimit.grantable":
+		if e.ComplexityRoot.SharedLimit.Grantable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedLimit.Grantable(childComplexity), true
+	case "SharedLimit.granted":
+		if e.ComplexityRoot.SharedLimit.Granted == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedLimit.Granted(childComplexity), true
+	case "SharedLimit.holdUntil":
+		if e.ComplexityRoot.SharedLimit.HoldUntil == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedLimit.HoldUntil(childComplexity), true
+	case "SharedLimit.reserve":
+		if e.ComplexityRoot.SharedLimit.Reserve == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedLimit.Reserve(childComplexity), true
+	case "SharedLimit.reserveUsed":
+		if e.ComplexityRoot.SharedLimit.ReserveUsed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedLimit.ReserveUsed(childComplexity), true
+
+	case "SharedStatus.connected":
+		if e.ComplexityRoot.SharedStatus.Connected == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.Connected(childComplexity), true
+	case "SharedStatus.lastError":
+		if e.ComplexityRoot.SharedStatus.LastError == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.LastError(childComplexity), true
+	case "SharedStatus.limit":
+		if e.ComplexityRoot.SharedStatus.Limit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.Limit(childComplexity), true
+	case "SharedStatus.replicas":
+		if e.ComplexityRoot.SharedStatus.Replicas == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.Replicas(childComplexity), true
+	case "SharedStatus.since":
+		if e.ComplexityRoot.SharedStatus.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.Since(childComplexity), true
 
 	case "Spread.basis":
 		if e.ComplexityRoot.Spread.Basis == nil {
@@ -3524,6 +3609,39 @@ type ServiceStatus {
   upstreamReachable: Boolean!
   "End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none."
   throttledUntil: DateTime
+  "What this replica of the service shares with others; null if it runs alone."
+  shared: SharedStatus
+}
+
+"What a replica of the service shares with other replicas through Redis."
+type SharedStatus {
+  """
+  True while this replica uses Redis. Otherwise it works on its own: with its own cache, and with its reserve of upstream
+  calls.
+  """
+  connected: Boolean!
+  "When ` + "`" + `connected` + "`" + ` changed."
+  since: DateTime!
+  "Why Redis is not used; null while ` + "`" + `connected` + "`" + `."
+  lastError: String
+  "Replicas that were seen in the last seconds, this one included; 0 unless ` + "`" + `connected` + "`" + `."
+  replicas: Int!
+  "The limit of upstream calls without credentials that the replicas keep together; null if there is none."
+  limit: SharedLimit
+}
+
+"A replica's part of the limit of upstream calls without credentials that all replicas keep together."
+type SharedLimit {
+  "Calls of the last 60 seconds that this replica was granted."
+  granted: Int!
+  "Calls that this replica could still be granted, as far as it knows."
+  grantable: Int!
+  "Calls in any 60 seconds that this replica may make without a grant."
+  reserve: Int!
+  "Calls of the last 60 seconds that this replica made without a grant."
+  reserveUsed: Int!
+  "When the replicas may call again after the venue refused one of their calls; null if they may now."
+  holdUntil: DateTime
 }
 
 "The pool of WebSocket connections to the venue. Counters start at 0 with the process."
@@ -4355,8 +4473,42 @@ func (ec *executionContext) childFields_ServiceStatus(ctx context.Context, field
 		return ec.fieldContext_ServiceStatus_upstreamReachable(ctx, field)
 	case "throttledUntil":
 		return ec.fieldContext_ServiceStatus_throttledUntil(ctx, field)
+	case "shared":
+		return ec.fieldContext_ServiceStatus_shared(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ServiceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SharedLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "granted":
+		return ec.fieldContext_SharedLimit_granted(ctx, field)
+	case "grantable":
+		return ec.fieldContext_SharedLimit_grantable(ctx, field)
+	case "reserve":
+		return ec.fieldContext_SharedLimit_reserve(ctx, field)
+	case "reserveUsed":
+		return ec.fieldContext_SharedLimit_reserveUsed(ctx, field)
+	case "holdUntil":
+		return ec.fieldContext_SharedLimit_holdUntil(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SharedLimit", field.Name)
+}
+
+func (ec *executionContext) childFields_SharedStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "connected":
+		return ec.fieldContext_SharedStatus_connected(ctx, field)
+	case "since":
+		return ec.fieldContext_SharedStatus_since(ctx, field)
+	case "lastError":
+		return ec.fieldContext_SharedStatus_lastError(ctx, field)
+	case "replicas":
+		return ec.fieldContext_SharedStatus_replicas(ctx, field)
+	case "limit":
+		return ec.fieldContext_SharedStatus_limit(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SharedStatus", field.Name)
 }
 
 func (ec *executionContext) childFields_Spread(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

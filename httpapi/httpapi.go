@@ -86,6 +86,8 @@ type Config struct {
 	Shared func(ctx context.Context) context.Context
 	// Ready returns why the service cannot answer now, such as ErrDraining, or nil.
 	Ready func(ctx context.Context) error
+	// Impaired returns what does not work although the service is ready, in one line; empty for nothing. It may be nil.
+	Impaired func() string
 	// Pages hold index.html, live.html, plain.html, and the files that they load from assets/. The first file of a name counts.
 	Pages []fs.FS
 	// Explain lets clients request explanations by ExplainHeader.
@@ -175,7 +177,13 @@ func readyz(cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := cfg.Ready(r.Context())
 		if err == nil {
-			_, _ = io.WriteString(w, "ready\n")
+			text := "ready\n"
+			if cfg.Impaired != nil {
+				if fault := cfg.Impaired(); fault != "" {
+					text += fault + "\n"
+				}
+			}
+			_, _ = io.WriteString(w, text)
 			return
 		}
 		w.Header().Set("Retry-After", "1")

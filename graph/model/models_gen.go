@@ -169,6 +169,37 @@ type ServiceStatus struct {
 	UpstreamReachable bool `json:"upstreamReachable"`
 	// End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none.
 	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
+	// What this replica of the service shares with others; null if it runs alone.
+	Shared *SharedStatus `json:"shared,omitempty"`
+}
+
+// A replica's part of the limit of upstream calls without credentials that all replicas keep together.
+type SharedLimit struct {
+	// Calls of the last 60 seconds that this replica was granted.
+	Granted int `json:"granted"`
+	// Calls that this replica could still be granted, as far as it knows.
+	Grantable int `json:"grantable"`
+	// Calls in any 60 seconds that this replica may make without a grant.
+	Reserve int `json:"reserve"`
+	// Calls of the last 60 seconds that this replica made without a grant.
+	ReserveUsed int `json:"reserveUsed"`
+	// When the replicas may call again after the venue refused one of their calls; null if they may now.
+	HoldUntil *time.Time `json:"holdUntil,omitempty"`
+}
+
+// What a replica of the service shares with other replicas through Redis.
+type SharedStatus struct {
+	// True while this replica uses Redis. Otherwise it works on its own: with its own cache, and with its reserve of upstream
+	// calls.
+	Connected bool `json:"connected"`
+	// When `connected` changed.
+	Since time.Time `json:"since"`
+	// Why Redis is not used; null while `connected`.
+	LastError *string `json:"lastError,omitempty"`
+	// Replicas that were seen in the last seconds, this one included; 0 unless `connected`.
+	Replicas int `json:"replicas"`
+	// The limit of upstream calls without credentials that the replicas keep together; null if there is none.
+	Limit *SharedLimit `json:"limit,omitempty"`
 }
 
 // The pool of WebSocket connections to the venue. Counters start at 0 with the process.

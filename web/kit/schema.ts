@@ -38,6 +38,8 @@ export const embeddedTypes: string[] = [
   "PriceUpdate",
   "Resolution",
   "ServiceStatus",
+  "SharedLimit",
+  "SharedStatus",
   "StreamStatus",
   "TradeConnection",
   "TradeEdge",

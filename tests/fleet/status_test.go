@@ -1,0 +1,108 @@
+//go:build unix
+
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// sharedStatus is the field serviceStatus.shared.
+type sharedStatus struct {
+	Connected bool
+	Since     time.Time
+	LastError *string
+	Replicas  int
+	Limit     *struct {
+		Granted, Grantable, Reserve, ReserveUsed int
+		HoldUntil                                *time.Time
+	}
+}
+
+// status returns serviceStatus.shared; nil for a replica that is alone.
+func (r *replica) status(t *testing.T) *sharedStatus {
+	t.Helper()
+	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } } } }`)
+	var body struct {
+		Data struct {
+			ServiceStatus struct{ Shared *sharedStatus }
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &body); err != nil {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	return body.Data.ServiceStatus.Shared
+}
+
+// TestStatus follows serviceStatus, /readyz and the log of a replica while Redis stops, comes back, and while the venue refuses a call.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
+	server.OpenLedger(t, v.URL)
+	a, b := start(t, v, shared(server)...).connected(t), start(t, v, shared(server)...).connected(t)
+	search := func(r *replica, n int) string {
+		answer, err := r.ask(fmt.Sprintf(`{ searchMarkets(query: "status %d", first: 1) { nodes { id } } }`, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	for i := range 4 {
+		search(a, i)
+	}
+	eventually(t, "the replicas see each other", func() bool { return a.status(t).Replicas == 2 })
+	got := a.status(t)
+	if l := got.Limit; !got.Connected || got.LastError != nil || time.Since(got.Since).Abs() > time.Minute || l == nil ||
+		l.Granted < 4 || l.Granted > len(v.log()) || l.Grantable > granted-4 || l.Grantable < granted-10 || l.Reserve != reserve || l.ReserveUsed != 0 || l.HoldUntil != nil {
+		t.Errorf("after 4 calls the status is %+v, %+v", got, l)
+	}
+	if text := a.get(t, "/readyz"); text != "ready\n" {
+		t.Errorf("/readyz of a connected replica says %q", text)
+	}
+
+	signal(t, server.Process(), syscall.SIGSTOP)
+	for _, r := range []*replica{a, b} {
+		eventually(t, "the replica works on its own", func() bool { return !r.status(t).Connected })
+	}
+	if lost := a.status(t); lost.LastError == nil || *lost.LastError != "Redis did not answer in time" || !lost.Since.After(got.Since) || lost.Replicas != 0 {
+		t.Errorf("without Redis the status is %+v", lost)
+	}
+	if text := a.get(t, "/readyz"); text != "ready\nnothing is shared with other replicas: Redis did not answer in time\n" {
+		t.Errorf("/readyz of a replica without Redis says %q", text)
+	}
+	signal(t, server.Process(), syscall.SIGCONT)
+	for _, r := range []*replica{a, b} {
+		eventually(t, "the log says that the replica is connected again", func() bool { return strings.Count(r.log.String(), "Redis answers") == 2 })
+		text := r.log.String()
+		if n := strings.Count(text, `"msg":"Redis`); n != 3 || strings.Count(text, "Redis does not answer") != 1 || !r.status(t).Connected {
+			t.Errorf("the log has %d lines of Redis; want one of the loss and two of connections", n)
+		}
+	}
+
+	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-search", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if answer := search(a, 10); !strings.Contains(answer, "RATE_LIMITED") {
+		t.Fatalf("the refused call is answered %s", answer)
+	}
+	held := func(s *sharedStatus) bool {
+		return s.Limit.HoldUntil != nil && time.Until(*s.Limit.HoldUntil) > 30*time.Second && time.Until(*s.Limit.HoldUntil) <= time.Minute
+	}
+	if s := a.status(t); !held(s) {
+		t.Errorf("the replica that was refused shows %+v", s.Limit)
+	}
+	eventually(t, "the other replica knows the hold", func() bool { search(b, 11); return held(b.status(t)) })
+
+	if s := start(t, v).status(t); s != nil {
+		t.Errorf("a replica that is alone shares %+v", s)
+	}
+}
