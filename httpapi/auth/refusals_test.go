@@ -10,27 +10,10 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/tests/testclock"
 )
 
-// clock shows the same time until it is advanced.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+func newClock() *testclock.Clock { return testclock.New(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) }
 
 var bad, worse = TokenKey("bad"), CredentialsKey(mustParse(`{"apiKey":"worse"}`))
 
@@ -52,7 +35,7 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Refused(addr, key)
-			c.advance(10 * time.Second)
+			c.Advance(10 * time.Second)
 		}
 		var known *market.Error
 		if err := r.Check(addr, key); !errors.As(err, &known) || known.Code != market.CodeRateLimited || known.RetryAfter != 10*time.Second {
@@ -61,11 +44,11 @@ func TestRefusals(t *testing.T) {
 		if r.Check(other, key) != nil || r.Check(addr, TokenKey("good")) != nil {
 			t.Error("another address or key is refused")
 		}
-		c.advance(10*time.Second - 1)
+		c.Advance(10*time.Second - 1)
 		if r.Check(addr, key) == nil {
 			t.Error("looked at too early")
 		}
-		c.advance(1)
+		c.Advance(1)
 		if r.Check(addr, key) != nil {
 			t.Error("refused for more than a minute")
 		}
@@ -152,7 +135,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(100)); err == nil {
 		t.Error("credentials that were accepted once, and refused since, are not counted")
 	}
-	c.advance(refusalWindow)
+	c.Advance(refusalWindow)
 	guess(500)(false)
 }
 

@@ -25,8 +25,8 @@ func TestServedWhileValid(t *testing.T) {
 		until   time.Time
 	}
 	tests := map[string]func(g *rig, b *basis){
-		"the first instant that one is not fresh": func(g *rig, _ *basis) { g.clock.advance(2 * time.Second) },
-		"the end of the day":                      func(g *rig, b *basis) { g.clock.advance(b.until.Sub(g.clock.Now())) },
+		"the first instant that one is not fresh": func(g *rig, _ *basis) { g.clock.Advance(2 * time.Second) },
+		"the end of the day":                      func(g *rig, b *basis) { g.clock.Advance(b.until.Sub(g.clock.Now())) },
 		"the end of the stream's session":         func(g *rig, b *basis) { b.session.End(g.clock.Now()) },
 	}
 	for i := range 5 {
@@ -51,9 +51,9 @@ func TestServedWhileValid(t *testing.T) {
 					r.Until(b.until)
 				}
 			})
-			g.clock.advance(1499 * time.Millisecond)
+			g.clock.Advance(1499 * time.Millisecond)
 			g.want(t, "before", key, Hit)
-			g.clock.advance(-1499 * time.Millisecond)
+			g.clock.Advance(-1499 * time.Millisecond)
 			change(g, &b)
 			g.want(t, "after", key, Executed)
 			if s := g.Stats(); s.Invalidated != 1 {
@@ -65,9 +65,9 @@ func TestServedWhileValid(t *testing.T) {
 		g := newRig(1 << 20)
 		key := g.question("q", g.Identity(nil))
 		g.ask(t, key, on())
-		g.clock.advance(maxAge - 1)
+		g.clock.Advance(maxAge - 1)
 		g.want(t, "before its maxAge", key, Hit)
-		g.clock.advance(1)
+		g.clock.Advance(1)
 		g.want(t, "at its maxAge", key, Executed)
 	})
 }
@@ -80,7 +80,7 @@ func TestNeverStored(t *testing.T) {
 		"what was stale":              func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(0)) },
 		"what was streamed":           func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
 		"what changed while it ran":   func(g *rig, r *reqctx.Dependencies) { h := g.fresh(time.Minute); r.Record(h); h.Invalidate() },
-		"what went past while it ran": func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Second)); g.clock.advance(time.Second) },
+		"what went past while it ran": func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Second)); g.clock.Advance(time.Second) },
 		"a day that ended":            func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
 	} {
 		g := newRig(1 << 20)
@@ -201,7 +201,7 @@ func TestBound(t *testing.T) {
 	}
 	r.Encoded("gzip") // the response is no longer stored
 	for i := range 2000 {
-		g.clock.advance(time.Hour)
+		g.clock.Advance(time.Hour)
 		g.want(t, "an expired response", key(1000+i%500), Executed)
 	}
 	if got := g.Stats(); got.Bytes != g.counted() {
@@ -227,7 +227,7 @@ func TestAskedOnceDisplacesNone(t *testing.T) {
 	}
 
 	// Once the stored responses are no longer valid, there is room.
-	g.clock.advance(2 * time.Hour)
+	g.clock.Advance(2 * time.Hour)
 	for i := range 150 {
 		g.ask(t, g.question(fmt.Sprint("later ", i), Identity{1}), on(g.fresh(time.Hour)))
 	}

@@ -206,7 +206,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 		}
 		short, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		a.clock.advance(time.Hour)
+		a.clock.Advance(time.Hour)
 		fourth, fifth := a.start(long), a.start(short)
 		x := <-a.running
 		time.Sleep(time.Second)

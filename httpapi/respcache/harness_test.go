@@ -11,39 +11,22 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// heldClock shows the same time until it is advanced.
-type heldClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *heldClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *heldClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // rig is a cache on a held clock. It counts executions and encodings.
 type rig struct {
 	*Cache
-	clock *heldClock
+	clock *testclock.Clock
 	// executions counts the calls of run, encodings those of Encode.
 	mu                    sync.Mutex
 	executions, encodings int
 }
 
 func newRig(bytes int64) *rig {
-	g := &rig{clock: &heldClock{now: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}}
+	g := &rig{clock: testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
 	g.Cache = New(Config{Bytes: bytes, Clock: g.clock, Encode: func(body []byte, coding string) []byte {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -154,7 +154,7 @@ func TestSetPrice(t *testing.T) {
 	yes := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.binary() && tok.market.tick == 100 })
 	no := yes.market.tokens[1]
 	for _, price := range []Price{100, 9900, 5000, 5400, 200} {
-		c.advance(1e9)
+		c.Advance(1e9)
 		seq := no.bookSeq
 		if err := v.SetPrice(no.id, price); err != nil {
 			t.Fatal(err)

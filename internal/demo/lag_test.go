@@ -29,11 +29,11 @@ func TestLag(t *testing.T) {
 	want("0.3", "0")
 	set(4000)
 	want("0.3", "0")
-	c.advance(1500 * time.Millisecond)
+	c.Advance(1500 * time.Millisecond)
 	want("0.3", "2") // Age is rounded up
-	c.advance(3499 * time.Millisecond)
+	c.Advance(3499 * time.Millisecond)
 	want("0.3", "5")
-	c.advance(time.Millisecond)
+	c.Advance(time.Millisecond)
 	want("0.4", "0")
 
 	// A different URL has its own cached response.
@@ -70,7 +70,7 @@ func TestLagOfAccounts(t *testing.T) {
 	if got := send(v, target+credentials("demo-3")).Header().Get("Cache-Control"); got != "private, max-age=60" {
 		t.Errorf("got Cache-Control %q", got)
 	}
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after == before {
 		t.Errorf("after a minute: got the cached balance %v", after)
 	}

@@ -76,7 +76,7 @@ func TestMarketChanges(t *testing.T) {
 	}
 	change := func(body string) {
 		t.Helper()
-		c.advance(time.Second)
+		c.Advance(time.Second)
 		if w := post(s.Venue, "market", body); w.Code != 200 {
 			t.Fatalf("%s: %s", body, w.Body)
 		}
@@ -191,7 +191,7 @@ func TestTickSizes(t *testing.T) {
 	w := s.accounts[medium]
 	o := w.orders[slices.IndexFunc(w.orders, func(o *order) bool { return o.token.market.tick == 100 && o.token.market.binary() })]
 	m := o.token.market
-	c.advance(time.Second)
+	c.Advance(time.Second)
 	past := send(s, "/api/exchange/price-history?tokenId="+o.token.id).Body.String()
 	guest := send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String()
 
@@ -237,7 +237,7 @@ func TestTickSizes(t *testing.T) {
 	}
 	change := func(tick string, status int) {
 		t.Helper()
-		c.advance(time.Second)
+		c.Advance(time.Second)
 		if w := post(s.Venue, "market", `{"marketId":"`+m.id+`","tickSize":`+tick+`}`); w.Code != status {
 			t.Fatalf("%s: got %d %s", tick, w.Code, w.Body)
 		}
@@ -249,7 +249,7 @@ func TestTickSizes(t *testing.T) {
 		t.Errorf("got price %v before and %v after", price, m.tokens[0].stated())
 	}
 	for range 3 {
-		c.advance(pace)
+		c.Advance(pace)
 		s.Step()
 		event("0.001")
 	}
@@ -430,7 +430,7 @@ func TestStreamedWalletIsKept(t *testing.T) {
 		t.Fatal("a streamed wallet was dropped")
 	}
 	for len(account.fills) < 3 {
-		c.advance(pace)
+		c.Advance(pace)
 		s.Step()
 		for _, f := range l.settle() {
 			account.take(t, f)
@@ -471,7 +471,7 @@ func TestAccountEvents(t *testing.T) {
 		seconds := map[any]int{}
 		for range 60 { // seconds
 			for range 7 {
-				c.advance(pace)
+				c.Advance(pace)
 				s.Step()
 			}
 			seen := map[any]bool{}

@@ -26,9 +26,9 @@ func TestLimitHoldsInEveryWindow(t *testing.T) {
 	var passed []time.Time
 	r := rng(1)
 	for range 3000 {
-		c.advance(time.Duration(r.intn(400)) * time.Millisecond)
+		c.Advance(time.Duration(r.intn(400)) * time.Millisecond)
 		if r.oneIn(200) {
-			c.advance(45 * time.Second)
+			c.Advance(45 * time.Second)
 		}
 		if from(v, "10.0.0.1", target).Code == 200 {
 			passed = append(passed, c.Now())
@@ -59,7 +59,7 @@ func TestLimitHeaders(t *testing.T) {
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
 			t.Errorf("%d remaining: got %v", remaining, h)
 		}
-		c.advance(10 * time.Second)
+		c.Advance(10 * time.Second)
 	}
 	w := from(v, "10.0.0.1", public)
 	if h := w.Header(); w.Code != 429 || h.Get("Retry-After") != "30" || h.Get("X-RateLimit-Remaining") != "0" || h.Get("X-RateLimit-Reset") != reset {
@@ -87,7 +87,7 @@ func TestLimitHeaders(t *testing.T) {
 	if w := from(v, "10.0.0.3", user+credentials("nobody")); w.Code != 401 {
 		t.Errorf("invalid key: got %d, want 401", w.Code)
 	}
-	c.advance(30 * time.Second)
+	c.Advance(30 * time.Second)
 	if w := from(v, "10.0.0.1", public); w.Code != 200 {
 		t.Errorf("after Retry-After: got %d, want 200", w.Code)
 	}

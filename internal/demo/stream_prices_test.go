@@ -39,7 +39,7 @@ func TestStreamedPrices(t *testing.T) {
 	}
 	take()
 	for range 300 {
-		c.advance(pace)
+		c.Advance(pace)
 		s.Step()
 		take()
 	}
@@ -105,7 +105,7 @@ func TestTape(t *testing.T) {
 	// Orders of accounts trade at their own price. Without accounts, all trades are within the spread.
 	v := s.Venue
 	for range 300 {
-		c.advance(pace)
+		c.Advance(pace)
 		_ = v.change(func(now millis) error {
 			v.moves = v.moves[:0]
 			v.move(tokens[v.random.intn(len(tokens))].market.tokens[0], 1+v.random.intn(90), now)
@@ -121,7 +121,7 @@ func TestTape(t *testing.T) {
 	}
 	prints := len(ids)
 	for range 200 {
-		c.advance(pace)
+		c.Advance(pace)
 		s.Step()
 		take()
 	}

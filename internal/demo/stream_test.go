@@ -364,7 +364,7 @@ func TestStreamedBooks(t *testing.T) {
 	take()
 	r := rng(1)
 	for step := range 600 {
-		c.advance(150 * time.Millisecond)
+		c.Advance(150 * time.Millisecond)
 		s.Step()
 		for _, tok := range tokens {
 			switch {
@@ -521,7 +521,7 @@ func TestStreamedAccounts(t *testing.T) {
 	}
 	take(true)
 	for step := range 300 {
-		c.advance(150 * time.Millisecond)
+		c.Advance(150 * time.Millisecond)
 		s.Step()
 		take(step%20 == 0)
 	}

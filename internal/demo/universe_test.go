@@ -167,7 +167,7 @@ func TestReproducible(t *testing.T) {
 func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
 	c := newClock()
 	before := New(Config{Markets: 400, Seed: 1, Clock: c})
-	c.advance(41*24*time.Hour + 7*time.Hour)
+	c.Advance(41*24*time.Hour + 7*time.Hour)
 	after := New(Config{Markets: 400, Seed: 1, Clock: c})
 	ids := func(v *Venue) (list []string) {
 		for _, tok := range v.Tokens() {

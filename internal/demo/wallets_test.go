@@ -200,7 +200,7 @@ func TestTrade(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: c})
 	p := slices.DeleteFunc(v.Positions(medium), func(p Position) bool { return !isOpen(v.listing.tokenByID[p.TokenID]) })[0]
 	q, _ := v.Quote(p.TokenID)
-	c.advance(1e9)
+	c.Advance(1e9)
 	if err := v.Trade(medium, p.TokenID, Buy, 100*share); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/tests/testclock"
 )
 
 // pageCase is a venue, and reads of its trades and history in order.
@@ -107,14 +108,14 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 		for _, list := range []string{"trades", "history"} {
 			t.Run(test.name+"/"+list, func(t *testing.T) {
 				v := newVenue(t, everywhere(test.serve))
-				clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked, token := 0, ""
 				for i, read := range test.reads {
 					if list == "history" && read.marketID != "" {
 						continue
 					}
-					clock.move(read.after)
+					clock.Advance(read.after)
 					if !read.next {
 						token = ""
 					}
@@ -168,7 +169,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		}
 		answer("["+strings.Join(rows, ",")+"]")(w, r)
 	}))
-	clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 	for i, read := range []struct {
 		query queries.Search
@@ -192,7 +193,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		}
 		assertEqual(t, sortedWords(calls), read.calls)
 	}
-	clock.move(relearnAfter)
+	clock.Advance(relearnAfter)
 	before := v.count()
 	if _, err := c.Search(t.Context(), queries.Search{Text: "x"}); err != nil || v.count() != before+2 {
 		t.Errorf("later: %v after %d calls", err, v.count()-before)

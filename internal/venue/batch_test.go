@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
 )
 
 // pricesUpTo responds with prices. It refuses URLs longer than length and lists of more than ids with status.
@@ -72,7 +73,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(h))
-			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ids := longIDs(80, 19)
 			for i, calls := range []int{3, 2, 2} {
@@ -95,7 +96,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
 				t.Errorf("the cost is %d", got)
 			}
-			clock.move(relearnAfter)
+			clock.Advance(relearnAfter)
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
 				t.Errorf("the cost is %d later", got)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/testclock"
 )
 
 // TestStatuses checks the error code of every endpoint for every kind of failed response.
@@ -99,7 +100,7 @@ func TestStatuses(t *testing.T) {
 					_, _ = io.WriteString(w, body)
 				}))
 				c := v.client(t, func(cfg *Config) {
-					cfg.Clock, cfg.Rand = &manualClock{t: now}, func() float64 { return 0.5 }
+					cfg.Clock, cfg.Rand = testclock.New(now), func() float64 { return 0.5 }
 				})
 				absent, err := r.call(asUser(t), c)
 				want := tt.public

@@ -13,6 +13,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/testclock"
 )
 
 // demoCall is a read of the demo venue that returns the values as text, and the rows that were left out.
@@ -24,7 +25,7 @@ type demoCall struct {
 // startDemo starts a demo venue with a clock that does not advance, and returns reads of it.
 func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
-	v := demo.New(demo.Config{Markets: 40, Clock: &manualClock{t: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)}})
+	v := demo.New(demo.Config{Markets: 40, Clock: testclock.New(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
 	s := httptest.NewServer(v)
 	t.Cleanup(s.Close)
 	tokens := v.Tokens()
@@ -158,7 +159,7 @@ func TestDemoFaults(t *testing.T) {
 	} {
 		for i, r := range all {
 			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path), func(t *testing.T) {
-				clock := &manualClock{t: time.Now()}
+				clock := testclock.New(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
 					if tt.code == market.CodeUpstreamTimeout {
@@ -191,7 +192,7 @@ func TestDemoFaults(t *testing.T) {
 					}
 				}
 				must(t, v.SetFaults(nil))
-				clock.move(wire.MaxWait)
+				clock.Advance(wire.MaxWait)
 				if text, left, err := r.read(ctx, c); text != truth[i] || left != nil || err != nil {
 					t.Errorf("when it has passed: %s, %v, %v", text, left, err)
 				}

@@ -176,24 +176,6 @@ func (d *recordingObserver) driftText() string {
 	return strings.Join(d.what, ", ")
 }
 
-// manualClock is a clock that only move advances.
-type manualClock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func (c *manualClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *manualClock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
-
 func date(t testing.TB, s string) market.Date {
 	t.Helper()
 	d, err := market.ParseDate(s)

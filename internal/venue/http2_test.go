@@ -16,6 +16,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
 )
 
 // overTLS returns the client's own transport, which trusts a test server of HTTP/2.
@@ -86,7 +87,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			}
 			s.StartTLS()
 			t.Cleanup(s.Close)
-			clock := &manualClock{t: time.Now()}
+			clock := testclock.New(time.Now())
 			c := newClient(t, s.URL, func(cfg *Config) {
 				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = overTLS(t, s), 2, clock, func() float64 { return 0.5 }
 				if tt.timeout > 0 {
@@ -102,7 +103,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 				t.Errorf("%d calls were admitted and %d came, want %d", p.admitted, came.Load(), tt.calls)
 			}
 			well.Store(true)
-			clock.move(time.Minute)
+			clock.Advance(time.Minute)
 			if b, err := c.Book(ctx, "101", 20); err != nil || len(b.Bids) != 1 {
 				t.Errorf("when it has passed: %v, %v", b, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/tests/testclock"
 )
 
 // listCase is a venue, and reads of its lists in order.
@@ -122,11 +123,11 @@ func TestWholeListsLearnParameters(t *testing.T) {
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				rows := 0
 				v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { test.serve(w, r, rows) }))
-				clock := &manualClock{t: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked := 0
 				for i, one := range test.reads {
-					clock.move(one.after)
+					clock.Advance(one.after)
 					rows = one.rows
 					got, err := read(asUser(t), c)
 					if err != nil || got != rows {

@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
 )
 
 const detailsPath = "/api/exchange/market-details"
@@ -101,7 +102,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 	for name, refuse := range refusals {
 		t.Run(name, func(t *testing.T) {
 			odd := &partialVenue{refuse: refuse}
-			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
 			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {
@@ -122,15 +123,15 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 			const all = "M1 absent M2 M3"
 			ask(all, 5, 1) // the list, then single calls
 			ask(all, 4, 4) // the refusal is remembered
-			clock.move(relearnAfter - time.Second)
+			clock.Advance(relearnAfter - time.Second)
 			ask(all, 4, 4)
 			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
 			}
-			clock.move(time.Second)
+			clock.Advance(time.Second)
 			ask(all, 5, 1) // the list is tried again
 			odd.refuse = nil
-			clock.move(relearnAfter)
+			clock.Advance(relearnAfter)
 			ask(all, 1, 1) // the venue accepts the list now
 		})
 	}

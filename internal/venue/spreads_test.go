@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
 )
 
 // TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has none. The client learns that once.
@@ -27,7 +28,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				paths[reqctx.EndpointSpreads]: test.serve,
 				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
-			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			for i, calls := range []int{test.first, test.later} {
 				before := v.count()
@@ -93,7 +94,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					answer(topOfTest)(w, r)
 				},
 			})
-			clock := &manualClock{t: time.Unix(1_700_000_000, 0)}
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) {
 				cfg.Clock = clock
 				if name == "timeout" {
@@ -135,7 +136,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				read("failing", first, ofBooks)
 				read("at the same instant", test.second, ofBooks)
 				fails.Store(false)
-				clock.move(maxBackoff)
+				clock.Advance(maxBackoff)
 				read("back", 1, 0)
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
 					t.Errorf("known %v: the next two cost %d calls", known, got)

@@ -358,7 +358,7 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 	if settled == 0 || open == 0 {
 		t.Fatalf("%d settled and %d open positions", settled, open)
 	}
-	s.clock.advance(40 * time.Second) // prices have expired, markets have not
+	s.clock.Advance(40 * time.Second) // prices have expired, markets have not
 	got := s.callsDuring(func() { portfolio() })
 	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

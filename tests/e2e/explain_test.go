@@ -178,7 +178,7 @@ func TestExplainFailures(t *testing.T) {
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
 	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
-	s.clock.advance(10 * time.Second) // the value has expired
+	s.clock.Advance(10 * time.Second) // the value has expired
 	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
 	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {
 		t.Errorf("%+v", e)

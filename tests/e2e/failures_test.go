@@ -128,7 +128,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
 	s.setFaults(t)
 	wantCalls(t, s.callsDuring(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
-	s.clock.advance(250 * time.Millisecond)
+	s.clock.Advance(250 * time.Millisecond)
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
@@ -202,10 +202,10 @@ func TestStaleIsServedAndMarked(t *testing.T) {
 	data := s.ask(t, query, vars{"ids": ids}, anonymous)
 	wantJSON(t, "fresh", at(data, "tokenPrices.0.freshness"), `{"stale":false,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	s.clock.advance(20 * time.Second)
+	s.clock.Advance(20 * time.Second)
 	data = s.ask(t, query, vars{"ids": ids}, anonymous)
 	wantJSON(t, "stale", at(data, "tokenPrices.0.freshness"), `{"stale":true,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
-	s.clock.advance(20 * time.Second)
+	s.clock.Advance(20 * time.Second)
 	_, errors := s.query(t, query, vars{"ids": ids}, anonymous)
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE")
 }

@@ -136,7 +136,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 			r.add("at the same instant the venue was asked %d times more", n)
 		}
 		if wait := f.wait - time.Second; wait > 0 {
-			l.clock.advance(wait)
+			l.clock.Advance(wait)
 			if n := l.wantFailure(&r, "before its time", b, nil).calls[b.endpoint][0]; n != 0 {
 				r.add("a second before its time the venue was asked %d times more", n)
 			}
@@ -209,7 +209,7 @@ func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
-	l.clock.advance(b.past)
+	l.clock.Advance(b.past)
 	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
-	l.clock.advance(b.past)
+	l.clock.Advance(b.past)
 	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 		if n := l.asked(b) - before; n < least || n > most {
 			r.add("refreshing it took %d calls, want %d to %d", n, least, most)
 		}
-		l.clock.advance(3 * time.Hour)
+		l.clock.Advance(3 * time.Hour)
 		if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
 			return err
 		}
@@ -352,7 +352,7 @@ func (l *lane) prepare(r *report) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)
 	}
-	l.clock.advance(3 * time.Hour)
+	l.clock.Advance(3 * time.Hour)
 }
 
 // asked returns how many calls the venue has received for a branch.
@@ -436,7 +436,7 @@ func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)
 	}
-	l.clock.advance(max(f.wait, firstBackoff))
+	l.clock.Advance(max(f.wait, firstBackoff))
 	got := l.wantAll(r, "one backoff later")
 	if n := got.calls[b.endpoint][0]; n != 1 {
 		r.add("one backoff later the venue was asked %d times, want once", n)

@@ -56,13 +56,13 @@ var circuitRow = row{name: "orderbook, one token after the other", run: func(l *
 	for _, id := range ids[5:10] {
 		ask("open", id, 0, true)
 	}
-	l.clock.advance(time.Second)
+	l.clock.Advance(time.Second)
 	ask("the probe", ids[10], 1, true)
 	ask("after the probe", ids[11], 0, true)
 	if err := l.venue.SetFaults(nil); err != nil {
 		return err
 	}
-	l.clock.advance(2 * time.Second)
+	l.clock.Advance(2 * time.Second)
 	ask("the probe when it is back", ids[9], 1, false)
 	for _, id := range ids[7:9] {
 		ask("closed again", id, 1, false)

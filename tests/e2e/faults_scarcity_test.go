@@ -37,7 +37,7 @@ func openBudgetOf(t testing.TB, rig func(*app.Wiring), patience time.Duration) *
 	const ago = 2 * time.Minute
 	l := newLaneAt(t, time.Now().Add(-ago), rig, longCallTimeout, fmt.Sprint("--request-timeout=", patience), "--demo-markets=300",
 		fmt.Sprint("--demo-public-per-minute=", budgetPerMinute), fmt.Sprint("--demo-key-per-minute=", keyPerMinute))
-	l.clock.advance(ago)
+	l.clock.Advance(ago)
 	return l
 }
 
@@ -150,7 +150,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	if err := ask(booksQuery, ids[0]); err != nil {
 		return err
 	}
-	l.clock.advance(30 * time.Second)
+	l.clock.Advance(30 * time.Second)
 	for i, query := range []string{chartQuery, pricesQuery} { // spend the share that each priority is guaranteed
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
@@ -159,7 +159,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	if err := l.spend(client(1), ids[3:], 0); err != nil {
 		return err
 	}
-	l.clock.advance(29 * time.Second)
+	l.clock.Advance(29 * time.Second)
 	type answer struct {
 		query string
 		err   error
@@ -181,7 +181,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 		}()
 		until(operationTimeout, func() bool { return waiting() > i })
 	}
-	l.clock.advance(1500 * time.Millisecond)
+	l.clock.Advance(1500 * time.Millisecond)
 	select {
 	case got := <-first:
 		if got.query != pricesQuery || got.err != nil {
@@ -218,18 +218,18 @@ var throttledRow = row{name: "prices, throttled for five minutes", open: openBud
 		}
 	}
 	ask("at first", false, 0)
-	l.clock.advance(10 * time.Second)
+	l.clock.Advance(10 * time.Second)
 	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"}}); err != nil {
 		return err
 	}
 	if got, err := l.queryFrom(context.Background(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
 		r.add("the throttled book: %v, %v", got.errors, err)
 	}
-	l.clock.advance(50 * time.Second)
+	l.clock.Advance(50 * time.Second)
 	ask("after a minute", true, 0)
-	l.clock.advance(240 * time.Second)
+	l.clock.Advance(240 * time.Second)
 	ask("a second before the end", true, 0)
-	l.clock.advance(2 * time.Second)
+	l.clock.Advance(2 * time.Second)
 	ask("after five minutes", true, 3)
 	return r.err()
 }}
@@ -246,7 +246,7 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 		return got.errors
 	}
 	for range 6 {
-		l.clock.advance(3 * time.Second) // account data are fresh for two seconds
+		l.clock.Advance(3 * time.Second) // account data are fresh for two seconds
 		asked += len(branches)
 		refused += len(ask(branchesQuery, nil, keyOf50))
 	}

@@ -456,7 +456,7 @@ func TestRefusedCredentials(t *testing.T) {
 			if got := s.do(t, from(s.newRequest(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 				t.Errorf("without credentials: %+v", got)
 			}
-			s.clock.advance(61e9)
+			s.clock.Advance(61e9)
 			if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
 				t.Errorf("a minute later: %+v", got)
 			}

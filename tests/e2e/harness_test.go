@@ -26,6 +26,7 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/tests/testclock"
 	"oddsgraph/tests/tool"
 )
 
@@ -69,24 +70,6 @@ func credentials(key string, more ...string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text + "}"))
 }
 
-// heldClock is a clock that only advance moves.
-type heldClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *heldClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *heldClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // logBuffer collects a service's log. It is safe for concurrent use.
 type logBuffer struct {
 	mu sync.Mutex
@@ -110,7 +93,7 @@ type service struct {
 	*app.App
 	// venue is the demo venue that the service calls. It is nil if the test brings its own venue.
 	venue  *demo.Venue
-	clock  *heldClock
+	clock  *testclock.Clock
 	client *http.Client
 	log    *logBuffer
 }
@@ -146,7 +129,7 @@ func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	if rig == nil {
 		rig = defaultWiring
 	}
-	clock := &heldClock{now: now}
+	clock := testclock.New(now)
 	s := openAt(t, clock, rig, args...)
 	s.clock = clock
 	return s
@@ -406,7 +389,7 @@ func wantCalls(t testing.TB, got, want calls) {
 }
 
 // expireCaches advances the clock until every cached value is too old to be served.
-func (s *service) expireCaches() { s.clock.advance(3 * time.Hour) }
+func (s *service) expireCaches() { s.clock.Advance(3 * time.Hour) }
 
 // setFaults sets the faults of the demo venue. They replace the previous ones.
 func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {

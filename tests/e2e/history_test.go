@@ -37,7 +37,7 @@ func TestHistoryAndCandles(t *testing.T) {
 				v["to"] = test.to
 			}
 			s.expireCaches()
-			s.clock.advance(-3 * time.Hour) // undoes the step of expireCaches, so that all cases have the same day
+			s.clock.Advance(-3 * time.Hour) // undoes the step of expireCaches, so that all cases have the same day
 			var data any
 			got := s.callsDuring(func() {
 				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {

@@ -153,7 +153,7 @@ func TestRefusedByTheVenue(t *testing.T) {
 	if got := ask("198.51.100.3, 10.1.1.1", httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 		t.Errorf("from elsewhere: %+v", got)
 	}
-	s.clock.advance(60e9)
+	s.clock.Advance(60e9)
 	if got := ask("198.51.100.2", httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 		t.Errorf("a minute later: %+v", got)
 	}

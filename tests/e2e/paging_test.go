@@ -184,7 +184,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 							closed[whole[i]] = true
 						}
 					}
-					s.clock.advance(5 * time.Second)
+					s.clock.Advance(5 * time.Second)
 				})
 				if len(closed) == 0 {
 					t.Fatal("none of them is in a market that trades")
@@ -217,7 +217,7 @@ func TestTradesThatArriveRepeatNothing(t *testing.T) {
 					break
 				}
 			}
-			s.clock.advance(5 * time.Second)
+			s.clock.Advance(5 * time.Second)
 		})
 		if !slices.Equal(got[:100], before) {
 			t.Errorf("%s: got %v\nwant %v", field.name, got[:100], before)

@@ -60,7 +60,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 						})
 					}
 					first := ask()
-					s.clock.advance(later)
+					s.clock.Advance(later)
 					again := ask()
 					for endpoint, n := range again {
 						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {

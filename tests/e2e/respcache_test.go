@@ -205,9 +205,9 @@ func (w *twins) disturb(t testing.TB) {
 	token, marketID := w.tokens[r.IntN(len(w.tokens))], w.markets[r.IntN(len(w.markets))]
 	switch r.IntN(12) {
 	case 0, 1:
-		w.clock.advance(time.Duration(r.IntN(400)) * time.Millisecond)
+		w.clock.Advance(time.Duration(r.IntN(400)) * time.Millisecond)
 	case 2:
-		w.clock.advance(time.Duration(r.IntN(3000)) * time.Millisecond)
+		w.clock.Advance(time.Duration(r.IntN(3000)) * time.Millisecond)
 	case 3, 4:
 		w.move(t, token)
 	case 5:
@@ -325,7 +325,7 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 		t.Errorf("kept: %v, %s", hit, body)
 	}
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.clock.advance(2 * time.Second)
+	s.clock.Advance(2 * time.Second)
 	for range 3 {
 		if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
 			t.Errorf("kept: %v, %s", hit, body)
@@ -333,7 +333,7 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	}
 	s.setFaults(t)
 	to := s.move(t, w.tokens[0])
-	s.clock.advance(2 * time.Second) // a failed refresh is repeated only after a delay
+	s.clock.Advance(2 * time.Second) // a failed refresh is repeated only after a delay
 	eventually(t, "the refresh", func() bool {
 		body, _ := w.sendAsClient(t, a)
 		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
@@ -350,11 +350,11 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	w := newTwins(s, 1)
 	a := twinRequest{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
 	w.sendAsClient(t, a)
-	s.clock.advance(999 * time.Millisecond)
+	s.clock.Advance(999 * time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
@@ -372,7 +372,7 @@ func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}

@@ -74,7 +74,7 @@ func TestBarestVenue(t *testing.T) {
 					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
 				}
 				venue.mu.Unlock()
-				s.clock.advance(9 * time.Minute) // the caches have expired, but what the service learned has not
+				s.clock.Advance(9 * time.Minute) // the caches have expired, but what the service learned has not
 			}
 		})
 	}

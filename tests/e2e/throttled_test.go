@@ -46,7 +46,7 @@ func TestThrottledUntil(t *testing.T) {
 				t.Errorf("after %d calls: until in %s, %q", i, wait, code)
 			}
 		}
-		s.clock.advance(time.Minute + time.Second)
+		s.clock.Advance(time.Minute + time.Second)
 		if wait, told := until(t, s); told {
 			t.Errorf("after the minute: until in %s", wait)
 		}

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/httpapi/auth"
+	"oddsgraph/tests/testclock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -112,24 +113,6 @@ func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string,
 	return token
 }
 
-// clock shows the same time until it is advanced.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // accountsFile has one account with the subject alice; revoke empties the file.
 func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
@@ -152,10 +135,10 @@ func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	}
 }
 
-func newVerifier(t testing.TB, i *issuer) (v *Verifier, c *clock, revoke func()) {
+func newVerifier(t testing.TB, i *issuer) (v *Verifier, c *testclock.Clock, revoke func()) {
 	t.Helper()
 	store, revoke := accountsFile(t)
-	c = &clock{now: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}
+	c = testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	v = New(Config{
 		Issuer: "https://issuer.example/", Audience: "odds", URL: i.URL, Claim: "sub",
 		Account: store.Subject, Clock: c, Log: slog.New(slog.DiscardHandler),

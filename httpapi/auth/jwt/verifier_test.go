@@ -107,7 +107,7 @@ func TestKeysAreRotated(t *testing.T) {
 	}
 	ofOld := old.Limit(t.Context())
 	i.set(nil, published("1", one), published("2", two))
-	c.advance(afterSuccess)
+	c.Advance(afterSuccess)
 	fresh, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil))
 	if err != nil || i.count() != 2 {
 		t.Fatalf("the new key: %v after %d reads", err, i.count())
@@ -148,7 +148,7 @@ func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	if flood(); i.count() != 1 {
 		t.Errorf("%d reads", i.count())
 	}
-	if c.advance(afterSuccess); i.count() != 1 {
+	if c.Advance(afterSuccess); i.count() != 1 {
 		t.Errorf("%d reads", i.count())
 	}
 	if flood(); i.count() != 2 {
@@ -189,12 +189,12 @@ func TestTheIssuerFails(t *testing.T) {
 			t.Errorf("%s: %d reads", name, i.count())
 		}
 		i.set(nil, published("1", one))
-		c.advance(afterFailure)
+		c.Advance(afterFailure)
 		if _, err := v.Account(t.Context(), token); err != nil {
 			t.Errorf("%s, afterwards: %v", name, err)
 		}
 		i.set(answer)
-		c.advance(afterSuccess)
+		c.Advance(afterSuccess)
 		if _, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
 			t.Errorf("%s, a key that cannot be fetched: %v", name, err)
 		}
@@ -257,7 +257,7 @@ func TestSessionsAreRemembered(t *testing.T) {
 	if again, err := v.Account(t.Context(), token); err != nil || again != first {
 		t.Errorf("the token was verified again: %v", err)
 	}
-	c.advance(time.Hour + leeway + time.Second)
+	c.Advance(time.Hour + leeway + time.Second)
 	if _, err := v.Account(t.Context(), token); market.CodeOf(err) != market.CodeUnauthenticated || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("after its time: %v", err)
 	}
