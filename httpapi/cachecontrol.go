@@ -10,11 +10,11 @@ import (
 // hint is the Cache-Control hint of a type or field.
 type hint struct {
 	maxAge time.Duration
-	// private marks data of one user, noStore data that must not be cached.
+	// private marks data of one user. noStore marks data that must not be cached.
 	private, noStore bool
 }
 
-// hints has the hints of types and, by Type.field, of fields. Other fields have the hint of their parent.
+// hints contains hints by type and by Type.field. A field without a hint has the hint of its parent.
 var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},
@@ -37,10 +37,10 @@ var hints = map[string]hint{
 	"ServiceStatus":       {noStore: true},
 }
 
-// policy is the strictest of the hints of an operation.
+// policy combines the strictest hints of all fields of an operation.
 type policy struct {
 	hint
-	// hinted reports that there was a hint.
+	// hinted reports whether any field has a hint.
 	hinted bool
 }
 
@@ -55,7 +55,7 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. Selections that a variable excludes count, too.
+// policyOf returns the policy of an operation of a valid document. It also counts selections that a variable excludes.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}
 	seen := map[*ast.FragmentDefinition]bool{}
@@ -83,8 +83,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control of a response without errors. identified reports that the request has credentials, on which the
-// whole response may depend.
+// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials;
+// then the whole response may depend on them.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// chunk is the number of bytes of a file that are copied at once. A client that does not read holds one chunk.
+// chunk is the number of bytes of a file that are copied at a time. A client that does not read uses the memory of one chunk.
 const chunk = 16 << 10
 
 // chunks are the buffers of chunked.
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// chunked writes a response in chunks and yields the processor after each. Otherwise a goroutine fills its connection's kernel buffer,
-// megabytes, without a pause, and a query waits for hundreds of such goroutines.
+// chunked writes a response in chunks and yields the processor after each chunk. Otherwise a goroutine would fill the kernel
+// buffer of its connection, which may be megabytes, without a pause, and queries would wait for hundreds of such goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

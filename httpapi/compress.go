@@ -13,7 +13,7 @@ import (
 // minCompressed is the smallest response that is compressed, in bytes.
 const minCompressed = 1 << 10
 
-// These levels make a response about nine tenths smaller. Higher levels take more time for little gain.
+// These levels reduce a response to about a tenth of its size. Higher levels need more time for little gain.
 const (
 	brotliLevel = 1
 	gzipLevel   = 5
@@ -65,7 +65,7 @@ const maxPooled = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// getBuffer returns an empty buffer from the pool. putBuffer returns it.
+// getBuffer takes an empty buffer from the pool. putBuffer puts a buffer back.
 func getBuffer() *bytes.Buffer {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	b.Reset()

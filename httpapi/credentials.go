@@ -8,14 +8,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxCredentials bounds the cached credentials, CredentialsBytes the size of each.
+// MaxCredentials bounds the number of cached credentials. CredentialsBytes bounds the size of each in bytes.
 const (
 	MaxCredentials   = 1000
 	CredentialsBytes = market.MaxCredentialsLength + 512
 )
 
-// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request, and
-// parsing it takes longer than answering many requests. The credentials may be invalid. It is safe for concurrent use.
+// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request,
+// and parsing the header takes longer than the rest of many requests. The venue has not checked these credentials.
+// parsedCredentials is safe for concurrent use.
 type parsedCredentials struct {
 	cache *lru.Cache[[sha256.Size]byte, *market.Credentials]
 }
@@ -28,7 +29,7 @@ func newParsedCredentials() *parsedCredentials {
 	return &parsedCredentials{cache}
 }
 
-// parse is parseCredentials with the cache.
+// parse returns the cached result of parseCredentials, or calls it.
 func (p *parsedCredentials) parse(value string) (*market.Credentials, error) {
 	hash := sha256.Sum256([]byte(value))
 	if known, ok := p.cache.Get(hash); ok {

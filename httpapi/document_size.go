@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// bytesPerDocument is the fixed size of a document, bytesPerNode that of a node of its tree with its part of the plan, and
-	// bytesPerError that of an error without its text.
+	// bytesPerDocument is the fixed size of a document. bytesPerNode is the size of a node of its syntax tree with the node's part
+	// of the plan. bytesPerError is the size of an error without its text.
 	bytesPerDocument = 2 << 10
 	bytesPerNode     = 400
 	bytesPerError    = 400
 )
 
-// sizeOf estimates the size of a document in bytes, without the code that its execution compiles.
+// sizeOf estimates the size of a document in bytes. The compiled variants of its operations are not included; see
+// documentCache.grow.
 func sizeOf(doc *document) int {
 	size := bytesPerDocument + len(doc.text)
 	for _, err := range doc.errs {

@@ -19,7 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// MaxDocumentBytes bounds the cached documents in bytes, MaxSubscribedBytes the documents and variables of subscriptions.
+// MaxDocumentBytes bounds the size of all cached documents in bytes. MaxSubscribedBytes bounds the size of the documents and
+// variables of all subscriptions.
 const (
 	MaxDocumentBytes   = 40 << 20
 	MaxSubscribedBytes = 16 << 20
@@ -28,23 +29,24 @@ const (
 const (
 	// maxDocuments bounds the number of cached documents.
 	maxDocuments = 1000
-	// maxErrors bounds the different errors of one document. maxFound bounds all errors, since each spread of a fragment repeats the
-	// fragment's errors.
+	// maxErrors bounds the different errors of one document. maxFound bounds all its errors, because each spread of a fragment
+	// repeats the errors of the fragment.
 	maxErrors = 50
 	maxFound  = 2 * maxErrors
 )
 
-// document is a parsed and validated document. It is shared and immutable, except for size and uses.
+// document is a parsed and validated document. Requests share it. It is immutable, except for size and uses.
 type document struct {
 	text string
 	// hash is the SHA-256 of text.
 	hash [sha256.Size]byte
-	// ast is nil if errs has errors.
+	// ast is nil if errs is not empty.
 	ast  *ast.QueryDocument
 	errs []error
-	// plans has the plan of each operation.
+	// plans contains the plan of each operation.
 	plans map[*ast.OperationDefinition]*plan
-	// size is an estimate of the document's bytes. uses counts the subscriptions that execute it. The cache's lock guards both.
+	// size is the estimated size of the document in bytes. uses is the number of subscriptions that execute it. The cache's lock
+	// guards both.
 	size, uses int
 }
 
@@ -59,7 +61,7 @@ type plan struct {
 	executable *exec.Operation
 }
 
-// documentCache caches documents, invalid ones included.
+// documentCache caches documents. It also caches invalid ones.
 type documentCache struct {
 	schema   *ast.Schema
 	rules    []core.Rule
@@ -67,12 +69,12 @@ type documentCache struct {
 	compiler *exec.Compiler
 
 	mu sync.Mutex
-	// cache has the documents by their texts.
+	// cache contains the documents by text.
 	cache *simplelru.LRU[string, *document]
-	// doorkeeper decides which documents may displace others.
+	// doorkeeper decides which documents may evict others.
 	doorkeeper doorkeeper.Doorkeeper
 	bytes      int
-	// used has the documents that subscriptions execute by their texts, whether or not they are in the cache.
+	// used contains the documents that subscriptions execute, by text. Some of them may no longer be in cache.
 	used map[string]*document
 }
 
@@ -99,7 +101,7 @@ func (d *documentCache) find(text string) *document {
 	return d.used[text]
 }
 
-// use counts a subscription that executes a document, until done is called. It returns the document's size in bytes.
+// use counts a subscription that executes a document until done is called. It returns the size of the document in bytes.
 func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +118,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. In a full cache a new document displaces others only if it is trusted or was loaded before
-// recently.
+// load returns the document with a text. If the cache is full, a new document evicts others only if it is trusted or was
+// recently loaded before.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc
@@ -150,7 +152,7 @@ func (d *documentCache) store(doc *document, trusted bool) {
 	d.shrink()
 }
 
-// grow counts more bytes of a document.
+// grow adds bytes to the size of a document.
 func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,7 +163,7 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	}
 }
 
-// shrink evicts the least recently used documents beyond the bound.
+// shrink evicts the least recently used documents until the cache is within its bound.
 func (d *documentCache) shrink() {
 	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()
@@ -189,7 +191,7 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the errors of a document. It stops after maxErrors, since errors with suggestions are slow.
+// validate returns the errors of a document. It stops after maxErrors, because errors with suggestions are slow.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread repeats the errors of a fragment
 	found := 0
@@ -223,7 +225,7 @@ func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	return errs
 }
 
-// Validator returns a function that returns the errors of a document, or nil if it is valid.
+// Validator returns a function that parses and validates a document. The function returns the document's errors, or nil.
 func Validator(cfg Config) func(text string) error {
 	d := newDocumentCache(cfg)
 	return func(text string) error {

@@ -34,15 +34,16 @@ type engine struct {
 	guard      *limits.Guard
 	schema     *ast.Schema
 	documents  *documentCache
-	// compileLimiter bounds the unknown documents that are parsed, validated and compiled at once.
+	// compileLimiter bounds the number of unknown documents that are parsed, validated and compiled at the same time.
 	compileLimiter *limiter
 	// responses caches responses; nil if the cache is off.
 	responses *respcache.Cache
-	// eventLimiter bounds the events that are executed at once.
+	// eventLimiter bounds the number of events that are executed at the same time.
 	eventLimiter *limiter
 	// outgoing bounds the output that clients have not read yet.
 	outgoing *quota.Memory
-	// leftUnread counts, by transport, the responses and event streams that failed because clients left too much output unread.
+	// leftUnread is the number of responses and event streams, by transport, that failed because clients did not read their
+	// output.
 	leftUnread [len(transportNames)]atomic.Uint64
 	present    graphql.ErrorPresenterFunc
 	recover    graphql.RecoverFunc
@@ -68,39 +69,40 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request. It is executed once.
 type operation struct {
-	// slot is its place among the running operations.
+	// slot is the operation's place among the running operations.
 	slot     slot
 	document *document
 	plan     *plan
 	// name is the operation's name from the request; it may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// given is the JSON object of the variables, or "". variables are the decoded values, defaults included.
+	// given is the JSON object of the variables, or "". variables are the decoded values with defaults.
 	given     string
 	variables map[string]any
-	// shared reports that the values of variables share the memory of given, so a value must not be stored for long.
+	// shared reports whether the values of variables share the memory of given. Then a value must not be stored for long.
 	shared bool
-	// points are the cost, calls the calls to the venue that the execution made.
+	// points is the cost of the operation. calls is the number of calls to the venue that its execution made.
 	points int64
 	calls  int
 
 	// deadline ends the execution. If it is zero, the context has the deadline.
 	deadline time.Time
-	// buffer is the caller's buffer for the response; nil allocates one. ready reports that buffer has the whole response.
+	// buffer is the caller's buffer for the response; nil means that execute allocates one. ready reports whether buffer contains
+	// the whole response.
 	buffer *bytes.Buffer
 	ready  bool
-	// room is the response's part of the output budget until the client has the response.
+	// room is the response's reservation in the output budget.
 	room room
 
 	canonical []byte
-	// recorder holds the dependencies of the response after the execution.
+	// recorder contains the dependencies of the response after the execution.
 	recorder *reqctx.Dependencies
 }
 
 // kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
-// canonicalVariables returns the declared variables, defaults included, as JSON with sorted keys. Equal variables have equal bytes.
+// canonicalVariables returns the declared variables with defaults as JSON with sorted keys. Equal variables have equal bytes.
 // The caller must not change the bytes.
 func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
@@ -113,9 +115,9 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot. prepare
-// acquires the slot after it has the document, so a document that waits to be compiled takes no place among the running operations.
-// prepare reads nothing from the venue. It writes the operation's name, document and cost to log.
+// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot.
+// prepare first gets the document and then the slot, so a document that waits for compilation uses no place among the running
+// operations. prepare reads nothing from the venue. It writes the operation's name, document and cost to log.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -147,7 +149,7 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	return named, doc, err
 }
 
-// compile fills op from a document and the request's operation name and variables. op has its slot.
+// compile fills op from a document and from the operation name and the variables of the request.
 func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -184,7 +186,7 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 	return nil
 }
 
-// load returns a document. An unknown document waits for the compile limiter.
+// load returns a document. If the document is unknown, load waits for the compile limiter and compiles it.
 func (e *engine) load(ctx context.Context, named persisted.Document) (*document, error) {
 	if doc := e.documents.find(named.Text); doc != nil {
 		return doc, nil
@@ -208,7 +210,7 @@ func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	return e.errorResponse(ctx, context.DeadlineExceeded)
 }
 
-// executeInTime returns the response of a query, or nil if the deadline passed before anything could be fetched.
+// executeInTime returns the response of a query. It returns nil if the deadline passed before anything was fetched.
 func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -268,8 +270,8 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errors and with the data that were appended to into. If the response is in the caller's buffer,
-// Data is not nil if there are data, and its content does not matter.
+// respond returns the response with errors and with the data that was appended to into. If the response is in the caller's
+// buffer, Data of the result only tells whether there is data; its content does not matter.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -289,7 +291,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	whole := getBuffer()
 	defer putBuffer(whole)
 	whole.Write(appendResponse(whole.AvailableBuffer(), resp))
-	switch size := whole.Len(); { // errors are larger than their estimate
+	switch size := whole.Len(); { // errors may be larger than estimated
 	case size > op.room.limit:
 		resp = &graphql.Response{Data: json.RawMessage("null"), Errors: gqlerror.List{e.present(ctx, op.room.tooLarge())}}
 		whole.Reset()
@@ -297,7 +299,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	case !op.room.hold(size):
 		return e.errorResponse(ctx, op.room.err)
 	}
-	op.buffer.Write(whole.Bytes()) // overwrites the data alone
+	op.buffer.Write(whole.Bytes()) // this overwrites the data without errors
 	if op.ready = true; data != nil {
 		resp.Data = op.buffer.Bytes()
 	}
@@ -314,9 +316,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// runPasses executes an operation until a pass misses no key. After the deadline a last pass turns missing keys into errors. A
-// response that exceeds its room is not executed again. ok is false if the deadline passed before anything was fetched. begin is
-// called before the first fetch; an httpError of begin ends the operation. If deadline is zero, ctx has the deadline.
+// runPasses executes an operation until no key is missing. After the deadline, the last pass returns errors for missing keys. A
+// response that exceeds its room is not executed again. begin is called before the first fetch; an httpError of begin ends the
+// operation. If deadline is zero, the deadline of ctx counts. ok is false if the deadline passed before anything was fetched.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -342,14 +344,16 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch must be deferred. It passes the error response for a panic to refuse, on goroutines without another recover.
+// catch recovers a panic and passes the error response for it to refuse. It must be deferred. It is for goroutines without
+// another recover.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))
 	}
 }
 
-// errorResponse returns the response of a request that is not executed. Its errors wrap their causes, which clients do not see.
+// errorResponse returns the response to a request that is not executed. The errors in it wrap their causes, which clients do
+// not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
@@ -361,8 +365,8 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for an error of a subscription. Its data are null while the subscription continues, and missing if the
-// subscription has ended.
+// problem returns the response for an error of a subscription. Its data is null if the subscription continues, and missing if
+// the subscription has ended.
 func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {

@@ -12,11 +12,12 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// eventReadTimeout bounds the reads of an event.
+// eventReadTimeout bounds the duration of the reads of an event.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last one. It
-// is not safe for concurrent use. If the first response has no data, the subscription did not start. The clients of g are charged.
+// subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last
+// one. next is not safe for concurrent use. If the first response has no data, the subscription did not start. The clients of g
+// are charged for the events.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() *graphql.Response) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -29,7 +30,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		}
 	}()
 	values := op.variables
-	if op.shared { // the values keep the whole text in memory
+	if op.shared { // the values would keep the whole text in memory
 		var err error
 		if values, err = variables(e.schema, op.definition, op.given); err != nil {
 			return once(e.errorResponse(ctx, validationErrors(err)...))
@@ -63,7 +64,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	}
 }
 
-// once returns a function that returns a response the first time.
+// once returns a function that returns a response the first time, and then nil.
 func once(resp *graphql.Response) func() *graphql.Response {
 	return func() (r *graphql.Response) {
 		r, resp = resp, nil
@@ -71,8 +72,8 @@ func once(resp *graphql.Response) func() *graphql.Response {
 	}
 }
 
-// event returns the response for the present event of a subscription. Each event has its own loaders. Its timeout begins when the
-// limiter admits it.
+// event returns the response for the present event of a subscription. Each event has its own loaders. The timeout of an event
+// begins when the limiter admits the event.
 func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
 	release, err := e.acquireEvent(ctx, g)
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	defer set.Done()
 	room := room{limit: e.cfg.MaxResponse}
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
-		if release == nil { // released while values were fetched
+		if release == nil { // the place was released while values were fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // after the timeout the last pass turns missing keys into errors
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// ExplainHeader requests an explanation of the operation in the extensions of its response, if explanations are allowed. WebSockets
-// request it by a member of that name in connection_init, or by explain in the extensions of an operation.
+// ExplainHeader requests an explanation of the operation in the extensions of the response, if explanations are allowed. On a
+// WebSocket, the request is a member of that name in connection_init, or explain in the extensions of an operation.
 const ExplainHeader = "X-Oddsgraph-Explain"
 
 // explanation is the member explain of extensions. Times are in milliseconds.
@@ -32,19 +32,20 @@ type explanation struct {
 	Elapsed float64 `json:"elapsedMs"`
 	// ResponseCache is the state of the response cache for the operation: HIT, MISS or OFF. An explained operation is always executed.
 	ResponseCache string `json:"responseCache"`
-	// Cache counts the keys read, by kind.
+	// Cache contains the numbers of keys that were read, by kind.
 	Cache map[string]explainedReads `json:"cache"`
-	// UpstreamCalls counts the HTTP calls that the operation waited for. Other operations may share Batches.
+	// UpstreamCalls is the number of HTTP calls that the operation waited for. Other operations may have waited for the same
+	// Batches.
 	UpstreamCalls int              `json:"upstreamCalls"`
 	Batches       []explainedBatch `json:"batches"`
-	// StaleServed counts the stale values.
+	// StaleServed is the number of stale values.
 	StaleServed uint32 `json:"staleServed"`
 	TraceID     string `json:"traceId,omitempty"`
 }
 
-// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. Joined counts the misses that another
-// operation fetched already, Excused those with a stale value because the venue failed, Shared those that the cache of
-// all replicas answered.
+// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. The other fields count misses: Joined
+// those that another operation was already fetching, Excused those that got a stale value because the venue failed, and Shared
+// those found in the cache of all replicas.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`
@@ -55,7 +56,7 @@ type explainedReads struct {
 	Shared  uint32 `json:"shared,omitempty"`
 }
 
-// explainedBatch is a read from the venue. Own counts the operation's keys among Keys.
+// explainedBatch is a read from the venue. Own is the number of Keys that this operation requested.
 type explainedBatch struct {
 	Kind     string `json:"kind"`
 	Priority string `json:"priority"`
@@ -63,10 +64,10 @@ type explainedBatch struct {
 	Own      int    `json:"own"`
 	// Outcome is ok or an error code.
 	Outcome string `json:"outcome"`
-	// BudgetWait is the wait for the rate limit, QueueWait the wait for earlier batches after that.
+	// BudgetWait is the wait for the rate limit. QueueWait is the wait for earlier batches after that.
 	BudgetWait float64 `json:"budgetWaitMs"`
 	QueueWait  float64 `json:"queueWaitMs"`
-	// Upstream is the time from the first call to the end.
+	// Upstream is the time from the start of the first call to the end of the batch.
 	Upstream float64         `json:"upstreamMs"`
 	Calls    []explainedCall `json:"calls"`
 }
@@ -81,7 +82,7 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns the explanation of an executed operation. cacheState is the state of the response cache before it.
+// explain returns the explanation of an executed operation. cacheState is the state of the response cache before the execution.
 func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,
@@ -175,8 +176,8 @@ var hintNames = []string{"Traceparent", ExplainHeader}
 // maxHint bounds the length of a hint in bytes.
 const maxHint = 512
 
-// readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil without any. It ignores the
-// case of names.
+// readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil if there are none.
+// It ignores the case of names.
 func readHints(before Hints, payload map[string]any) connectionHints {
 	var out connectionHints
 	for _, name := range hintNames {
@@ -201,14 +202,14 @@ func (h connectionHints) Get(name string) string {
 	return h[http.CanonicalHeaderKey(name)]
 }
 
-// messageHints are the hints in the extensions of an operation. They override those of the connection.
+// messageHints are the hints in the extensions of an operation. They override the hints of the connection.
 type messageHints struct {
 	connection  Hints
 	Traceparent string `json:"traceparent"`
 	Explain     bool   `json:"explain"`
 }
 
-// operationHints returns the hints of an operation's extensions and of its connection.
+// operationHints combines the hints in an operation's extensions with the hints of its connection.
 func operationHints(connection Hints, extensions json.RawMessage) Hints {
 	if extensions == nil {
 		return connection

@@ -33,12 +33,12 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// graphQL serves GraphQL over HTTP, one response for each request, as specified by
+// graphQL serves GraphQL over HTTP with one response for each request. The specification is
 // https://graphql.github.io/graphql-over-http/draft/.
 type graphQL struct {
 	engine   *engine
 	limiters limiters
-	// incoming bounds the bodies and messages of clients.
+	// incoming bounds the memory of clients' bodies and messages.
 	incoming *quota.Memory
 	cfg      Config
 }
@@ -119,7 +119,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
-			status = http.StatusOK // for this media type the status covers the HTTP request alone, which was valid
+			status = http.StatusOK // for this media type the status is about the HTTP request only, which was valid
 		}
 		room = g.engine.newRoom(r.client, transportHTTP)
 		g.write(w, r, log, r.media, status, done.response, nil, &room)
@@ -131,14 +131,14 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 	}
 }
 
-// result is the result of a request: a response or a cached response, with the operation if the request was valid.
+// result is the result of a request: a response or a cached response. operation is nil if the request was invalid.
 type result struct {
 	operation *operation
 	response  *graphql.Response
 	cached    *respcache.Response
 }
 
-// takeRoom moves the room of the response from the operation to the caller.
+// takeRoom removes the room of the response from the operation and returns it.
 func (p *result) takeRoom() (left room) {
 	if p.operation != nil {
 		left, p.operation.room = p.operation.room, room{}
@@ -146,8 +146,8 @@ func (p *result) takeRoom() (left room) {
 	return left
 }
 
-// perform executes the operation of a request within the timeout. It acquires a slot and releases it before it returns. The caller must
-// release the operation's room, which holds the unread response. The error is one of the request.
+// perform executes the operation of a request within the timeout. It acquires a slot and releases the slot before it returns.
+// The caller must release the room of the operation after the response was sent. The error is about the request.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
@@ -192,7 +192,7 @@ func withCost(extensions map[string]any, op *operation) map[string]any {
 	return out
 }
 
-// readText reads the body or the query string. The caller must release the text. The error is an httpError.
+// readText reads the body or the query string of a request. The caller must release the text. The error is an httpError.
 func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
@@ -235,7 +235,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, httpErrorf(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
-		w.Header().Set("Connection", "close") // so that the server does not read the rest
+		w.Header().Set("Connection", "close") // with this header the server does not read the rest
 		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	var body io.Reader = r.Body
@@ -244,7 +244,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	}
 	text, err := g.incoming.Read(r.client, body)
 	if err == nil {
-		_ = r.Body.Close() // so that the server does not try to read more
+		_ = r.Body.Close() // after this the server does not try to read more
 		return text, nil
 	}
 	var tooLarge *http.MaxBytesError
@@ -278,8 +278,8 @@ func checkContentType(value string) error {
 	return nil
 }
 
-// parseQueryString parses the query string of a URL. It ignores unknown parameters, such as those that separate caches. The error is
-// an httpError.
+// parseQueryString parses the query string of a URL. It ignores unknown parameters, which clients may add to bypass caches. The
+// error is an httpError.
 func parseQueryString(raw string) (*params, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -321,12 +321,12 @@ func parameter(values url.Values, name string, into *string) error {
 	return nil
 }
 
-// reject answers a request without a log with an error.
+// reject sends an error response to a request that has no log yet.
 func (g *graphQL) reject(w http.ResponseWriter, r *request, err error) {
 	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-// writeError answers a request with an error.
+// writeError sends an error response to a request.
 func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media

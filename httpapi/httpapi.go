@@ -1,5 +1,5 @@
-// Package httpapi serves GraphQL over HTTP, WebSocket and server-sent events, and the pages and health endpoints. It identifies
-// clients and enforces the limits.
+// Package httpapi serves GraphQL over HTTP, WebSocket and server-sent events. It also serves the pages and the health
+// endpoints. It identifies clients and enforces the limits.
 package httpapi
 
 import (
@@ -28,8 +28,8 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the smallest budget for bodies and messages of all clients, in bytes. One client may hold three quarters of it. A
-// body may take twice its size while it grows.
+// MinIncoming is the smallest budget for the bodies and messages of all clients, in bytes. One client may use three quarters of
+// it. While a body is read, it may use twice its size.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -43,18 +43,19 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Timeout bounds the time from the end of a request to its response.
 	Timeout time.Duration
-	// MaxResponse bounds a response and an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all clients; 0 means
-	// 64 MiB.
+	// MaxResponse bounds the size of a response or an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all
+	// clients in bytes; 0 means 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond bounds the events of one client in bytes per second; 0 means 16 MiB. A burst may be twice as large.
+	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
-	// Operations bounds the running operations, Queue the waiting ones. QueueTimeout bounds the wait.
+	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds their
+	// wait.
 	Operations, Queue int
 	QueueTimeout      time.Duration
-	// ResponseBytes bounds the response cache in bytes; 0 switches it off. Clock measures the age of its entries.
+	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache. Clock measures the age of its entries.
 	ResponseBytes int64
 	Clock         market.Clock
-	// Introspection lets clients read the schema. Suggestions lets errors suggest names.
+	// Introspection allows clients to read the schema. Suggestions allows errors to suggest names.
 	Introspection, Suggestions bool
 	// Compiler compiles the operations of documents.
 	Compiler *exec.Compiler
@@ -68,29 +69,30 @@ type Config struct {
 	LoopbackOrigins bool
 	// Accounts finds the accounts of bearer tokens; nil if there are none. Refusals counts rejected credentials.
 	Accounts Accounts
-	// Unchecked reports that the venue checks no credentials. Then callers cannot send credentials, and an account reads its own data
-	// only.
+	// Unchecked reports that the venue checks no credentials. Then callers cannot send credentials, and an account can read only
+	// its own data.
 	Unchecked bool
 	Refusals  Refusals
 	// Client returns the address of a request's client.
 	Client func(r *http.Request) netip.Addr
-	// Trusted reports whether a trusted proxy sent a request; nil trusts nobody.
+	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
 	// Clients bounds the connections and subscriptions of one client. Sockets configures WebSockets.
 	Clients quota.Limits
 	Sockets Sockets
 	// RequestID returns the request id in a context.
 	RequestID func(ctx context.Context) string
-	// Shared derives the context of an execution that several clients share from that of the first client, so that its logs and errors
-	// do not name the first client's request. nil changes nothing.
+	// Shared returns the context of an execution that several clients share. Its argument is the context of the first client,
+	// whose request must not appear in logs and errors of the execution. nil means that the context is used as it is.
 	Shared func(ctx context.Context) context.Context
-	// Ready returns why the service cannot answer now, such as ErrDraining, or nil.
+	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
 	// Impaired returns what does not work although the service is ready, in one line; empty for nothing. It may be nil.
 	Impaired func() string
-	// Pages hold index.html, live.html, plain.html, and the files that they load from assets/. The first file of a name counts.
+	// Pages contain index.html, live.html, plain.html, and the files that these load from assets/. If several contain a file, the
+	// first one counts.
 	Pages []fs.FS
-	// Explain lets clients request explanations by ExplainHeader.
+	// Explain allows clients to request explanations with ExplainHeader.
 	Explain bool
 	// Observer observes operations; it may be nil.
 	Observer Observer
@@ -112,8 +114,8 @@ type API struct {
 	transports      *transports
 }
 
-// Drain ends the subscriptions, whose clients should connect again, and waits until ctx ends for the operations that run on
-// WebSockets and event streams. Call it when the listener is closed.
+// Drain ends the subscriptions; their clients should connect again. It waits for the operations that run on WebSockets and
+// event streams, until ctx ends. Call it when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of operations, subscriptions, connections and the response cache.
@@ -156,8 +158,8 @@ func New(cfg Config) *API {
 	return a
 }
 
-// direct serves the requests for one path with handler and all others with rest. Nearly all requests are for that path, so they skip
-// the mux.
+// direct serves the requests for one path with handler and all other requests with rest. Nearly all requests are for that path,
+// so they need not pass the mux.
 func direct(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
@@ -172,7 +174,7 @@ func direct(path string, handler, rest http.Handler) http.Handler {
 // healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
-// readyz reports whether the service can answer.
+// readyz reports whether the service can serve requests.
 func readyz(cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := cfg.Ready(r.Context())

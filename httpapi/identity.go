@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// CredentialsHeader carries a caller's venue credentials: base64 of a JSON object whose members only the venue knows.
+	// CredentialsHeader contains a caller's venue credentials: a JSON object in base64. Only the venue knows the meaning of its
+	// members.
 	CredentialsHeader = "X-Venue-Credentials"
-	// authorization carries a bearer token instead, which stands for an account that the service knows.
+	// authorization contains a bearer token instead. The token identifies an account that the service knows.
 	authorization = "Authorization"
 	// maxBearer is the greatest length of a bearer token.
 	maxBearer = 8192
@@ -41,27 +42,27 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts credentials that are about to be sent to the venue for the first time. The caller reports to end whether the
-	// venue accepted them.
+	// Guess counts credentials that will be sent to the venue for the first time. The caller must call end with whether the venue
+	// accepted them.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
 // identities reads the identity of a client from headers or from the payload of connection_init, never from cookies or parameters.
 type identities struct {
-	accounts Accounts // nil where no bearer tokens are known
+	accounts Accounts // nil if the service knows no bearer tokens
 	refusals Refusals
 	// client returns the address of the client.
 	client func(r *http.Request) netip.Addr
-	// trusted reports whether a trusted proxy sent a request; nil trusts nobody.
+	// trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	trusted func(r *http.Request) bool
 	// unchecked reports that the venue checks no credentials.
 	unchecked bool
 	parsed    *parsedCredentials
-	// names caches the names of recent clients, as caller returns them.
+	// names caches the results of caller for recent clients.
 	names *lru.Cache[netip.Prefix, string]
 }
 
-// maxNames bounds names.
+// maxNames bounds the number of names in identities.names.
 const maxNames = 1000
 
 func newIdentities(cfg Config) *identities {
@@ -75,7 +76,7 @@ func newIdentities(cfg Config) *identities {
 // identity identifies the client of a request or connection. The zero value is anonymous.
 type identity struct {
 	client netip.Addr
-	// proxied reports that a trusted proxy sent the request, so its headers can be believed.
+	// proxied reports whether a trusted proxy sent the request, so that its headers can be trusted.
 	proxied     bool
 	credentials *market.Credentials
 	// account is the account of the bearer token; nil for a client that sent credentials.
@@ -115,8 +116,8 @@ func hintsFrom(ctx context.Context) connectionHints {
 	return nil
 }
 
-// fromHeaders identifies the sender of a request. The request's context also ends when the account is no longer valid. Invalid
-// credentials are an error, so their sender is never served as anonymous. The error is a market.Error.
+// fromHeaders identifies the sender of a request. The context of the request also ends when the account is no longer valid.
+// Invalid credentials are an error: their sender is never served as an anonymous client. The error is a market.Error.
 func (i *identities) fromHeaders(r *request) (err error) {
 	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
@@ -136,9 +137,10 @@ func (i *identities) reading(ctx context.Context) context.Context {
 	return ctx
 }
 
-// fromInit returns a context to read in for the payload of connection_init. Browsers put credentials there, since they cannot set
-// headers of a WebSocket. Keys are header names in any case. client is the address of the connection. Without credentials in the
-// payload, those of the connection's headers hold; both together must be equal. The context ends when the account is no longer valid.
+// fromInit returns a context for reads by the sender of connection_init. Browsers put credentials into its payload, because
+// they cannot set headers of a WebSocket. The keys of the payload are header names in any case. If the payload contains no
+// credentials, those in the headers of the connection count; if both contain credentials, they must be equal. client is the
+// address of the connection. The context ends when the account is no longer valid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -161,7 +163,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	before := identityFrom(ctx)
 	if len(credentials)+len(bearer) == 0 {
 		if before.account != nil {
-			ctx = before.account.Limit(ctx) // the connection outlives the request that was limited
+			ctx = before.account.Limit(ctx) // the connection lasts longer than the request, whose context was limited before
 		}
 		return ctx, nil
 	}
@@ -175,7 +177,8 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	return i.reading(&now), nil
 }
 
-// identify returns a context with the identity of the credentials or the bearer token. With an error the identity is anonymous.
+// identify returns a context with the identity of the credentials or the bearer token. If it returns an error, the identity is
+// anonymous.
 func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
 	nobody, id := requestContext{Context: ctx}, identity{client: client}
 	switch {
@@ -209,8 +212,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	return requestContext{Context: ctx, identity: id}, nil
 }
 
-// caller returns the name by which the budget of venue calls is shared: the account of the service, or else the address. Credentials
-// do not count, since a client can invent any number of them.
+// caller returns the name under which the rate limit counts the client's calls: the account of the service, or else the
+// address. Credentials do not count, because a client can invent any number of them.
 func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)
@@ -224,8 +227,8 @@ func (i *identities) caller(id identity) string {
 	return name
 }
 
-// lookup returns the account of an Authorization header. It accepts a valid token from any address, whatever that address sent
-// before: all clients behind an undeclared proxy share one.
+// lookup returns the account of an Authorization header. It accepts a valid token even if the address has sent many invalid
+// ones, because all clients behind an unknown proxy have the same address.
 func (i *identities) lookup(ctx context.Context, client netip.Addr, value string) (*auth.Account, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	token = strings.TrimSpace(token)
@@ -265,14 +268,14 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// countRefusal counts a response in which the venue refused the caller's own credentials.
+// countRefusal counts a response that contains the venue's refusal of the caller's own credentials.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if unauthenticated(resp) {
 		i.refused(ctx)
 	}
 }
 
-// unauthenticated reports whether the venue refused the caller's credentials in a response, which may be nil.
+// unauthenticated reports whether a response contains the venue's refusal of the caller's credentials. resp may be nil.
 func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
@@ -293,14 +296,15 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess reports for a subscription whether the venue accepted its credentials: by its first event, or else by its end.
+// guess reports whether the venue accepted the credentials of a subscription. The first event or the end of the subscription
+// decides that.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
 }
 
-// begin counts the credentials in ctx. If nothing settles the guess before ctx ends, they count as refused. It returns the
-// errors of Refusals.Guess.
+// begin counts the credentials in ctx; see Refusals.Guess. If settle is not called before ctx ends, the credentials count as
+// refused.
 func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	if g.end, err = who.guess(ctx); err != nil {
 		return err

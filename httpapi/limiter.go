@@ -12,16 +12,17 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// limiter bounds the operations that run at once, and the operations that wait to run. A client is a quota.Network.
-// Clients share running places and queue places; quota.Fair decides whether a client may take another. A free place goes to the waiting client with the fewest running operations.
+// limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether a client may
+// use another place to run or to wait. A place to run that becomes free goes to the waiting client with the fewest running
+// operations. A client is a quota.Network.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration
 
 	mu sync.Mutex
-	// running counts running operations, waiting counts waiting ones.
+	// running is the number of running operations, and waiting the number of waiting ones.
 	running, waiting int
-	// clients holds the share of each client with running or waiting operations. spare holds unused shares for the next clients.
+	// clients contains the share of each client that has running or waiting operations. spare contains unused shares for reuse.
 	clients map[netip.Prefix]*share
 	spare   []*share
 }
@@ -30,7 +31,8 @@ type limiter struct {
 type share struct {
 	client  netip.Prefix
 	running int
-	// waiting holds a channel for each waiting operation, the oldest first. The limiter closes the channel when the operation may run.
+	// waiting contains a channel for each waiting operation, oldest first. The limiter closes the channel when the operation may
+	// run.
 	waiting []chan struct{}
 	release func()
 }
@@ -42,8 +44,8 @@ func newLimiter(operations, queue int, timeout time.Duration) *limiter {
 // retryAfter is the delay that a refused client should wait before its next attempt.
 const retryAfter = time.Second
 
-// acquire waits until an operation of the client in ctx may run. The caller must call release once, when the operation is done. The
-// error is an httpError, or the cause of the end of ctx.
+// acquire waits until an operation of the client in ctx may run. The caller must call release once, when the operation has
+// ended. The error is an httpError, or the cause of ctx.
 func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	l.mu.Lock()
 	s := l.share(quota.Network(identityFrom(ctx).client))
@@ -95,8 +97,8 @@ func (l *limiter) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget makes an empty share spare. The limiter never has more shares than operations that ran and waited at the same time, plus one.
-// The caller holds the lock.
+// forget moves an empty share to spare. The number of shares never exceeds the greatest number of operations at the same time
+// plus one. The caller holds the lock.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)

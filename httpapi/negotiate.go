@@ -24,7 +24,7 @@ type mediaRange struct {
 // accepts lists the media ranges of a client. The zero value accepts everything.
 type accepts []mediaRange
 
-// accepted is the result of an Accept header.
+// accepted is the evaluation of an Accept header.
 type accepted struct {
 	// media is the media type of the response; "" if the client accepts none.
 	media string
@@ -32,7 +32,7 @@ type accepted struct {
 	events bool
 }
 
-// negotiateMedia evaluates the lines of an Accept header. It compares common headers before it parses.
+// negotiateMedia evaluates the lines of an Accept header. It recognizes common headers without parsing.
 func negotiateMedia(lines []string) accepted {
 	if len(lines) == 0 {
 		return accepted{media: typeJSON}
@@ -52,8 +52,8 @@ func negotiateMedia(lines []string) accepted {
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
-// parseAccept parses the lines of an Accept header. It ignores malformed elements and charsets other than UTF-8. A header with
-// only ignored elements accepts nothing. An empty header accepts everything.
+// parseAccept parses the lines of an Accept header. It ignores malformed elements and elements with a charset other than UTF-8.
+// A header that contains only ignored elements accepts nothing. An empty header accepts everything.
 func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
@@ -67,7 +67,8 @@ func parseAccept(lines []string) accepts {
 	return out
 }
 
-// of returns the quality of a media type and the specificity of its range: 2 for the type itself, 1 for type/*, 0 for */*.
+// of returns the quality of a media type and the specificity of the matching range: 2 for the type itself, 1 for type/*, 0 for
+// */*.
 func (a accepts) of(media string) (q float64, specific int) {
 	if a == nil {
 		return 1, 0
@@ -93,8 +94,9 @@ func (a accepts) of(media string) (q float64, specific int) {
 	return q, specific
 }
 
-// response returns the media type with the highest quality, or "" if the client accepts none. Of two with equal quality it prefers the
-// named one. If the client names neither, it is the legacy type, as the specification requires; if it names both, the modern one.
+// response returns the media type of responses, or "" if the client accepts neither type. The higher quality decides. At equal
+// quality, the type that the client names wins. If the client names neither type, the result is application/json, as the
+// specification requires. If it names both, the result is the modern type.
 func (a accepts) response() string {
 	legacy, legacyNamed := a.of(typeJSON)
 	modern, modernNamed := a.of(typeResponse)
@@ -114,8 +116,8 @@ func (a accepts) events() bool {
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
-// encodings are the content codings of responses, best first. zstd is not the first, since some clients accept it but cannot decode
-// it, such as graphql-codegen on Node.js 20.
+// encodings are the content codings of responses, best first. zstd is not first, because some clients accept it but cannot
+// decode it, such as graphql-codegen on Node.js 20.
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header, or "" for none. It chooses the offered
@@ -146,7 +148,7 @@ func negotiateEncoding(lines, offered []string) string {
 			}
 		}
 	}
-	best, encoding := max(identity, 0), "" // identity is acceptable without being named
+	best, encoding := max(identity, 0), "" // identity is acceptable even if the client does not name it
 	for i, q := range qs {
 		if !slices.Contains(offered, encodings[i]) {
 			continue
@@ -161,7 +163,7 @@ func negotiateEncoding(lines, offered []string) string {
 	return encoding
 }
 
-// quality parses a q-value; "" is 1.
+// quality parses a q-value. "" means 1.
 func quality(s string) (float64, bool) {
 	if s == "" {
 		return 1, true
@@ -179,7 +181,7 @@ func utf8Charset(params map[string]string) bool {
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a list header. Commas within quotes separate, too; no known client sends them.
+// elements yields the elements of a list header. It also splits at commas within quotes, which no known client sends.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

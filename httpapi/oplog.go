@@ -17,14 +17,14 @@ import (
 	"oddsgraph/loaders"
 )
 
-// The transports, as in logs and metrics.
+// The names of the transports in logs and metrics.
 const (
 	transportHTTP      = "http"
 	transportEvents    = "sse"
 	transportWebSocket = "websocket"
 )
 
-// The results of the response cache.
+// The results of the response cache in logs and metrics.
 const (
 	verdictHit    = "hit"
 	verdictShared = "shared"
@@ -37,19 +37,19 @@ const maxName = 64
 
 // Observer observes operations. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Began is called at the start of an operation. hints has the client's trace context. trusted reports that a trusted proxy sent
-	// the request.
+	// Began is called at the start of an operation. hints contain the client's trace context. trusted reports whether a trusted
+	// proxy sent the request.
 	Began(log *reqctx.Log, hints Hints, trusted bool)
-	// EventFailed is called for an event with errors of a subscription that continues. codes has each code once. Subscribers that
-	// share the event count once.
+	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
+	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
-	// Ended is called for every operation right before its response is sent, and for a subscription at its end. The observer owns the
-	// log from then on; running reads may still add to it.
+	// Ended is called for every operation right before its response is sent, and for a subscription at its end. The observer may
+	// then keep the log; running reads may still add to it.
 	Ended(ctx context.Context, log *reqctx.Log)
 }
 
-// Hints are the client's trace context (W3C Trace Context) and its request for an explanation, by header name. Get returns "" for a
-// missing one.
+// Hints are the client's trace context (W3C Trace Context) and its request for an explanation, by header name. Get returns ""
+// if there is none.
 type Hints interface{ Get(name string) string }
 
 // newLog starts the log of an operation.
@@ -58,12 +58,13 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // messages pass proxies unread
+		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // proxies do not read messages
 	}
 	return log
 }
 
-// withLog returns a context whose reads are counted in log, if an observer or an explanation needs them.
+// withLog returns a context whose reads are counted in log. It returns ctx if neither an observer nor an explanation needs the
+// counts.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
 		return ctx
@@ -71,7 +72,7 @@ func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	return reqctx.WithLog(ctx, log)
 }
 
-// setOutcome logs the result of an operation. ctx belongs to the waiting client.
+// setOutcome writes the result of an operation to log. ctx belongs to the waiting client.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {
@@ -89,7 +90,7 @@ func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.
 	log.Outcome = log.Codes[0]
 }
 
-// codesIn returns the codes of errors, each once.
+// codesIn returns the different codes of errors.
 func codesIn(errs gqlerror.List) (codes []string) {
 	for _, err := range errs {
 		if code := codeOf(err); !slices.Contains(codes, code) {
@@ -99,14 +100,15 @@ func codesIn(errs gqlerror.List) (codes []string) {
 	return codes
 }
 
-// clientLeft reports whether the client closed its connection. A deadline or an error of the service is something else.
+// clientLeft reports whether ctx ended because the client closed its connection, and not because of a deadline or an error of
+// the service.
 func clientLeft(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
 }
 
-// report passes the log of an operation to the observer before its response of that size is sent. A panic of the observer does not
-// affect the client.
+// report passes the log of an operation to the observer, right before the response is sent. bytes is the size of the response.
+// A panic of the observer does not affect the client.
 func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)

@@ -18,11 +18,11 @@ const anyOrigin = "*"
 // maxOrigin bounds a rejected origin in an error, in bytes.
 const maxOrigin = 200
 
-// origins are the allowed origins: the service's own and the configured ones. The service ignores everything that a browser adds to a
-// request by itself, such as cookies, so CORS credentials are never allowed.
+// origins are the allowed origins: the origin of the service and the configured ones. CORS credentials are never allowed,
+// because the service ignores what a browser adds to a request by itself, such as cookies.
 type origins struct {
 	configured []string // in lower case
-	// loopback allows pages of this machine, at any port.
+	// loopback allows pages from this machine, with any port.
 	loopback bool
 }
 
@@ -34,8 +34,8 @@ func newOrigins(configured []string, loopback bool) *origins {
 	return o
 }
 
-// check returns an error unless the request's origin is allowed. Browsers leave this check to the server for WebSockets. Other clients
-// send no origin.
+// check returns an error unless the origin of a request is allowed. For WebSockets, browsers do not check this themselves.
+// Other clients send no origin.
 func (o *origins) check(r *http.Request) error {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
@@ -53,7 +53,7 @@ func (o *origins) check(r *http.Request) error {
 	return fmt.Errorf("origin %s is not allowed; allow it with --origins (ODDSGRAPH_ORIGINS)", strconv.QuoteToASCII(values[0][:min(len(values[0]), maxOrigin)]))
 }
 
-// allowed reports whether an origin is configured, or one of this machine's if these are allowed.
+// allowed reports whether an origin is configured. If loopback is set, it also allows origins of this machine.
 func (o *origins) allowed(origin string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(o.configured, anyOrigin) || slices.Contains(o.configured, origin) {
@@ -80,7 +80,7 @@ func (o *origins) handler(next http.Handler) http.Handler {
 		MaxAge:         7200, // Chromium's maximum
 	}
 	if o.loopback && !slices.Contains(o.configured, anyOrigin) {
-		options.AllowOriginFunc = o.allowed // in place of AllowedOrigins
+		options.AllowOriginFunc = o.allowed // the library then ignores AllowedOrigins
 	}
 	return cors.New(options).Handler(next)
 }

@@ -14,7 +14,7 @@ import (
 // hashed matches the names of immutable files, which end in a hash of their content.
 var hashed = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
 
-// typeOf has the media types of files by extension.
+// typeOf contains the media types of files by extension.
 var typeOf = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -25,7 +25,7 @@ var typeOf = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// compressedAs has the extensions of compressed files by content coding.
+// compressedAs contains the extensions of compressed files by content coding.
 var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
 
 // precompressed are the content codings of compressedAs.
@@ -82,7 +82,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	http.ServeContent(chunked{w}, r, "", time.Time{}, file)
 }
 
-// find opens the first existing file of names. file is nil without one.
+// find opens the first existing file of names. file is nil if none exists.
 func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {
@@ -120,7 +120,7 @@ var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
-	// pagePolicy lets a page load from this service only, and forbids frames.
+	// pagePolicy allows a page to load only from this service, and forbids frames.
 	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
@@ -130,7 +130,7 @@ func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer
-		h["Content-Security-Policy"] = noContent // unless it is a page
+		h["Content-Security-Policy"] = noContent // pages replace this value
 		next.ServeHTTP(w, r)
 	})
 }

@@ -22,11 +22,12 @@ type params struct {
 	// DocumentID is the id of a known document, or "".
 	DocumentID string
 
-	// hasQuery reports that the request has a query, which may be empty.
+	// hasQuery reports whether the request contains a query, even an empty one.
 	hasQuery bool
 }
 
-// namesDocument reports whether the request has a query, which may be empty, a document id, or the hash of a persisted query.
+// namesDocument reports whether the request contains a query (even an empty one), a document id, or the hash of a persisted
+// query.
 func (p *params) namesDocument() bool {
 	if p.hasQuery || p.DocumentID != "" {
 		return true
@@ -37,8 +38,8 @@ func (p *params) namesDocument() bool {
 	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
 }
 
-// parseParams parses {query, operationName, variables, extensions, documentId}. Null means absent. It ignores other members. A repeated
-// member is an error, since parsers differ in which one they use. The result shares no memory with body.
+// parseParams parses {query, operationName, variables, extensions, documentId}. Null means absent. It ignores other members. A
+// repeated member is an error, because some parsers use the first one and some the last. The result shares no memory with body.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")
@@ -57,7 +58,7 @@ func parseParams(body []byte) (*params, error) {
 	return p, nil
 }
 
-// read reads all members. wrong is the error of the first invalid member. ok is false if the text is no JSON object.
+// read reads all members. wrong is the error of the first invalid member. ok is false if the text is not a JSON object.
 func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
@@ -146,7 +147,7 @@ func unquote(quoted jsontext.Value) string {
 		return string(quoted[1 : len(quoted)-1])
 	}
 	var buffer [1024]byte                                 // on the stack, for most documents
-	text, _ := jsontext.AppendUnquote(buffer[:0], quoted) // the error is an unpaired surrogate, which is U+FFFD in text
+	text, _ := jsontext.AppendUnquote(buffer[:0], quoted) // the only possible error is an unpaired surrogate, which becomes U+FFFD
 	return string(text)
 }
 
@@ -161,13 +162,13 @@ var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
 // Like encoding/json, the reader accepts repeated names and unpaired surrogates.
 var twice, surrogates = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// begin starts a text, which must not change until the next begin or release.
+// begin starts reading a text. The text must not change until the next begin or release.
 func (r *jsonReader) begin(text []byte) {
 	r.text = *bytes.NewBuffer(text)
 	r.Reset(&r.text, twice, surrogates)
 }
 
-// release returns the reader to the pool, without the text.
+// release drops the text and returns the reader to the pool.
 func (r *jsonReader) release() {
 	r.begin(nil)
 	jsonReaders.Put(r)

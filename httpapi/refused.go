@@ -9,7 +9,8 @@ import (
 // maxErrorBytes bounds the errors of a response without data, in bytes of JSON, so that the response fits into quota.FreeBytes.
 const maxErrorBytes = quota.FreeBytes - 1<<10
 
-// bounded returns the first errors of a list, at least one, that fit into maxErrorBytes. A last error says how many more there are.
+// bounded returns the first errors of a list that fit into maxErrorBytes, but at least one. If it omits errors, it adds an
+// error with their number.
 func bounded(errs gqlerror.List) gqlerror.List {
 	if len(errs) < 2 {
 		return errs

@@ -53,11 +53,13 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is the cached response, which encodes itself once for all requests; nil for the response of one request.
+	// cached is the cached response; nil if the response is for this request only. A cached response is compressed once for all
+	// requests.
 	cached *respcache.Response
-	// buffer holds the body of a response of one request.
+	// buffer contains the body if the response is for this request only.
 	buffer *bytes.Buffer
-	// retryAfter is the delay before the client should retry. cacheable reports that caches may store the response to a GET.
+	// retryAfter is the delay after which the client should retry. cacheable reports whether caches may store the response to a
+	// GET.
 	retryAfter time.Duration
 	cacheable  bool
 }
@@ -114,7 +116,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, the room covers the bytes to send, and the rest of the response is garbage.
+// send logs and sends a response. While the client reads, the room covers only the bytes to send; the rest of the response can
+// be collected.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)
@@ -140,7 +143,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 	g.engine.report(r.Context(), log, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	w.WriteHeader(out.status)
-	_, _ = writev.Write(r.Context(), w, body) // an error means that the client does not read
+	_, _ = writev.Write(r.Context(), w, body) // an error means that the client has stopped reading
 }
 
 // setHeader sets the header fields of every response.
@@ -159,7 +162,7 @@ func (out *reply) setHeader(h http.Header) {
 	}
 }
 
-// notModified sets the header fields for caches, and reports whether the client has the response already.
+// notModified sets the header fields for caches. It reports whether the client already has the response.
 func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
 		return false
@@ -170,7 +173,7 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	}
 	tag := out.tagOf(out.body)
 	if encoding != "" {
-		tag = "W/" + tag // codings of equal responses differ in their bytes
+		tag = "W/" + tag // compressed forms of equal responses may differ in their bytes
 	}
 	h.Set("ETag", tag)
 	if !matches(r.Header.Values("If-None-Match"), tag) {
@@ -180,7 +183,8 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding and sets the room to its size. The reply keeps nothing else of the body.
+// encode returns the body in a content coding and sets the room to its size. The reply no longer refers to the uncompressed
+// body.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {
@@ -202,7 +206,7 @@ func (out *reply) encode(encoding string, room *room) (body []byte) {
 	return body
 }
 
-// retryAfterOf returns the delay that the first error asks of the client.
+// retryAfterOf returns the delay in the first error of a response; 0 if there is none.
 func retryAfterOf(resp *graphql.Response) time.Duration {
 	if len(resp.Errors) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 // request is a request with the identity of its sender and the accepted media types.
 type request struct {
 	*http.Request
-	// Header is the header of Request without credentials, since later code may log or forward it.
+	// Header is the header of Request without credentials, because later code may log or forward it.
 	Header http.Header
 	accepted
 	requestContext
@@ -18,13 +18,15 @@ type request struct {
 // Context returns the context of the request with the identity. Reads need identities.reading.
 func (r *request) Context() context.Context { return &r.requestContext }
 
-// connectionContext is Context for connections that outlive the request. It keeps nothing else of the request in memory.
+// connectionContext is like Context, for a connection that lasts longer than the request. It keeps nothing else of the request
+// in memory.
 func (r *request) connectionContext() context.Context {
 	ctx := r.requestContext
 	return &ctx
 }
 
-// header returns the first value of a header. The name must be in canonical form, which Header.Get would compute each time.
+// header returns the first value of a header. The name must be in canonical form; unlike Header.Get, header does not compute
+// it.
 func (r *request) header(name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]

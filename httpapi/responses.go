@@ -31,8 +31,8 @@ func newResponses(cfg Config) *respcache.Cache {
 	}})
 }
 
-// cacheable reports whether the response of an operation may be cached. A response with the status of the service may not
-// be cached, since no handle covers its changes.
+// cacheable reports whether the response of an operation may be cached. A response with the status of the service may not,
+// because no handle reports a change of the status.
 func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
@@ -48,14 +48,14 @@ type responseMeta struct {
 	status int
 	media  string
 	policy policy
-	// The log of the operation.
+	// These fields are for the log of the operation.
 	info    *reqctx.OperationInfo
 	trusted string
 	points  int64
-	// The header values of the response.
+	// These are header values of the response.
 	contentType   []string
 	contentLength [1]string
-	// errors has the errors of the response; nil without any.
+	// errors contains the errors of the response; nil if there are none.
 	errors *graphql.Response
 
 	once sync.Once
@@ -74,8 +74,8 @@ func (n *responseMeta) tagOf(body []byte) string {
 	return n.tag
 }
 
-// cachedOrExecuted returns the response to a cacheable operation: from the cache, from an equal request at the same time, or from an
-// execution. It logs which. An error means that there is no response.
+// cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation
+// that is running, or from an execution; log says which. An error means that there is no response.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
@@ -113,17 +113,18 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 	return r, err
 }
 
-// maxCachedErrors bounds the errors of a cached response, which take memory beside its bytes.
+// maxCachedErrors bounds the number of errors of a cached response, because errors need memory in addition to the body.
 const maxCachedErrors = 8
 
-// cacheableErrors reports whether there are at most maxCachedErrors errors, all caused by the request. They depend on the request alone.
+// cacheableErrors reports whether errors may be cached: there are at most maxCachedErrors, and all depend on nothing but the
+// request.
 func cacheableErrors(errs gqlerror.List) bool {
 	return len(errs) <= maxCachedErrors && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
 	})
 }
 
-// errorBytes estimates the memory of the errors in bytes, without the body of the response.
+// errorBytes estimates the size of errors in bytes. The body of the response is not included.
 func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	for _, err := range errs {
 		size += bytesPerCachedError + len(err.Message) + bytesPerValue*len(err.Path)
@@ -134,7 +135,7 @@ func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	return size
 }
 
-// bytesPerCachedError is the size of an error without text and path: its extensions and locations.
+// bytesPerCachedError is the size in bytes of an error without its text and path.
 const bytesPerCachedError = 1 << 10
 
 // key returns the cache key: the operation and the caller's identity.
@@ -147,14 +148,14 @@ func (e *engine) key(ctx context.Context, op *operation, media string) respcache
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
 
-// countRefused counts a rejection of the caller's credentials if a response that is used again contains one.
+// countRefused counts a refusal of the caller's credentials in a cached response.
 func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 	if refused := metaOf(r).errors; refused != nil {
 		e.identities.countRefusal(ctx, refused)
 	}
 }
 
-// wantsCost reports whether a request wants the cost of its operation. Such a request is always executed.
+// wantsCost reports whether a request asks for the cost of its operation. Such a request is always executed.
 func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
 
 // form returns the method and the media type of the response. Together with the request's text they determine the response.
@@ -190,8 +191,8 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 	return cached
 }
 
-// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because its id may be registered
-// or revoked later.
+// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the document's
+// id may be registered or revoked later.
 func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.knownByBytes(r, log) {
 		return

@@ -13,13 +13,13 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room is a response's reservation in the output budget, from the first bytes until the client has them. The first quota.FreeBytes are
-// free. It implements exec.Room. It is not safe for concurrent use.
+// room is a response's reservation in the output budget, from its first bytes until it was sent. The first quota.FreeBytes of a
+// response need no reservation. room implements exec.Room. It is not safe for concurrent use.
 type room struct {
-	engine    *engine // nil reserves nothing
+	engine    *engine // nil means that nothing is reserved
 	transport string
 	client    netip.Addr
-	// limit bounds the response; held is reserved. Both are in bytes.
+	// limit bounds the size of the response. held is the reserved size. Both are in bytes.
 	limit, held int
 	// err is the error of a response that exceeds its limit or the budget.
 	err error
@@ -50,7 +50,7 @@ func (r *room) tooLarge() error {
 	return r.err
 }
 
-// hold reserves memory for a response of a size. If that fails, it sets err and returns false.
+// hold reserves memory for a response with a size. If that fails, it sets err and returns false.
 func (r *room) hold(size int) bool {
 	if !r.take(size) {
 		r.err = r.engine.tooMuchUnread(r.transport)
@@ -59,7 +59,7 @@ func (r *room) hold(size int) bool {
 	return true
 }
 
-// take reserves memory for a response of a size and reports whether that succeeded.
+// take reserves memory for a response with a size. It returns false if the budget has not enough.
 func (r *room) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
@@ -70,7 +70,8 @@ func (r *room) take(size int) bool {
 	return true
 }
 
-// fit sets the reservation to the size of a complete response. It returns a smaller copy of buf if the capacity of buf does not fit.
+// fit sets the reservation to the size of a complete response. If the budget has not enough for the capacity of buf, fit
+// returns a smaller copy of buf.
 func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	if !r.take(buf.Cap()) {
 		small := bytes.NewBuffer(bytes.Clone(buf.Bytes()))
@@ -81,7 +82,7 @@ func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	return buf
 }
 
-// settle releases what a response of a size does not need. Size 0 releases everything.
+// settle reduces the reservation to a size. Size 0 releases all of it.
 func (r *room) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
 		r.engine.outgoing.Give(quota.Network(r.client), less)
@@ -89,13 +90,13 @@ func (r *room) settle(size int) {
 	}
 }
 
-// overloaded reports whether the response exceeds the budget, but not its own limit.
+// overloaded reports whether the response failed because of the output budget, not because of its own limit.
 func (r *room) overloaded() bool {
 	_, refused := r.err.(*httpError)
 	return refused
 }
 
-// status returns the status of a response with this room.
+// status returns the HTTP status of the response. executed is the status if the room was sufficient.
 func (r *room) status(executed int) int {
 	if r.overloaded() {
 		return http.StatusServiceUnavailable
@@ -103,7 +104,7 @@ func (r *room) status(executed int) int {
 	return executed
 }
 
-// tooMuchUnread counts a response beyond the output budget and returns its error.
+// tooMuchUnread counts a response for which the output budget has not enough, and returns its error.
 func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
 	err := market.Errorf(market.CodeRateLimited, "too many responses are not read yet; read them, and try again in a moment")

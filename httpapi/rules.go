@@ -9,8 +9,9 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the rules of the specification, a rule for literals of custom scalars, and one against introspection if that
-// is switched off, sorted by name. Without suggestions no error suggests names, which would reveal the schema.
+// validationRules returns the rules of the specification, a rule for literals of custom scalars, and a rule against
+// introspection if introspection is disabled. The rules are sorted by name. suggestions allows errors to suggest names, which
+// reveals parts of the schema.
 func validationRules(introspection, suggestions bool) []core.Rule {
 	var list []core.Rule
 	for name, run := range rules.NewDefaultRules().GetInner() {
@@ -43,8 +44,9 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// ownScalars keeps number literals of custom scalars as text. The library would parse them as int64 or float64, which is inexact for a
-// Decimal, and it panics for larger numbers. The rule rejects lists and objects, which no custom scalar accepts.
+// ownScalars makes number literals of custom scalars remain text. The library would parse them as int64 or float64. That is
+// inexact for a Decimal, and the library panics for large numbers. The rule also rejects lists and objects, which no custom
+// scalar accepts.
 func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnValue(func(_ *core.Walker, v *ast.Value) {
 		if v.Definition == nil || v.Definition.Kind != ast.Scalar || v.Definition.BuiltIn || v.ExpectedType == nil {

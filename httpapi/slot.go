@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// limiters bound the operations under way. Executing operations and operations that wait for the venue have separate limits, so a
-// hanging endpoint of the venue does not block cached reads.
+// limiters bound the number of operations. Operations that execute and operations that wait for the venue have separate limits,
+// so a slow endpoint of the venue does not block operations that need no call.
 type limiters struct{ executing, waiting *limiter }
 
 func newLimiters(operations, queue int, timeout time.Duration) limiters {
@@ -20,9 +20,9 @@ type slot struct {
 	limiters limiters
 
 	mu sync.Mutex
-	// release releases the place; nil without a place.
+	// release releases the place; nil if the operation has no place.
 	release func()
-	// moved reports that the operation has left the executing limiter, ended that it has ended.
+	// moved reports whether the operation now uses the waiting limiter. ended reports whether the operation has ended.
 	moved, ended bool
 }
 
@@ -36,8 +36,8 @@ func (s *slot) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// acquire waits until an operation of the client in ctx may execute and fills s. The caller must end s. The error is an httpError, or
-// the cause of the end of ctx.
+// acquire waits until an operation of the client in ctx may execute, and fills s. The caller must end s. The error is an
+// httpError, or the cause of ctx.
 func (l limiters) acquire(ctx context.Context, s *slot) error {
 	release, err := l.executing.acquire(ctx)
 	if err != nil {
@@ -58,9 +58,8 @@ func (s *slot) end() {
 	}
 }
 
-// awaitVenue must be called before the operation of ctx waits for the venue. The first call releases the operation's place among the
-// executing operations and acquires one among those that wait for the venue, until the operation ends. It returns the errors of
-// acquire.
+// awaitVenue must be called before the operation of ctx waits for the venue. The first call releases the operation's place in
+// the executing limiter and acquires a place in the waiting limiter until the operation ends. The errors are those of acquire.
 func awaitVenue(ctx context.Context) error {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	if s == nil {

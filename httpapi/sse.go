@@ -63,8 +63,9 @@ func (e *events) begin() error {
 	}
 }
 
-// serve answers a request for an event stream. The error of an operation is an event, too, since scripts in a page see nothing else of
-// the response. started is called when the text of p may be released. serve returns an error only before it has written anything.
+// serve serves a request for an event stream. The error of an operation is also sent as an event, because scripts in a page see
+// nothing else of the response. started is called when the text of p may be released. serve returns an error only if it has
+// written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
@@ -85,7 +86,7 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.L
 	return nil
 }
 
-// run streams the events of an operation until it ends or ctx does.
+// run streams the events of an operation until the operation or ctx ends.
 func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
@@ -101,7 +102,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // otherwise proxies buffer events
+	h.Set("X-Accel-Buffering", "no") // prevents that proxies buffer events
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // the server's read deadline would end the stream
 	w.WriteHeader(http.StatusOK)
@@ -132,7 +133,7 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 	for {
 		select {
 		case <-ctx.Done():
-			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // otherwise the client has left
+			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // any other cause means that the client has left
 				s.complete(e.subscriptions.engine.errorResponse(ctx, known))
 			}
 			return
@@ -183,7 +184,7 @@ type eventStream struct {
 	buf     bytes.Buffer
 }
 
-// complete writes a response and ends the stream.
+// complete writes a response and the event complete, which ends the stream.
 func (s *eventStream) complete(resp *graphql.Response) {
 	_ = s.event("next", appendResponse(nil, resp)) && s.event("complete", nil)
 }

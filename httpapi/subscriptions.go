@@ -24,18 +24,18 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution; other operations run for
-// their client alone. It is safe for concurrent use.
+// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution; every other
+// operation has its own. It is safe for concurrent use.
 type subscriptions struct {
 	engine *engine
 	hub    *fanout.Hub
 	// clients counts the executions of each client.
 	clients *quota.Clients
-	// held bounds the documents and variables of subscriptions.
+	// held bounds the memory of subscriptions' documents and variables.
 	held *quota.Shared
 	// acquire bounds the running operations.
 	acquire func(context.Context, *slot) error
-	// secret is the HMAC key of group keys, so that a group key reveals nothing of the credentials in it.
+	// secret is the HMAC key of group keys. With it, a group key reveals nothing about credentials.
 	secret [32]byte
 }
 
@@ -45,13 +45,13 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Cont
 	return s
 }
 
-// chargeTo charges the client in ctx for the queue of a member. It must be called before the member is used.
+// chargeTo charges the client in ctx for the queued payloads of a member. It must be called before the member is used.
 func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
-// start starts an operation that sends its responses to m. If the operation is no subscription, the caller must run once on its own
-// goroutine. An error response has no data.
+// start starts an operation that sends its responses to m. If the operation is not a subscription, start returns once, which
+// the caller must run on a goroutine. rejected is an error response without data, or nil.
 func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.prepare(ctx, log, p)
@@ -85,7 +85,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		var begun atomic.Bool
 		m.OnLeave(func(fanout.MemberStats) {
 			release()
-			if begun.CompareAndSwap(false, true) { // it was never executed
+			if begun.CompareAndSwap(false, true) { // the operation was never executed
 				log.Outcome, log.Elapsed = reqctx.OutcomeCancelled, time.Since(log.Started)
 				s.engine.report(ctx, log, 0)
 			}
@@ -111,8 +111,8 @@ func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *g
 	return rejected
 }
 
-// onLeave returns the function that logs a subscription when its member has left. ctx belongs to the client's connection. The function
-// keeps only the parts of log that it needs, since a subscription lasts.
+// onLeave returns the function that logs a subscription when its member has left. ctx belongs to the client's connection. The
+// function keeps only the parts of log that it needs, because a subscription may last long.
 func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
 	operation, span := log.Operation, log.Span
 	return func(had fanout.MemberStats) {
@@ -131,7 +131,7 @@ func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanou
 	}
 }
 
-// codesOf returns the codes in a JSON list of the service's errors, each once.
+// codesOf returns the different codes in a JSON list of the service's errors.
 func codesOf(list []byte) (codes []string) {
 	var errs []struct{ Extensions struct{ Code string } }
 	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
@@ -145,7 +145,7 @@ func codesOf(list []byte) (codes []string) {
 	return codes
 }
 
-// prepare returns the operation of a request. It holds a slot only while it decodes the request; the operation executes later.
+// prepare returns the operation of a request. It uses a slot only while it decodes the request; the operation executes later.
 func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params) (*operation, *graphql.Response) {
 	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
 	if rejected == nil {
@@ -154,7 +154,8 @@ func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params)
 	return op, rejected
 }
 
-// respond returns the response to an operation that is no subscription. m has reserved memory for it. The bytes may be shared.
+// respond returns the response to an operation that is not a subscription. m has reserved memory for the response. The bytes
+// may be shared with other responses.
 func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
@@ -196,7 +197,8 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
-// key returns the key of the group that may share an execution: equal document, variables and credentials.
+// key returns the key of the group that shares an execution. Operations have equal keys if their documents, variables and
+// credentials are equal.
 func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])
 	add := func(b []byte) {
@@ -215,7 +217,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watched returns the number of ids that a subscription follows: the lengths of its lists of ids, or one.
+// watched returns the number of ids that a subscription follows: the total length of its lists of ids, or 1 if it has none.
 func (o *operation) watched() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {

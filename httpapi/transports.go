@@ -16,34 +16,36 @@ import (
 
 // Sockets configures WebSockets. Zero means the default.
 type Sockets struct {
-	// InitTimeout bounds the wait for connection_init: 10 s. Ping is the time between two pings: 25 s.
+	// InitTimeout bounds the wait for connection_init; the default is 10 s. Ping is the time between two pings; the default is 25
+	// s.
 	InitTimeout, Ping time.Duration
-	// Operations bounds the operations of one socket: 100.
+	// Operations bounds the operations of one socket; the default is 100.
 	Operations int
-	// Frame bounds a client's message in bytes: 256 KiB.
+	// Frame bounds the size of a client's message in bytes; the default is 256 KiB.
 	Frame int64
 }
 
-// Stats are the figures of what stays open for events, and of the responses that are cached.
+// Stats are figures of operations, subscriptions, connections and the response cache.
 type Stats struct {
-	// Executing counts the running operations of all transports, those that wait for the venue included. Waiting counts those in the
-	// queue.
+	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is
+	// the number of operations in the queue.
 	Executing, Waiting int
-	// Compiling counts the documents that are parsed, validated and compiled now, CompilingLater those in the queue.
+	// Compiling is the number of documents that are being parsed, validated and compiled. CompilingLater is the number of
+	// documents in the queue.
 	Compiling, CompilingLater int
 	Groups                    fanout.Stats
 	Sockets                   graphqlws.Stats
-	// Streams counts the open event streams.
+	// Streams is the number of open event streams.
 	Streams int
-	// Refused counts connections and operations beyond a client's quota.
+	// Refused counts connections and operations that were refused because of a client's quota.
 	Refused uint64
-	// Crowded counts the bodies and messages beyond the shared budget.
+	// Crowded counts bodies and messages that were refused because the shared budget was used up.
 	Crowded uint64
-	// Output counts the unread bytes of responses and events, without the free bytes of each.
+	// Output is the number of unread bytes of responses and events, without the first quota.FreeBytes of each.
 	Output int
-	// Unread counts, by transport, the responses, sockets and streams that failed because clients left too much output unread.
+	// Unread counts, by transport, the responses, sockets and streams that failed because clients did not read their output.
 	Unread map[string]uint64
-	// Responses is zero where none are cached.
+	// Responses is zero if the response cache is disabled.
 	Responses respcache.Stats
 }
 
@@ -70,7 +72,7 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 // clientOf returns the client address in a request's context.
 func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
-// serve answers a request by its transport.
+// serve serves a request with the transport that the request selects.
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
@@ -109,7 +111,7 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 func (t *transports) drain(ctx context.Context) {
 	t.events.close()
 	t.sockets.Drain(ctx)
-	t.events.streams.Wait() // each ends with its request, which the server waits for
+	t.events.streams.Wait() // each stream ends with its request, for which the server waits
 	t.subscriptions.hub.Close()
 }
 

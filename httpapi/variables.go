@@ -11,7 +11,7 @@ import (
 )
 
 // variables decodes the variables of an operation from a JSON object or "", adds defaults and validates them. Numbers of custom
-// scalars keep their text.
+// scalars remain text.
 func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
 	var given map[string]any
 	if raw != "" {
@@ -33,7 +33,7 @@ func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map
 	return values, nil
 }
 
-// checkValues rejects values that the library accepts: enum values in another case and integers of more than 32 bits.
+// checkValues rejects values that the library wrongly accepts: enum values in another case and integers of more than 32 bits.
 func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqlerror.Error {
 	if schema.Types[t.Name()].Kind == ast.Scalar && t.Name() != "Int" {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. It returns the
-// result of variables, and leaves all other forms and errors to that function. It is immutable.
+// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. The result
+// is the same as that of the function variables, which decodes all other forms and reports errors. fastVariables is immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {
 	name string
 	form fastKind
-	// words are the values of an enum.
+	// words are the values of an enum; nil for other types.
 	words ast.EnumValueList
-	// needed reports that a missing variable is an error or has a default.
+	// needed reports whether a missing variable is an error or has a default.
 	needed bool
 }
 
@@ -31,8 +31,8 @@ const (
 	intKind
 )
 
-// newFastVariables returns the decoder of an operation, or nil if its variables have other types. Subscriptions have none, since the
-// decoded values keep the whole text in memory.
+// newFastVariables returns the decoder of an operation, or nil if its variables have other types. It returns nil for
+// subscriptions, because the decoded values would keep the whole text in memory for long.
 func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVariables {
 	if op.Operation != ast.Query {
 		return nil
@@ -61,7 +61,8 @@ func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVaria
 	return s
 }
 
-// read reads the variables from a JSON object or "", or reports false. Texts are parts of the object's.
+// read reads the variables from a JSON object or "". ok is false if they have other forms. The strings in values share the
+// memory of object.
 func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	if s == nil || strings.IndexByte(object, '\\') >= 0 {
 		return nil, false
@@ -139,7 +140,7 @@ func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
 	}
-	end := max(strings.IndexByte(string(*r), ']'), 0) // or earlier, if a string contains a bracket
+	end := max(strings.IndexByte(string(*r), ']'), 0) // a string may contain a bracket, so the list may be longer
 	list = make([]string, 0, strings.Count(string((*r)[:end]), `"`)/2)
 	for !r.next(']') {
 		text, ok := r.text()
@@ -187,7 +188,7 @@ func (r *fastReader) text() (text string, ok bool) {
 	return text, true
 }
 
-// literal reads a number, true, false or null. It returns another text for other values.
+// literal reads a number, true, false or null. For any other value it returns some other text.
 func (r *fastReader) literal() string {
 	r.next(0)
 	end := max(strings.IndexAny(string(*r), ",]} \t\r\n"), 0)

@@ -10,21 +10,21 @@ import (
 
 // Account is the account of a bearer token. It is immutable and safe for concurrent use.
 type Account struct {
-	// Name tells accounts apart in logs; it may be empty.
+	// Name identifies the account in logs; it may be empty.
 	Name    string
 	Address market.Address
-	// Credentials are those for Address. They may name Address themselves.
+	// Credentials are the venue's credentials for Address. They may contain Address.
 	Credentials *market.Credentials
 
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key and expiry limit a session. Accounts of the file have neither.
+	// key and expiry limit a session. An account of the file has neither.
 	key    context.Context
 	expiry time.Time
 }
 
-// errRevoked is the cause of contexts that ended because their account was revoked.
+// errRevoked is the cause of contexts that end because their account was revoked.
 var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account that this was asked for was revoked")
 
 func newAccount(e entry) *Account {
@@ -33,17 +33,17 @@ func newAccount(e entry) *Account {
 	return a
 }
 
-// renamed returns the account under another name. The two are revoked together.
+// renamed returns the account with another name. If one of the two is revoked, both are.
 func (a *Account) renamed(name string) *Account {
 	b := *a
 	b.Name = name
 	return &b
 }
 
-// errExpired is the cause of contexts that ended because their session expired.
+// errExpired is the cause of contexts that end because their session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns the account for the holder of one token. The session ends with the account, after lifetime, or when
+// Session returns the account for the holder of a token. The session ends when the account is revoked, after lifetime, or when
 // key ends. A session needs no release.
 func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
 	s := *a
@@ -65,8 +65,8 @@ func (a *Account) Err() error {
 	return nil
 }
 
-// Limit returns a context that also ends when the account is no longer valid; its cause is Err. The context holds a
-// timer and other resources until it ends, so ctx must end at some time.
+// Limit returns a context that also ends when the account is no longer valid; its cause is then Err. The context uses a timer
+// and other resources until it ends, so ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxSize in bytes and maxAccounts bound an accounts file.
+	// maxSize bounds the size of an accounts file in bytes. maxAccounts bounds its number of accounts.
 	maxSize     = 8 << 20
 	maxAccounts = 10_000
 	// maxName is the greatest number of characters in a name.
@@ -29,7 +29,8 @@ const (
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder says to whom an account belongs: to the holder of one token, to a subject of JWTs, or to both. At least one is set.
+// holder says to whom an account belongs: to the holder of a token, to a subject of JWTs, or to both. At least one of the two
+// is set.
 type holder struct {
 	token   bool
 	digest  digest
@@ -44,8 +45,8 @@ type entry struct {
 	credentials *market.Credentials
 }
 
-// parse parses an accounts file. Its errors name the place and the right form. They never quote the file, not even
-// unknown names: in a file of the wrong form, names may be secrets.
+// parse parses an accounts file. Its errors name the place and the right form. They never quote the file, not even unknown
+// names, because in a file of the wrong form a name may be a secret.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {
@@ -139,7 +140,7 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials parses an entry's credentials, which are sent to the venue as written, for its address.
+// parseCredentials parses the credentials of an entry with address a. The venue gets the credentials as they are written.
 func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
@@ -147,7 +148,7 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	c, err := market.ParseCredentials(value)
 	var known *market.Error
 	if errors.As(err, &known) {
-		return nil, errors.New(known.Message) // quotes nothing
+		return nil, errors.New(known.Message) // the message quotes nothing of the file
 	}
 	named, stated := c.Address()
 	switch {

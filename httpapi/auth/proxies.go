@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// maxProxies bounds the configured networks, maxHops the entries of a header that are checked.
+	// maxProxies bounds the number of configured networks. maxHops bounds the number of entries of a header that are checked.
 	maxProxies = 256
 	maxHops    = 32
 	// maxHop is the greatest length of an address with a port in a header.
 	maxHop = 64
 )
 
-// Proxies are networks of proxies that are trusted to name a client's address. The zero value trusts none. Proxies are read-only.
+// Proxies are the networks of proxies that are trusted to report a client's address. The zero value trusts no proxy. Proxies
+// must not be changed.
 type Proxies []netip.Prefix
 
 // ParseProxies parses addresses and prefixes such as 10.0.0.0/8 and fd00::1.
@@ -61,12 +62,12 @@ func parseProxy(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ClientAddress returns the address that a request comes from. This is the peer's address, or if the peer is a trusted
-// proxy, the last address in X-Forwarded-For that is not one.
+// ClientAddress returns the address of a request's client. That is the address of the peer. If the peer is a trusted proxy, it
+// is the last address in X-Forwarded-For that is not a trusted proxy.
 //
-// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. An invalid
-// entry ends the search, as does the 32nd: the result is then the last address that a trusted proxy reported. The result
-// is invalid if the peer has no address, as on a Unix socket.
+// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. The search ends at
+// an invalid entry and at the 32nd entry. Then the result is the last address that a trusted proxy reported. The result is
+// invalid if the peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {
@@ -116,7 +117,7 @@ func (p Proxies) Trusts(addr netip.Addr) bool {
 	return false
 }
 
-// parseHop parses an address with or without a port and brackets. Anything else gives the invalid address.
+// parseHop parses an address with or without a port and brackets. For anything else it returns the invalid address.
 func parseHop(s string) netip.Addr {
 	if len(s) > maxHop {
 		return netip.Addr{}

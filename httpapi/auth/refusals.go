@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// MaxRefusals bounds the entries of each kind; the least recently used are evicted. RefusalBytes is about the size
-	// of one entry of each kind together.
+	// MaxRefusals bounds the number of entries of each kind; the least recently used entries are evicted. RefusalBytes is the
+	// approximate size of one entry of each kind together.
 	MaxRefusals  = 1 << 12
 	RefusalBytes = 1 << 10
 
-	// refusalLimit is how often a key of an address may be refused in refusalWindow before its requests are refused unchecked.
+	// refusalLimit is the number of times that a key of an address may be refused within refusalWindow. After that, requests with
+	// the key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit bounds the guesses of an address: those under way and those refused in refusalWindow.
+	// guessLimit bounds the guesses of an address: guesses that run and guesses that were refused within refusalWindow.
 	guessLimit = 20
 )
 
@@ -37,20 +38,20 @@ func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true}
 // CredentialsKey returns the key of credentials.
 func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
 
-// pair is a key from an address, as quota.Network counts addresses.
+// pair is a key from an address. An address is a quota.Network.
 type pair struct {
 	network netip.Prefix
 	key     Key
 }
 
-// Refusals counts refused tokens and credentials by client address and key, so that one client's bad key does not lock
-// out others behind the same address. It also bounds the guesses of an address: reads of user data with credentials that
-// the venue has not accepted yet. It is safe for concurrent use.
+// Refusals counts refused tokens and credentials by client address and key. So one client's bad key does not lock out other
+// clients behind the same address. Refusals also bounds the guesses of an address. A guess is a read of user data with
+// credentials that the venue has not accepted yet. Refusals is safe for concurrent use.
 type Refusals struct {
 	clock market.Clock
 
 	mu sync.Mutex
-	// pairs holds the times of the last refusals of each pair, in order.
+	// pairs contains the times of the last refusals of each pair, oldest first.
 	pairs   *simplelru.LRU[pair, *[refusalLimit]instant]
 	guesses *simplelru.LRU[netip.Prefix, *guesses]
 	// accepted are the credentials that the venue has accepted.
@@ -60,7 +61,7 @@ type Refusals struct {
 // instant is a time in nanoseconds since 1970; 0 means none.
 type instant int64
 
-// left returns how much of refusalWindow is left at now after a refusal at i, 0 or less if none.
+// left returns the rest of refusalWindow at the time now, after a refusal at i. It is 0 or less if the window is over.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -68,14 +69,14 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push drops the first of some instants, which are in order, and appends now.
+// push removes the first of at, which is ordered, and appends now.
 func push(at []instant, now time.Time) {
 	copy(at, at[1:])
 	at[len(at)-1] = instant(now.UnixNano())
 }
 
-// guesses are the guesses of an address: the times of the last refused guesses, and the number of reads under way for each key.
-// A key counts once.
+// guesses are the guesses of an address: the times of the last refused guesses, and the number of running reads for each key.
+// All running reads of a key count as one guess.
 type guesses struct {
 	refused  [guessLimit]instant
 	underWay map[Key]int
@@ -94,8 +95,8 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 	return lru
 }
 
-// Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the
-// credentials, in any number of fields. Errors of Check must not be counted, so that a client that waits is checked again.
+// Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials,
+// however often in the request. Errors of Check must not be counted, so that a client that waits is checked again.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
@@ -108,7 +109,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	again := last[refusalLimit-1].left(now) > 0
 	push(last[:], now)
 	if key.token {
-		return // tokens cost the venue nothing
+		return // invalid tokens cause no calls to the venue
 	}
 	r.accepted.Remove(key)
 	if again {
@@ -145,9 +146,9 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	return e
 }
 
-// Guess counts credentials that the venue has not accepted yet and will see next. A guess under way counts like a
-// refused one; concurrent reads with the same credentials are one guess. The caller must call end once, with whether the
-// venue accepted the credentials. The error has CodeRateLimited and RetryAfter.
+// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused one;
+// concurrent reads with the same credentials are one guess. The caller must call end once, with whether the venue accepted the
+// credentials. The error has CodeRateLimited and RetryAfter.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -182,7 +183,7 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether no further guess is allowed, and when to try again.
+// full reports whether no further guess is allowed now. wait is the time after which to try again.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	for _, at := range g.refused {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/httpapi/filewatch"
 )
 
-// bucket is the part of a digest that finds accounts.
+// bucket is the part of a digest by which accounts are looked up.
 type bucket [8]byte
 
 // assignment is an account with its holder.
@@ -20,18 +20,18 @@ type assignment struct {
 	account *Account
 }
 
-// table is all accounts of one version of the file: by token, and by subject of JWTs.
+// table contains all accounts of one version of the file, by token and by subject of JWTs.
 type table struct {
 	all      []assignment
 	tokens   map[bucket][]assignment
 	subjects map[string]assignment
 }
 
-// find returns the account of a digest, nil if there is none.
+// find returns the account of a digest, or nil.
 //
-// Tokens are random, so a plain SHA-256 protects them like a slow hash. The time of a lookup may tell an attacker how
-// far the hash of a guess agrees with a known one. An attacker cannot choose tokens by their hash, so even eight known
-// bytes do not help to find the others. Eight bytes find the bucket; all 32 are compared in constant time.
+// Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses eight bytes of the digest to
+// find a bucket, and compares all 32 in constant time. Its duration may reveal how many of the eight bytes of a guess are
+// right. That does not help an attacker, who cannot choose a token by its hash.
 func (t *table) find(d digest) *Account {
 	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {
@@ -41,7 +41,7 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account that belonged to exactly this holder, nil if there was none.
+// same returns the account that belongs to exactly this holder, or nil.
 func (t *table) same(of holder) *Account {
 	if of.token {
 		for _, h := range t.tokens[bucket(of.digest[:])] {
@@ -57,7 +57,7 @@ func (t *table) same(of holder) *Account {
 	return nil
 }
 
-// Store holds the accounts of a file. It is safe for concurrent use.
+// Store contains the accounts of a file. It is safe for concurrent use.
 type Store struct {
 	file  *filewatch.File
 	table atomic.Pointer[table]
@@ -73,7 +73,7 @@ type Status struct {
 	Accounts int
 }
 
-// Open reads an accounts file that only its owner can access.
+// Open reads an accounts file. It fails if others than the owner can access the file.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{}
 	s.table.Store(&table{})
@@ -96,11 +96,11 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// Run polls the file twice a second until ctx ends, so a change takes effect within a second. An invalid file leaves the
-// accounts as they are. A file that three polls in a row find missing revokes all accounts.
+// Run polls the file twice a second until ctx ends, so a change takes effect within a second. An invalid file changes nothing.
+// If the file is missing at three polls in a row, all accounts are revoked.
 func (s *Store) Run(ctx context.Context) { s.file.Run(ctx) }
 
-// Reload reads the file now. After an error the accounts are as before. An OnRevoke callback must not call Reload.
+// Reload reads the file now. After an error the accounts are unchanged. A callback of OnRevoke must not call Reload.
 func (s *Store) Reload() error { return s.file.Reload() }
 
 // Status returns the state of the file and its accounts.
@@ -120,15 +120,15 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 	return h.account, ok
 }
 
-// OnRevoke calls f for every account that is revoked. The account's context has ended by then, Lookup no longer finds the account,
-// and Run or Reload waits for f. Another account may have the same credentials.
+// OnRevoke makes Run and Reload call f for every account that is revoked, and wait for f. By then the account's sessions have
+// ended, and Lookup no longer finds the account. Another account may have the same credentials.
 func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = append(s.listeners, f)
 }
 
-// replace replaces all accounts. Unchanged accounts stay valid. Calls never overlap.
+// replace replaces all accounts. Unchanged accounts stay valid. It is never called concurrently.
 func (s *Store) replace(entries []entry) {
 	before, next := s.table.Load(), &table{tokens: make(map[bucket][]assignment, len(entries)), subjects: map[string]assignment{}}
 	unchanged := make(map[holder]bool, len(entries))

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Tokens finds the accounts of bearer tokens: those of the accounts file and those signed by an identity provider.
+// Tokens finds the accounts of bearer tokens. A token is in the accounts file or signed by an identity provider.
 type Tokens struct {
 	File *Store
 	// Signed returns the account of a token that is not in the file; nil if there is no identity provider. Its error is a market.Error.

@@ -16,23 +16,23 @@ func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Pl
 
 type compiler struct{ plan *Plan }
 
-// object is an object, or every object of a list, with the selections on it.
+// object is an object, or each object of a list, with the selections on it.
 type object struct {
 	field int32
 	// page is the number of items in the object's lists.
 	page number
-	// known are the reads that are paid for already.
+	// known are the reads whose cost was already counted.
 	known      reads
 	selections []scoped
 }
 
-// scoped is a selection set with the conditions around it.
+// scoped is a selection set with the conditions under which it is executed.
 type scoped struct {
 	set  ast.SelectionSet
 	when []condition
 }
 
-// selected is a field as execution sees it: all selections of an object under one key, here with the same conditions.
+// selected is a field as it is executed: all selections on an object with the same response key and the same conditions.
 type selected struct {
 	*ast.Field
 	when       []condition
@@ -46,7 +46,7 @@ func (c *compiler) object(o object) {
 	}
 }
 
-// collect merges fields in the order of the document.
+// collect merges the fields of selections. The result is in the order of the document.
 func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	byKey := map[string]*selected{}
 	var gather func(scoped)
@@ -82,7 +82,7 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict adds the conditions of directives to the conditions around them. ok is false if they can never be met.
+// restrict adds the conditions of directives to when. ok is false if the conditions can never be met.
 func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
 	all = when
 	for _, d := range directives {
@@ -122,7 +122,7 @@ func (c *compiler) field(o *object, f *selected) {
 	}
 }
 
-// number returns what a quantity is for a field of an object with a page.
+// number returns the number that a quantity means for a field. objectsPage is the page of the field's object.
 func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	switch {
 	case q.ofPage:
@@ -136,7 +136,7 @@ func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	}
 }
 
-// argument returns what the argument of a quantity says.
+// argument returns the number that the argument of a quantity means.
 func (c *compiler) argument(f *ast.Field, q quantity) number {
 	var otherwise int64
 	if d := f.Definition.Arguments.ForName(q.argument).DefaultValue; d != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// count is a number of items that a variable decides.
+// count is a number of items that depends on a variable.
 type count struct {
 	variable string
 	quantity
@@ -17,7 +17,7 @@ type count struct {
 	otherwise int64
 }
 
-// of returns the number that a variable's value means.
+// of returns the number that a value of the variable means.
 func (c *count) of(v any) int64 {
 	n := c.otherwise
 	switch {
@@ -43,7 +43,7 @@ func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
 	return 1
 }
 
-// length returns the length of a list variable; any other value is a list of one.
+// length returns the length of a list. Any other value counts as a list with one item.
 func length(v any) int64 {
 	switch list := v.(type) {
 	case []any:

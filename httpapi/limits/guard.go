@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxRefused is the number of refused documents that are remembered, at about 500 bytes each.
+	// maxRefused is the number of refused documents that are remembered. Each needs about 500 bytes.
 	maxRefused = 1000
-	// maxSyntaxError bounds the text of a syntax error, which would repeat a string of the client in full.
+	// maxSyntaxError bounds the text of a syntax error in bytes, because the text may quote a long string of the client.
 	maxSyntaxError = 300
 )
 
@@ -44,9 +44,9 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	return &Guard{limits: limits, refused: refused}, nil
 }
 
-// Document parses a document and measures it. The returned document has at least one operation and no fragment cycle,
-// and validating it takes a bounded time; it is not validated yet, and belongs to the caller. A refusal is remembered by
-// the text's SHA-256, so asking again costs no parsing. Accepted documents are not remembered.
+// Document parses and measures a document. The returned document has at least one operation and no fragment cycle, and its
+// validation takes a bounded time. It is not validated yet. The caller may change it. Document remembers a refusal by the
+// SHA-256 of the text, so the same text is not parsed again. It does not remember accepted documents.
 //
 // A syntax error is a gqlerror.Error with a location around a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Limits bounds what is accepted. Every limit is the greatest value that passes, and must be at least 1.
+// Limits bounds requests. Every limit is the greatest accepted value and must be at least 1.
 type Limits struct {
 	// DocumentBytes bounds the text of a document. Default 65,536.
 	DocumentBytes int
@@ -17,17 +17,18 @@ type Limits struct {
 	Operations int
 	// Fragments bounds the named fragments that a document defines. Default 50.
 	Fragments int
-	// Selections bounds the fields and fragments of all operations together. A fragment's content counts wherever the
+	// Selections bounds the fields and fragments of all operations together. The content of a fragment counts each time the
 	// fragment is spread. Default 1,000.
 	Selections int
-	// Depth bounds the nesting of fields and inline fragments, with spread fragments taken in. It also bounds the
-	// nesting of lists and objects in arguments, variables and types. Default 20.
+	// Depth bounds the nesting of fields and fragments. It also bounds the nesting of lists and objects in arguments, variables
+	// and types. Default 20.
 	Depth int
-	// RootFields bounds the fields at the root of an operation. Repeats of one response key count once. Default 100.
+	// RootFields bounds the fields at the root of an operation. Fields with the same response key count once. Default 100.
 	RootFields int
 	// Aliases bounds the fields of a document with an alias. Default 200.
 	Aliases int
-	// Repeats bounds how often one response key is selected on one object, with fragments taken in. Default 30.
+	// Repeats bounds the number of times that a response key is selected on one object, including selections in fragments. Default
+	// 30.
 	Repeats int
 	// Directives bounds the directives of a document. Default 50.
 	Directives int
@@ -35,7 +36,7 @@ type Limits struct {
 	ListItems int
 	// VariableBytes bounds the JSON text of the variables. Default 131,072.
 	VariableBytes int
-	// Cost bounds the points of an operation, see Plan.Cost. Default 100,000.
+	// Cost bounds the points of an operation; see Plan.Cost. Default 100,000.
 	Cost int64
 }
 

@@ -4,8 +4,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// measure refuses a parsed document that is past a limit. It first visits every node once and computes each fragment's size once.
-// If the document is within these limits, it then counts repeated keys with every fragment spread expanded.
+// measure returns an error if a parsed document exceeds a limit. It first visits every node once and computes the size of each
+// fragment once. If the document is within these limits, it counts repeated response keys with all fragment spreads followed.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
@@ -15,7 +15,7 @@ func measure(doc *ast.QueryDocument, limits *Limits) error {
 	}
 	m := &measurement{limits: limits, fragments: make(map[string]*fragment, len(doc.Fragments))}
 	for _, def := range doc.Fragments {
-		if m.fragments[def.Name] == nil { // validation refuses a second one
+		if m.fragments[def.Name] == nil { // validation refuses a second fragment with the name
 			m.fragments[def.Name] = &fragment{def: def}
 		}
 	}
@@ -38,27 +38,28 @@ type measurement struct {
 	aliases, directives int
 }
 
-// fragment is a named fragment with its size, which includes the fragments that it spreads.
+// fragment is a named fragment with its size. The size includes the fragments that it spreads.
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered is set before the size is computed, known afterwards.
+	// entered reports that the computation of size has begun. known reports that it has ended.
 	entered, known bool
 }
 
-// size is the size of a selection with its fragments taken in. It saturates.
+// size is the size of a selection including the fragments that it spreads. Numbers saturate instead of overflowing.
 type size struct {
 	selections int64
 	depth      int
 }
 
-// root is a selection that is in no other selection of the document.
+// root is a selection set that no other selection set of the document contains.
 type root struct {
 	selection ast.SelectionSet
 	operation bool
 }
 
-// visit visits every node once. It returns the operations, and the fragments that no operation spreads: validation walks those too.
+// visit visits every node once. It returns the operations, and the fragments that no operation spreads, because validation
+// visits these, too.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
@@ -254,7 +255,7 @@ func (m *measurement) arguments(list ast.ArgumentList) error {
 	return nil
 }
 
-// value visits a value at a level of nesting; an argument is at level 1.
+// value visits a value. level is its level of nesting; an argument has level 1.
 func (m *measurement) value(v *ast.Value, level int) error {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
@@ -285,15 +286,16 @@ func (m *measurement) name(name string) error {
 	return nil
 }
 
-// merged is what is selected on one object under one response key.
+// merged are the selections on one object with the same response key.
 type merged struct {
 	key   string
 	times int
 	sets  []ast.SelectionSet
 }
 
-// merge counts how often each response key occurs in sets, the selection sets of one object, and recursively below. It ignores the types of fragments,
-// since validation also compares fields of different types. It takes as many steps as there are selections.
+// merge counts the repeats of each response key in sets, which are the selection sets of one object, and recursively below. It
+// ignores the types of fragments, because validation also compares fields of different types. Its number of steps is the number
+// of selections.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

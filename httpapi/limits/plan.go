@@ -5,17 +5,17 @@ type Plan struct {
 	limit int64
 	// counts are the list sizes that depend on a variable.
 	counts []count
-	// fields are the fields that give objects or cost more than a value. A parent comes before its fields; the first one
-	// is the operation.
+	// fields are the fields that return objects or cost more than a value. A parent comes before its fields. The first element is
+	// the operation itself.
 	fields []planField
 }
 
 // planField is a field of an operation.
 type planField struct {
 	parent int32
-	// items is the number of objects that the field gives for each object of the parent.
+	// items is the number of objects that the field returns for each object of the parent.
 	items number
-	// own is the cost of the field per parent object. points is the cost per returned object.
+	// own is the cost of the field for each parent object. points is the cost for each returned object.
 	own, points int64
 	when        []condition
 	// key is the response key.
@@ -24,7 +24,7 @@ type planField struct {
 
 const none = -1
 
-// number is one of the plan's counts, or a constant.
+// number is a constant, or the result of one of the plan's counts. count is its index, or none.
 type number struct {
 	count    int32
 	constant int64
@@ -32,14 +32,14 @@ type number struct {
 
 func constant(n int64) number { return number{none, n} }
 
-// condition is a @skip or an @include with a variable.
+// condition is a @skip or @include with a variable.
 type condition struct {
 	variable string
 	include  bool
 }
 
-// Cost returns the points of the operation. The variables are those that validation returned: checked, with defaults
-// filled in. If the points are past the limit, it also returns an error.
+// Cost returns the points of the operation. variables must be validated and include defaults. If the points exceed the limit,
+// Cost also returns an error.
 func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	var small [128]int64
 	scratch := small[:]
@@ -88,7 +88,7 @@ func met(when []condition, variables map[string]any) bool {
 	return true
 }
 
-// path returns the place of a field in the response, or the end of a long path.
+// path returns the path of a field in the response. Of a long path it returns only the end.
 func (p *Plan) path(at int32) string {
 	const enough = 60
 	path := p.fields[at].key

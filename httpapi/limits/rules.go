@@ -24,11 +24,12 @@ const (
 	RuleListItems     = "list_items"
 	RuleVariableBytes = "variable_bytes"
 	RuleCost          = "cost"
-	// RuleCalls is about the upstream calls of an operation, which the loaders count during execution.
+	// RuleCalls limits the upstream calls of an operation. The loaders count them during the execution.
 	RuleCalls = "calls"
 )
 
-// Rule returns the rule that an error of this package is about, as a label for metrics. It is empty for other errors.
+// Rule returns the name of the rule that an error of this package is about, as a label for metrics. It returns "" for other
+// errors.
 func Rule(err error) string {
 	var r rule
 	errors.As(err, &r)
@@ -41,12 +42,12 @@ type rule string
 // Error implements error.
 func (r rule) Error() string { return "refused by the rule " + string(r) }
 
-// refuse returns the error of a rule. Its text goes to the client.
+// refuse returns the error of a rule. The client sees its text.
 func refuse(by rule, format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...).Because(by)
 }
 
-// short returns a name for an error text: in full unless it is long.
+// short returns a name for an error text. It shortens a long name.
 func short(name string) string {
 	const enough = 60
 	if len(name) <= enough {

@@ -2,8 +2,9 @@ package limits
 
 import "strings"
 
-// Variables refuses variables that are large, deep or have long lists, before they are decoded. raw is the JSON text of
-// the object and may be empty. It is not checked to be JSON; decoding accepted text takes bounded time and memory.
+// Variables returns an error if variables are large, deeply nested or contain long lists. Call it before the variables are
+// decoded. raw is the JSON text of the object; it may be empty. Variables does not check that raw is JSON, but decoding an
+// accepted text takes bounded time and memory.
 func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: ask in several requests", n, g.limits.VariableBytes)

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// callPoints is the price of a read with an upstream call of its own. A field that shows a value costs 1 point.
+	// callPoints is the price of a read that needs its own upstream call. A field that returns a value costs 1 point.
 	callPoints = 1000
-	// keyPoints is the price of a key that shares a call: 25 of the longest ids, 78 bytes each, fit into a URL of 2 KiB.
+	// keyPoints is the price of a key that shares a call. 25 of the longest ids, with 78 bytes each, fit into a URL of 2 KiB.
 	keyPoints = callPoints / 25
 	// accountRows is the assumed number of rows of an account, if the operation does not limit it.
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
-	// descriptionPoints is the price of a market's description, which is as long as this many other values.
+	// descriptionPoints is the price of a market's description, which is about as long as that number of other values.
 	descriptionPoints = 20
 	// maxIDs is the greatest number of ids in an argument.
 	maxIDs = 500
@@ -28,7 +28,7 @@ const (
 // reads is a set of kinds of reads from the venue.
 type reads uint16
 
-// Keys of the first three kinds share calls. Each of the others is a call of its own.
+// Keys of the first three kinds share calls. Each key of the other kinds needs its own call.
 const (
 	price reads = 1 << iota
 	spread
@@ -38,7 +38,7 @@ const (
 	balance
 	positions
 	orders
-	// page is read anew by each field that needs it.
+	// page is a page of a list. Each field that needs one reads its own.
 	page
 )
 
@@ -56,29 +56,30 @@ func (r reads) points() (sum int64) {
 	return sum
 }
 
-// weight is the price of a field beside the point for its value.
+// weight is the price of a field in addition to the point for its value.
 type weight struct {
 	// needs are the reads of the field. Fields of one object share them, except page.
 	needs reads
-	// each are the reads of every object that the field gives.
+	// each are the reads of every object that the field returns.
 	each reads
-	// items is the number of objects that the field gives; the zero value means one.
+	// items is the number of objects that the field returns; the zero value means one.
 	items quantity
-	// page is the number of items in the lists of the field's object.
+	// page is the number of items in lists of the field's object.
 	page quantity
-	// knows are the reads that the field's objects come with.
+	// knows are the reads that the objects of the field need no more, because they come with their values.
 	knows reads
 }
 
 // quantity is a number of items in a list. The zero value is unset.
 type quantity struct {
-	// argument names the argument that decides: by its number, or by its length if list is set, up to limit.
+	// argument is the name of the argument that decides. The quantity is the value of the argument, or its length if list is set,
+	// but at most limit.
 	argument string
 	list     bool
 	limit    int64
 	// fixed is the number if no argument decides.
 	fixed int64
-	// ofPage takes the number from the page of the object that has the field.
+	// ofPage means that the quantity is the page of the object that has the field.
 	ofPage bool
 }
 
@@ -89,7 +90,7 @@ func about(n int64) quantity       { return quantity{fixed: n} }
 
 var ofPage = quantity{ofPage: true}
 
-// table holds the weights of fields. A field without a weight costs 1 point, makes no call and gives no list of objects.
+// table contains the weights of fields. A field without a weight costs 1 point, makes no call and returns no list of objects.
 var table = map[string]weight{
 	"Query.node":          {needs: details},
 	"Query.nodes":         {each: details, items: ids("ids")},
@@ -156,7 +157,7 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// A subscription costs its first events, one for each id that it follows.
+	// The cost of a subscription is the cost of its first events: one event for each id that it follows.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
 	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
 	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
@@ -175,7 +176,7 @@ var table = map[string]weight{
 	"PortfolioUpdate.changed":       {items: ofPage},
 	"OrdersUpdate.changed":          {items: ofPage},
 
-	// The lists of introspection have about these lengths on average.
+	// These are the average lengths of the lists of introspection.
 	"__Schema.types":       {items: about(80)},
 	"__Schema.directives":  {items: about(10)},
 	"__Type.fields":        {items: about(5)},

@@ -1,6 +1,6 @@
 // Package persisted finds the text of a document that a client names by a hash or an id.
 //
-// Clients register automatic persisted queries themselves: any valid document, until others displace it. Operators give
-// trusted documents in a manifest that a frontend's build writes. Trusted documents are never displaced; with
-// ModeRequire nothing else is executed.
+// A client can register any valid document as an automatic persisted query. Such a document is kept until others displace it.
+// Operators provide trusted documents in a manifest, which the build of a frontend writes. Trusted documents are never
+// displaced. With ModeRequire, only trusted documents are executed.
 package persisted

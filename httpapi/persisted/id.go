@@ -13,9 +13,9 @@ import (
 const (
 	// maxID is the greatest length of an id.
 	maxID = 256
-	// hashPrefix begins an id that is the SHA-256 of the document's text.
+	// hashPrefix is the prefix of ids that are the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix begins the prefix of other ids.
+	// customPrefix is the start of the prefixes of other ids.
 	customPrefix = "x-"
 )
 
@@ -35,7 +35,8 @@ func (i id) given() bool { return i.hashed || i.custom != "" }
 
 const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
 
-// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. It also takes 64 hex digits alone as a hash.
+// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. 64 hex digits without a prefix
+// also mean a hash.
 func parseID(s string) (id, error) {
 	if len(s) > maxID {
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)
@@ -51,7 +52,7 @@ func parseID(s string) (id, error) {
 		}
 		name = after
 	}
-	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // URLs drop path segments of dots
+	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // URLs cannot contain path segments that consist of dots
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil
@@ -77,7 +78,7 @@ func unreserved(s string) bool {
 	return s != ""
 }
 
-// parseExtension parses the member persistedQuery of a request's extensions. The extensions are a JSON object or empty.
+// parseExtension parses the member persistedQuery of a request's extensions, which are a JSON object or empty.
 func parseExtension(extensions json.RawMessage) (id, error) {
 	if len(extensions) == 0 {
 		return id{}, nil

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxManifest in bytes and maxDocuments bound a manifest.
+	// maxManifest bounds the size of a manifest in bytes. maxDocuments bounds the number of its documents.
 	maxManifest  = 32 << 20
 	maxDocuments = 10_000
-	// maxTokens bounds a document, which is parsed for the name of its operation.
+	// maxTokens bounds the tokens of a document, which is parsed to get the name of its operation.
 	maxTokens = 20_000
-	// maxReasons is how many invalid documents an error names.
+	// maxReasons is the greatest number of invalid documents that an error names.
 	maxReasons = 10
 
 	apolloFormat = "apollo-persisted-query-manifest"
@@ -30,10 +30,10 @@ type trusted struct {
 	hash       hash
 }
 
-// manifest is the trusted documents of one version of the file. It is immutable.
+// manifest contains the trusted documents of one version of the file. It is immutable.
 type manifest struct {
 	byHash map[hash]*trusted
-	// byID has the documents with ids that are not hashes.
+	// byID contains the documents whose ids are not hashes.
 	byID map[string]*trusted
 }
 

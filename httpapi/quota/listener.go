@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// Only clients with few connections may take the last reservedShare-th part of all connections, so that health
-	// checks and new clients find room.
+	// One part in reservedShare of all connections is reserved for clients with few connections, so that health checks and new
+	// clients can connect.
 	reservedShare = 20
-	// fewConnections is how many connections a client may hold and still use the reserve.
+	// fewConnections is the greatest number of connections of a client that may use the reserve.
 	fewConnections = 8
-	// sendBuffer is the kernel's buffer for unread bytes of one connection. Linux doubles it for its own data; the
-	// default grows to 4 MiB.
+	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles it for its own
+	// data. Without it, the buffer could grow to 4 MiB.
 	sendBuffer = 256 << 10
 )
 
 // ConnectionLimits bound the connections of a Listener.
 type ConnectionLimits struct {
-	// Total bounds all connections, PerClient those of one client address. Zero means no limit.
+	// Total bounds all connections. PerClient bounds the connections of one client address. Zero means no limit.
 	Total, PerClient int
 	// Exempt reports whether PerClient does not apply to an address, such as a proxy of many clients; nil exempts none.
 	Exempt func(netip.Addr) bool
 }
 
-// Listener accepts connections within its limits and closes all others at once. It bounds the kernel's send buffer of
-// each TCP connection, and on Linux the unsent bytes in it. It is safe for concurrent use.
+// Listener accepts connections within its limits and closes all others at once. It bounds the kernel's send buffer of each TCP
+// connection, and on Linux the unsent bytes in that buffer. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -37,7 +37,7 @@ type Listener struct {
 	refused uint64
 }
 
-// Listen bounds the connections that l accepts. Connections that are not TCP count towards the total only.
+// Listen returns a Listener for the connections that l accepts. Connections that are not TCP count only towards Total.
 func Listen(l net.Listener, limits ConnectionLimits) *Listener {
 	return &Listener{Listener: l, limits: limits, clients: make(map[netip.Prefix]int)}
 }
@@ -63,7 +63,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // ConnectionStats are the figures of a Listener.
 type ConnectionStats struct {
-	// Open is the number of open connections. Refused counts the connections closed at once since the start.
+	// Open is the number of open connections. Refused is the number of connections that were closed at once since the start.
 	Open    int
 	Refused uint64
 }
@@ -107,7 +107,7 @@ func (l *Listener) release(client netip.Prefix) {
 	}
 }
 
-// clientNetwork returns the network of a TCP peer; the zero prefix for others.
+// clientNetwork returns the Network of a TCP peer. For any other peer it returns the zero prefix.
 func clientNetwork(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -116,7 +116,7 @@ func clientNetwork(a net.Addr) netip.Prefix {
 	return Network(tcp.AddrPort().Addr().Unmap())
 }
 
-// connection is a counted connection; Close takes it off the count.
+// connection is a counted connection. Close ends the count.
 type connection struct {
 	net.Conn
 	release func()

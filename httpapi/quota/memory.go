@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// FreeBytes is the length up to which a body is not counted: its connection takes more memory anyway.
+// FreeBytes is the number of bytes of each body that are not counted. A connection needs more memory than that anyway.
 const FreeBytes = 16 << 10
 
-// ErrNoRoom says that a body does not fit beside the bodies that clients are sending.
+// ErrNoRoom is the error of a body for which there is not enough memory beside the bodies of other clients.
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
-// Memory bounds the bytes that are held for clients, such as request bodies or unread responses. Of the bytes beyond
-// FreeBytes of each body a client holds what is Fair. It is safe for concurrent use.
+// Memory bounds the memory that clients use, such as request bodies or unread responses. It counts the bytes beyond FreeBytes
+// of each body. Fair decides how many of these bytes a client may use. Memory is safe for concurrent use.
 type Memory struct {
 	bodies sync.Pool
 
 	mu sync.Mutex
-	// free is the part of size that is not held, in bytes; holders are the clients with the rest.
+	// free is the part of size that is not in use, in bytes. holders contains the bytes that each client uses.
 	size, free int
 	holders    map[netip.Prefix]int
 	refused    uint64
@@ -32,7 +32,7 @@ func NewMemory(size int) *Memory {
 	return m
 }
 
-// Body is a request body. It is for one goroutine at a time.
+// Body is a request body. It is not safe for concurrent use.
 type Body struct {
 	memory *Memory
 	client netip.Addr
@@ -41,7 +41,7 @@ type Body struct {
 	held int
 }
 
-// Read reads r to its end. The error is ErrNoRoom or that of r. The caller must release the Body.
+// Read reads r to its end. The error is ErrNoRoom or an error of r. The caller must release the Body.
 func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
 	b.client = client
@@ -62,7 +62,7 @@ func (b *Body) Release() {
 	}
 	b.held, b.text = 0, b.text[:0]
 	if cap(b.text) > 2*FreeBytes {
-		b.text = nil // a large buffer must not be kept uncounted
+		b.text = nil // a large buffer in the pool would not be counted
 	}
 	b.memory.bodies.Put(b)
 }
@@ -95,7 +95,7 @@ func (b *Body) fill(r io.Reader) error {
 	}
 }
 
-// Take takes n bytes for a client, or reports false. Give returns them.
+// Take counts n bytes for a client. It returns false if there is not enough memory. Give undoes Take.
 func (m *Memory) Take(client netip.Prefix, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *Memory) Take(client netip.Prefix, n int) bool {
 	return true
 }
 
-// Give returns n bytes that a client took.
+// Give undoes Take of n bytes.
 func (m *Memory) Give(client netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,14 +118,14 @@ func (m *Memory) Give(client netip.Prefix, n int) {
 	}
 }
 
-// Held returns the number of bytes held now.
+// Held returns the number of bytes in use.
 func (m *Memory) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.size - m.free
 }
 
-// Refused counts the refusals since the start.
+// Refused returns the number of refusals since the start.
 func (m *Memory) Refused() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Pace limits how much each client may spend in a second. A client that has spent more is in debt until it has earned
-// the difference. It is safe for concurrent use.
+// Pace limits what each client may spend per second. A client that has spent more is in debt until it has earned the
+// difference. Pace is safe for concurrent use.
 type Pace struct {
 	// Clients earn perSecond and save at most burst.
 	perSecond, burst float64
 
 	mu      sync.Mutex
 	clients map[netip.Prefix]*balance
-	// swept is when clients with a full balance were last forgotten.
+	// swept is the time at which clients with a full balance were last removed.
 	swept time.Time
 }
 
-// balance is what a client had saved at a time; a debt is negative.
+// balance is what a client had saved at the time at. A negative number is a debt.
 type balance struct {
 	saved float64
 	at    time.Time
 }
 
-// NewPace returns a pace at which every client has saved the burst.
+// NewPace returns a Pace. At the start, every client has saved burst.
 func NewPace(perSecond, burst int) *Pace {
 	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
@@ -43,7 +43,7 @@ func (p *Pace) Spend(client netip.Prefix, n int) {
 	c.saved, c.at = p.present(c, now)-float64(n), now
 }
 
-// Debt returns how long a client has to wait until it is out of debt.
+// Debt returns the time until a client is out of debt, or 0.
 func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,12 +57,13 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns what a client has saved at now. The caller holds the lock.
+// present returns what a client has saved at the time now. The caller holds the lock.
 func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep forgets clients with a full balance, at most once in the time that filling an empty one takes. The caller holds the lock.
+// sweep removes clients with a full balance. It does so at most once in the time in which an empty balance becomes full. The
+// caller holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

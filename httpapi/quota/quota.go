@@ -1,4 +1,5 @@
-// Package quota bounds what one client address may hold at once: connections, operations, executions of subscriptions, and memory.
+// Package quota bounds what one client address may use at the same time: connections, operations, executions of subscriptions,
+// and memory.
 package quota
 
 import (
@@ -9,34 +10,36 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits are the greatest numbers for one client address. The zero value of a field takes its default.
+// Limits are the greatest numbers for one client address. A field that is zero means its default.
 type Limits struct {
-	// Connections is the number of open long-lived connections: 1,000.
+	// Connections is the number of open WebSockets and event streams; the default is 1,000.
 	Connections int
-	// Operations is the number of operations on these connections: 9,000.
+	// Operations is the number of operations on these connections; the default is 9,000.
 	Operations int
-	// Total bounds the operations of all clients together, shared by Fair: 12,000, or four thirds of Operations if that is more.
+	// Total bounds the operations of all clients together; Fair divides them. The default is 12,000, or four thirds of Operations
+	// if that is more.
 	Total int
-	// Executions is the number of subscription executions that a client takes part in: 500. Equal subscriptions have one execution.
+	// Executions is the number of different subscriptions; the default is 500. Equal subscriptions share an execution and count
+	// once.
 	Executions int
-	// Watched is the number of ids that these executions follow, counted in every execution: 20,000.
+	// Watched is the number of ids that these executions follow together; the default is 20,000. An id counts in each execution.
 	Watched int
 }
 
-// Clients counts what client addresses hold. It is safe for concurrent use.
+// Clients counts what each client address uses. It is safe for concurrent use.
 type Clients struct {
 	limits Limits
 
 	mu      sync.Mutex
 	holders map[netip.Prefix]*holder
-	// operations counts the operations of all clients.
+	// operations is the number of operations of all clients.
 	operations int
 	refused    uint64
 }
 
 type holder struct{ connections, operations, executions, watched int }
 
-// New returns Clients that hold nothing.
+// New returns Clients without any counts.
 func New(l Limits) *Clients {
 	l.Connections, l.Operations = cmp.Or(l.Connections, 1000), cmp.Or(l.Operations, 9000)
 	l.Total = cmp.Or(l.Total, max(12_000, l.Operations+l.Operations/3+1))
@@ -80,7 +83,7 @@ func (c *Clients) End(client netip.Addr) {
 	c.give(client, func(h *holder) { h.operations--; c.operations-- })
 }
 
-// Execute counts an execution that follows this many ids, or returns a RATE_LIMITED error. Executed undoes Execute.
+// Execute counts an execution that follows a number of ids, or returns a RATE_LIMITED error. Executed undoes Execute.
 func (c *Clients) Execute(client netip.Addr, ids int) error {
 	return c.take(client, func(h *holder) error {
 		if h.executions >= c.limits.Executions {
@@ -95,19 +98,19 @@ func (c *Clients) Execute(client netip.Addr, ids int) error {
 	})
 }
 
-// Executed undoes Execute of as many ids.
+// Executed undoes Execute with the same number of ids.
 func (c *Clients) Executed(client netip.Addr, ids int) {
 	c.give(client, func(h *holder) { h.executions--; h.watched -= ids })
 }
 
-// Refused counts the refusals since the start.
+// Refused returns the number of refusals since the start.
 func (c *Clients) Refused() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused
 }
 
-// take applies count to what a client holds, unless count returns an error.
+// take calls count for the client's counts. If count returns an error, take counts a refusal.
 func (c *Clients) take(client netip.Addr, count func(*holder) error) error {
 	key := Network(client)
 	c.mu.Lock()
@@ -134,11 +137,13 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
-// Fair reports whether a client that holds held of a shared resource may take n more, of which free are free. A client
-// holds at most three times what it leaves free: one client gets three quarters, several get equal parts, and a newcomer finds room.
+// Fair reports whether a client that uses held units of a shared resource may use n more; free units are free. Afterwards the
+// client may use at most three times the units that are still free. So a lone client gets three quarters, several clients get
+// equal parts, and a new client always finds some.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
-// Network returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, the least that providers hand out.
+// Network returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is the smallest
+// network that providers assign.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()

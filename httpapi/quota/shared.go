@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shared counts the bytes of things that several clients hold together. One of its holders pays for each thing; when
-// that client releases it, another holder pays. It is safe for concurrent use.
+// Shared counts the bytes of things that several clients use together. One of the clients pays for each thing. When that client
+// releases the thing, another one pays. Shared is safe for concurrent use.
 type Shared struct {
 	memory *Memory
 
@@ -14,7 +14,7 @@ type Shared struct {
 	things map[any]*thing
 }
 
-// thing is something that clients hold. holders counts how often each client holds it.
+// thing is something that clients use. holders counts the uses of each client.
 type thing struct {
 	size    int
 	payer   netip.Prefix
@@ -26,8 +26,8 @@ func NewShared(size int) *Shared {
 	return &Shared{memory: NewMemory(size), things: make(map[any]*thing)}
 }
 
-// Hold counts that a client holds the thing with a key once more, or reports that it does not fit. size is the thing's
-// present size, which may have grown. Release undoes Hold.
+// Hold counts another use of the thing with a key by a client. It returns false if there is not enough memory. size is the
+// present size of the thing, which may have grown since the last call. Release undoes Hold.
 func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,13 +69,13 @@ func (s *Shared) Release(client netip.Prefix, key any) {
 	}
 }
 
-// Held returns the number of bytes held now.
+// Held returns the number of bytes in use.
 func (s *Shared) Held() int { return s.memory.Held() }
 
-// Refused counts the refusals since the start.
+// Refused returns the number of refusals since the start.
 func (s *Shared) Refused() uint64 { return s.memory.Refused() }
 
-// move transfers n held bytes to another client, whether that is fair or not.
+// move counts n used bytes for another client, even if that is not Fair.
 func (m *Memory) move(from, to netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

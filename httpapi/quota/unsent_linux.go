@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is the number of unsent bytes in the kernel above which it takes no further segment of up to 64 KiB.
+// If more than maxUnsent unsent bytes are in the kernel's buffer, the kernel accepts no further segment. A segment has up to 64
+// KiB.
 const maxUnsent = 16 << 10
 
-// boundUnsent bounds the unsent bytes that the kernel holds for a client. Errors do not matter: an old kernel keeps its
-// own bound, and a closed connection needs none.
+// boundUnsent bounds the unsent bytes in the kernel's buffer of a connection. It ignores errors: an old kernel has another
+// bound, and a closed connection needs none.
 func boundUnsent(c net.Conn) {
 	tcp, ok := c.(syscall.Conn)
 	if !ok {

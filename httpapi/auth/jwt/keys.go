@@ -22,18 +22,19 @@ import (
 )
 
 const (
-	// fetchTimeout bounds one read of the keys, maxKeySet its size in bytes, maxKeys the number of keys used.
+	// fetchTimeout bounds the duration of a read of the keys. maxKeySet bounds the size of the response in bytes. maxKeys bounds
+	// the number of keys that are used.
 	fetchTimeout = 5 * time.Second
 	maxKeySet    = 256 << 10
 	maxKeys      = 64
 	// minRSA is the least size of an RSA key in bits.
 	minRSA = 2048
-	// afterSuccess and afterFailure are how long after a read an unknown key causes no further read.
+	// For afterSuccess after a read, or afterFailure after a failed read, an unknown key causes no further read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )
 
-// errWithdrawn is the cause of the end of a session whose key the issuer no longer publishes.
+// errWithdrawn is the cause of sessions that end because the issuer no longer publishes their key.
 var errWithdrawn = market.Errorf(market.CodeUnauthenticated, "the issuer has withdrawn the key that the token was signed with; send a new token")
 
 // key is a public key of the issuer. Its context ends when the issuer withdraws it.
@@ -52,7 +53,7 @@ type keys struct {
 
 	mu    sync.Mutex
 	known []*key
-	// next is the earliest time of the next read. failed is true if the last read failed.
+	// next is the earliest time of the next read. failed reports whether the last read failed.
 	next   time.Time
 	failed bool
 	// reading is closed when the present read ends; nil if there is none.
@@ -68,8 +69,8 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key that a token names. A token without a key name uses the only key. If the key is unknown, find
-// reads the keys again, unless they were read recently. The error is a market.Error, or the cause of the end of ctx.
+// find returns the key that a token names. If the token names no key and there is only one key, find returns that key. If the
+// key is unknown, find reads the keys again, unless they were read recently. The error is a market.Error, or the cause of ctx.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -102,8 +103,8 @@ func (k *keys) named(id string) *key {
 	return nil
 }
 
-// refresh reads the keys, or waits for the read under way. Without force, it does nothing if the keys were read
-// recently. After a failed read the known keys stay in use. The error is the cause of the end of ctx.
+// refresh reads the keys, or waits for a read that is already running. Without force, it does nothing if the keys were read
+// recently. After a failed read the known keys stay in use. The error is the cause of ctx.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
 	if reading := k.reading; reading != nil {
@@ -121,7 +122,7 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 	}
 	k.reading = make(chan struct{})
 	k.mu.Unlock()
-	fetched, err := k.fetch(context.WithoutCancel(ctx)) // others may wait for the read, too
+	fetched, err := k.fetch(context.WithoutCancel(ctx)) // other callers may wait for this read
 	k.replace(fetched, err)
 	return nil
 }
@@ -198,7 +199,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys returns the keys of a set that can verify signatures. RFC 7517 demands that others are ignored.
+// parseKeys returns the keys of a set that can verify signatures. RFC 7517 requires that other keys are ignored.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {
@@ -219,7 +220,7 @@ func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	return usable, nil
 }
 
-// verifies reports whether a key is public, for signatures, and strong enough.
+// verifies reports whether a key is public, meant for signatures, and strong enough.
 func verifies(k *jose.JSONWebKey) bool {
 	if !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
 		return false

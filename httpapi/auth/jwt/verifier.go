@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// MaxSessions is the number of verified tokens that a Verifier remembers. Tokens beyond it are verified again for
-	// each request. SessionBytes bounds the memory of one remembered token.
+	// MaxSessions is the number of verified tokens that a Verifier remembers. Further tokens are verified again for each request.
+	// SessionBytes bounds the memory of one remembered token in bytes.
 	MaxSessions  = 4096
 	SessionBytes = 1 << 9
 
-	// leeway is the tolerated difference to the issuer's clock.
+	// leeway is the accepted difference between this clock and the issuer's clock.
 	leeway = 30 * time.Second
-	// refreshEvery is the time between two reads of the keys, retryEvery the time after a failed read.
+	// refreshEvery is the time between two reads of the keys. retryEvery is the time after a failed read.
 	refreshEvery = 10 * time.Minute
 	retryEvery   = 30 * time.Second
 )
@@ -39,7 +39,7 @@ var algorithms = []jose.SignatureAlgorithm{
 type Config struct {
 	// Issuer and Audience must be in the claims iss and aud.
 	Issuer, Audience string
-	// URL is where the issuer publishes its keys.
+	// URL is the address at which the issuer publishes its keys.
 	URL string
 	// Claim is the name of the claim that identifies the account.
 	Claim string
@@ -94,9 +94,9 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws
-// the token's key, or when the account is revoked. The error is a market.Error that contains no part of the token, or
-// the cause of the end of ctx.
+// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws the
+// token's key, or when the account is revoked. The error is the cause of ctx, or a market.Error that contains no part of the
+// token.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()
