@@ -1,11 +1,11 @@
-// Package doorkeeper decides which items may displace others from a full cache: those that are wanted for the second
-// time. A client that sends every item once displaces nothing.
+// Package doorkeeper decides which items may evict others from a full cache: only items that are requested for the second time.
+// So a client that requests every item once evicts nothing.
 package doorkeeper
 
 // generation is the greatest number of hashes in young and in old. A hash takes about 20 bytes.
 const generation = 1 << 15
 
-// Doorkeeper remembers at least the last 32,768 hashes. The zero value remembers none. It is not safe for concurrent use.
+// Doorkeeper remembers at least the last 32,768 hashes. The zero value is empty. It is not safe for concurrent use.
 type Doorkeeper struct{ young, old map[uint64]struct{} }
 
 // Again remembers a hash and reports whether the hash was remembered before.

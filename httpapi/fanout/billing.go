@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// billing holds the clients that pay for a group. A client pays once while it has members in the group.
+// billing contains the clients that pay for a group. A client pays once for all its members in the group.
 type billing map[netip.Prefix]*payer
 
 type payer struct {
@@ -32,7 +32,7 @@ func (ps billing) charge(client netip.Prefix, charge func() (release func(), err
 	return p, nil
 }
 
-// leave takes a member off its payer.
+// leave removes a member from its payer. With the last member, the payer is released.
 func (ps billing) leave(p *payer) {
 	if p.members--; p.members == 0 {
 		delete(ps, p.client)

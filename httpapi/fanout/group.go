@@ -11,18 +11,18 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// notReceiving is the first event of a member that gets no events for all members at present.
+// notReceiving is the value of Member.since for a member that at present gets no events that are for all members.
 const notReceiving = math.MaxUint64
 
-// Group is one execution and its members. Before the execution returns an event it calls Announce. It shows the present
-// state to the members that TakeWaiting returns. A Group is safe for concurrent use.
+// Group is an execution and its members. The execution calls Announce before it returns an event. It sends the present state to
+// the members that TakeWaiting returns. A Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
 	key    Key
 	cancel context.CancelFunc
 	// waiting is signalled while members wait for the present state.
 	waiting chan struct{}
-	// paused is true while the execution waits until a member wants more; wanted wakes it.
+	// paused reports that the execution waits until a member wants more events. wanted wakes the execution.
 	paused atomic.Bool
 	wanted chan struct{}
 	// billing is guarded by the hub's lock.
@@ -31,19 +31,20 @@ type Group struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*Member
-	// newcomers and behind wait for the present state, and may contain members that have left. resynced is true if the
-	// last batch was of those behind.
+	// newcomers are new members, and behind are members that have missed events. Both wait for the present state, and may contain
+	// members that have left. resynced reports whether the last batch came from behind.
 	newcomers, behind []*Member
 	resynced          bool
-	// batches are the cohorts that the execution is showing the present state.
+	// batches are the cohorts that are getting the present state.
 	batches []batch
 	cohorts follow.Cohort
-	// announced counts the announced events; envelopes are those of the events that were not delivered yet.
+	// announced is the number of announced events. envelopes are the envelopes of announced events that were not delivered yet.
 	announced uint64
 	envelopes []follow.Envelope
 }
 
-// batch is a cohort. Once it is admitted, events before number admitted may still be on their way to it.
+// batch is a cohort with its members. After Join, admitted is the number of the first event for all members that the cohort
+// gets.
 type batch struct {
 	to       follow.Cohort
 	members  []*Member
@@ -54,7 +55,7 @@ func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), billing: make(billing)}
 }
 
-// add makes m a member and reports false if m has left already. If there was an event already, m waits for the present
+// add makes m a member. It returns false if m has already left. If the group has already had an event, m waits for the present
 // state. The caller holds the hub's lock.
 func (g *Group) add(m *Member, p *payer) bool {
 	g.mu.Lock()
@@ -74,7 +75,7 @@ func (g *Group) add(m *Member, p *payer) bool {
 	return true
 }
 
-// remove takes a member out and reports whether the group is empty now. The caller holds the hub's lock.
+// remove removes a member and reports whether the group is empty now. The caller holds the hub's lock.
 func (g *Group) remove(m *Member) (empty bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +103,7 @@ func (g *Group) signalWaiting() {
 	}
 }
 
-// signalWanted has a paused execution check again whether a member wants more.
+// signalWanted makes a paused execution check again whether a member wants more events.
 func (g *Group) signalWanted() {
 	if !g.paused.Load() {
 		return
@@ -113,14 +114,14 @@ func (g *Group) signalWanted() {
 	}
 }
 
-// wanting reports whether a member wants more than its queue holds.
+// wanting reports whether any member has less than limits.Ahead unread bytes, or there are no members.
 func (g *Group) wanting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(m *Member) bool { return m.unread() < g.hub.limits.Ahead })
 }
 
-// await waits until a member wants more and one of the clients has no debt, or until ctx ends.
+// await waits until a member wants more events and one of the clients has no debt, or until ctx ends.
 func (g *Group) await(ctx context.Context) {
 	g.paused.Store(true)
 	defer g.paused.Store(false)
@@ -139,25 +140,25 @@ func (g *Group) await(ctx context.Context) {
 		late := time.NewTimer(debt)
 		select {
 		case <-late.C:
-		case <-g.wanted: // by a client without debt
+		case <-g.wanted: // a client without debt may have joined
 		case <-ctx.Done():
 		}
 		late.Stop()
 	}
 }
 
-// Debt returns how long to wait before the next event is executed: zero unless all clients of the group are in debt.
+// Debt returns the time to wait before the next event is executed. It is 0 unless all clients of the group are in debt.
 func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 
-// Spend charges the clients for executed bytes that are in no event.
+// Spend charges the clients for bytes that were executed but are in no event.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
-// Waiting is signalled when members wait for the present state; TakeWaiting returns them.
+// Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
-// TakeWaiting returns a cohort of members that wait for the present state. resync says that these members have missed
-// events; otherwise they are new. ok is false if no member waits. Until Join, only events addressed to the cohort
-// reach it. If other members still wait, Waiting is signalled again.
+// TakeWaiting returns a cohort of members that wait for the present state. resync reports whether these members have missed
+// events; otherwise they are new. ok is false if no member waits. Until Join, the cohort gets only events that are addressed to
+// it. If other members still wait, Waiting is signalled again.
 func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -181,7 +182,7 @@ func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	return g.cohorts, resync, true
 }
 
-// Join also sends the cohort all events announced from now on.
+// Join makes the cohort receive all events that are announced from now on.
 func (g *Group) Join(to follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,13 +197,13 @@ func (g *Group) Join(to follow.Cohort) {
 	g.dropDelivered()
 }
 
-// dropDelivered forgets the cohorts that have got every event addressed to them alone.
+// dropDelivered removes the batches to which all events addressed to them were delivered.
 func (g *Group) dropDelivered() {
 	delivered := g.announced - uint64(len(g.envelopes))
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
 }
 
-// Announce gives the envelope of the next event that the execution returns.
+// Announce passes the envelope of the next event that the execution returns.
 func (g *Group) Announce(e follow.Envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -221,7 +222,7 @@ func (g *Group) next() (e follow.Envelope, number uint64) {
 	return e, number
 }
 
-// run executes the subscription until it or ctx ends.
+// run executes the subscription until the subscription or ctx ends.
 func (g *Group) run(ctx context.Context, open Open) {
 	source := open(ctx, g)
 	for {
@@ -272,7 +273,7 @@ func (g *Group) deliver(payload []byte) {
 	g.hub.counts.deliveries.Add(delivered)
 }
 
-// resync queues a member that has missed a delta, and has read what came before it, for the present state.
+// resync makes a member wait for the present state. The member has missed a delta and has read everything before that delta.
 func (g *Group) resync(m *Member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Source is a subscription that is being executed. Next waits for an event and returns its response, which must not be
-// changed. ok is false after the last event.
+// Source is a running subscription. Next waits for an event and returns its response, which must not be changed. ok is false
+// after the last event.
 type Source interface {
 	Next() (payload []byte, ok bool)
 	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or
@@ -26,46 +26,49 @@ type Source interface {
 // Open starts to execute a subscription for a group. The execution ends with ctx.
 type Open func(ctx context.Context, g *Group) Source
 
-// Limits bound the queue of one member. The zero value of a field takes its default.
+// Limits bound the queue of one member. A field that is zero means its default.
 type Limits struct {
-	// Events is the number of Append events that may wait for a member; one more ends it. The default is 1,000.
+	// Events is the number of Append events that may wait for a member. One more ends the membership. The default is 1,000.
 	Events int
-	// Deltas is the number of deltas that may wait for a member; after one more it restarts from the present state. The default is 64.
+	// Deltas is the number of deltas that may wait for a member. After one more, the member restarts from the present state. The
+	// default is 64.
 	Deltas int
-	// Ahead is a number of unread bytes: the execution pauses while every member has as many, so that later changes
+	// Ahead is a number of unread bytes. While every member has at least that number, the execution pauses, so that later changes
 	// become one event. The default is 64 KiB.
 	Ahead int
-	// Pace bounds what is executed and delivered for a client; nil means no limit. An event costs its bytes and
-	// perEvent, and a sixteenth of that for each delivery.
+	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery costs a
+	// sixteenth of that in addition.
 	Pace Pace
-	// Bytes bounds the payloads that wait for a member; one more event ends it. A single event may be larger. The default is 4 MiB.
+	// Bytes bounds the size of the payloads that wait for a member. An event beyond it ends the membership. A single event may be
+	// larger. The default is 4 MiB.
 	Bytes int
 }
 
 // Pace limits the rate of each client. Its methods do not wait.
 type Pace interface {
-	// Spend charges a client n bytes. Debt returns how long the client has to wait until it is out of debt.
+	// Spend charges a client for n bytes. Debt returns the time until the client is out of debt.
 	Spend(client netip.Prefix, n int)
 	Debt(client netip.Prefix) time.Duration
 }
 
-// perEvent is the cost of an event on top of its bytes; a delivery costs one part in deliveryShare of both.
+// perEvent is the cost of an event in addition to its bytes. A delivery costs one part in deliveryShare of both.
 const perEvent, deliveryShare = 512, 16
 
 // Stats are the hub's gauges, and its counters since the start.
 type Stats struct {
-	// Groups and Members are open now.
+	// Groups and Members are the present numbers of groups and members.
 	Groups, Members int
-	// Executions counts the groups opened, Events their events, and Deliveries the queues that an event was appended to.
+	// Executions counts the executions that were started. Events counts their events. Deliveries counts events once for each queue
+	// that they were added to.
 	Executions, Events, Deliveries uint64
-	// Conflated counts the events that a newer one replaced, Lost the members that restarted after missed deltas,
-	// Dropped the members ended because too much waited for them.
+	// Conflated counts events that a newer event replaced in a queue. Lost counts restarts of members that missed deltas. Dropped
+	// counts members that were ended because too much waited for them.
 	Conflated, Lost, Dropped uint64
-	// Crowded counts the events that did not fit a client's memory. The member restarted or was ended.
+	// Crowded counts events for which a client had not enough memory. The member was restarted or ended.
 	Crowded uint64
 }
 
-// Hub holds the groups. It is safe for concurrent use. Close ends the groups.
+// Hub contains the groups. It is safe for concurrent use. Close ends the groups.
 type Hub struct {
 	limits Limits
 	counts counts
@@ -93,15 +96,16 @@ func New(l Limits) *Hub {
 	return h
 }
 
-// Join adds m to the group of a key and opens the group if there is none. The group's context has the values of ctx, and
-// ends with the last member. A member joins once; a member that has left does not join.
+// Join adds m to the group with a key, and opens the group if there is none. The context of the group has the values of ctx and
+// ends when the last member leaves. A member may join only once. A member that has left does not join.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is Join for a client that pays for the group, once for all of its members. charge is called before the
-// client's first member joins; its error is returned and m does not join. release is called after the client's last
-// member has left, for the group's last client after the execution has ended. Neither function may use the hub.
+// JoinCharged is like Join, for a client that pays for the group, once for all its members. charge is called before the
+// client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. release is called after the
+// client's last member has left. For the last client of the group, it is called after the execution has ended. charge and
+// release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,7 +167,7 @@ func (h *Hub) spend(g *Group, bytes int) {
 	}
 }
 
-// debt returns how long it takes until the first client of a group is out of debt.
+// debt returns the time until the first client of a group is out of debt.
 func (h *Hub) debt(g *Group) (least time.Duration) {
 	if h.limits.Pace == nil {
 		return 0
@@ -207,7 +211,7 @@ func (h *Hub) ended(g *Group) {
 	h.forget(g)
 }
 
-// Close ends all groups and waits for their executions. It does not end the members: their owners do.
+// Close ends all groups and waits for their executions. The owners of the members must end the members themselves.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true

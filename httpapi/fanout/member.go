@@ -8,22 +8,24 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes may wait for a member without being counted: the subscription itself takes more.
+// freeBytes is the number of bytes that may wait for a member without being counted. The subscription itself needs more memory
+// than that.
 const freeBytes = 2 << 10
 
-// Memory is a number of bytes that clients share. Its methods do not wait.
+// Memory is a number of bytes that clients share. Its methods must not wait.
 type Memory interface {
-	// Take reserves n bytes for a client, or reports false. Give returns them.
+	// Take reserves n bytes for a client. It returns false if there is not enough. Give undoes Take.
 	Take(client netip.Prefix, n int) bool
 	Give(client netip.Prefix, n int)
 }
 
-// Member is one client's subscription. Its owner calls Take after each wake, and Leave at the end. A Member is safe for concurrent use.
+// Member is the subscription of one client. Its owner calls Take after each wake, and Leave at the end. A Member is safe for
+// concurrent use.
 type Member struct {
 	wake func(*Member)
 
-	// The group's lock guards index and since. index is the position in the group's members, -1 if there is none. since
-	// is the number of the first event that the member gets.
+	// The group's lock guards index and since. index is the position in the group's members, or -1. since is the number of the
+	// first event that the member gets.
 	index int
 	since uint64
 	// payer is guarded by the hub's lock.
@@ -34,18 +36,19 @@ type Member struct {
 	group *Group
 	queue []*event
 	bytes int
-	// memory holds the bytes that are queued, being written, promised to Send, or the errors of the end. A nil memory has no limit.
+	// memory counts the bytes that are queued, that are being written, that were reserved for Send, and those of the final errors.
+	// nil means no limit. held is the number of bytes taken from memory, writing those being written, and promised those reserved.
 	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
-	// deltas and appended count the queued events of these modes. behind is true after a delta was lost; the group
-	// learns of it when the queue is empty.
+	// deltas and appended are the numbers of queued events with these modes. behind reports that a delta was lost. When the queue
+	// is empty, the member then waits for the present state.
 	deltas, appended int
 	behind           bool
-	// over is true when nothing more will be queued; end says why.
+	// over reports that nothing more will be queued. end is the reason.
 	over bool
 	end  End
-	// events and taken count the events taken and their bytes. onLeave is called when the member leaves.
+	// events is the number of events that Take has returned, and taken their size. onLeave is called when the member leaves.
 	events, taken int64
 	left          bool
 	onLeave       func(MemberStats)
@@ -53,9 +56,9 @@ type Member struct {
 
 // MemberStats are the figures of a member.
 type MemberStats struct {
-	// Events and Bytes count what was taken.
+	// Events and Bytes are the number and the size of the events that Take has returned.
 	Events, Bytes int64
-	// End is how the subscription ended, zero if it did not end or ended without an error.
+	// End is the end of the subscription. It is zero if the subscription has not ended or has ended without an error.
 	End End
 }
 
@@ -65,21 +68,21 @@ type event struct {
 	follow.Envelope
 }
 
-// End is how a subscription ended for a member. The zero value is an end without an error.
+// End is the end of a subscription for a member. The zero value means an end without an error.
 type End struct {
 	// Errors is a JSON list of the errors that ended the subscription.
 	Errors []byte
-	// Err ended the subscription for this member alone.
+	// Err is the error that ended the subscription for this member only.
 	Err error
-	// Unread says that the client leaves too much unread to be sent its errors.
+	// Unread reports that the client has too much unread output, so that its errors are not sent.
 	Unread bool
 }
 
-// NewMember returns a member of no group. wake is called when there is something to take. wake must not wait or call the
-// member: it may run under the group's lock.
+// NewMember returns a member without a group. wake is called when Take has something to return. wake may run under the group's
+// lock, so it must not wait and must not call the member.
 func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, index: -1} }
 
-// join sets the member's group, or reports false if the member must not join.
+// join sets the member's group. It returns false if the member must not join.
 func (m *Member) join(g *Group) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +93,7 @@ func (m *Member) join(g *Group) bool {
 	return true
 }
 
-// OnLeave has f called once when the member leaves, or at once if it has left.
+// OnLeave makes the member call f once when it leaves, or at once if it has left.
 func (m *Member) OnLeave(f func(MemberStats)) {
 	m.mu.Lock()
 	left, stats := m.left, m.stats()
@@ -106,7 +109,7 @@ func (m *Member) OnLeave(f func(MemberStats)) {
 // stats returns the member's figures. The caller holds the lock.
 func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.end} }
 
-// Leave ends the membership. A member that has not joined will not join. More calls do nothing.
+// Leave ends the membership. A member that has not joined yet will not join. Further calls do nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
 	g, onLeave, stats := m.group, m.onLeave, m.stats()
@@ -122,7 +125,7 @@ func (m *Member) Leave() {
 	}
 }
 
-// Send queues a response for a member without a group, whose operation is executed for it alone.
+// Send queues a response for a member without a group. The operation of such a member is executed only for it.
 func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
 	if m.left {
@@ -137,10 +140,10 @@ func (m *Member) Send(payload []byte) {
 	m.wake(m)
 }
 
-// SetMemory sets the memory that holds the member's unread bytes on behalf of a client. Call it before any other method.
+// SetMemory sets the memory in which the member's unread bytes are counted for a client. Call it before any other method.
 func (m *Member) SetMemory(memory Memory, client netip.Prefix) { m.memory, m.client = memory, client }
 
-// Reserve reserves n bytes for the next Send, or reports false if they do not fit.
+// Reserve reserves n bytes for the next Send. It returns false if there is not enough memory.
 func (m *Member) Reserve(n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,7 +158,8 @@ func (m *Member) Reserve(n int) bool {
 	return true
 }
 
-// settle adjusts the bytes held to the bytes needed and reports whether they fit. The caller holds the lock.
+// settle adjusts the reserved bytes to the needed bytes. It returns false if there is not enough memory. The caller holds the
+// lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
 		return true
@@ -192,11 +196,12 @@ func (m *Member) Written() {
 	}
 }
 
-// Finish ends the operation of a member without a group after its queued responses. Errors that do not fit the memory end it as unread.
+// Finish ends the operation of a member without a group, after its queued responses. If there is not enough memory for the
+// errors, the end is Unread.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
-// Take returns the next response, which must not be changed. It is counted until Written or the next Take. A nil payload
-// with over means that no response will follow; end says why.
+// Take returns the next response, which must not be changed. The response counts as unread until Written or the next Take. If
+// payload is nil and over is true, no response will follow; end is the reason.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
 	m.writing = 0
@@ -226,7 +231,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-// remove takes event i out of the queue. The caller holds the lock.
+// remove removes and returns event i of the queue. The caller holds the lock.
 func (m *Member) remove(i int) *event {
 	e := m.queue[i]
 	m.bytes -= len(e.payload)
@@ -242,14 +247,14 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// enqueue adds an event to the queue as its envelope says. The caller holds the group's lock.
+// enqueue adds an event to the queue in the way that its envelope requires. The caller holds the group's lock.
 func (m *Member) enqueue(e *event) {
 	if m.add(e) {
 		m.wake(m)
 	}
 }
 
-// add reports whether Take has something new to return.
+// add adds an event to the queue. It reports whether Take has something new to return.
 func (m *Member) add(e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -292,8 +297,8 @@ func (m *Member) add(e *event) bool {
 	return true
 }
 
-// crowd handles an event that does not fit the memory. A member that is reading restarts from the present state. A
-// member that reads nothing, or would miss an Append event, ends.
+// crowd handles an event for which there is not enough memory. A member that is reading restarts from the present state. A
+// member that reads nothing, or that would miss an Append event, ends.
 func (m *Member) crowd(reading bool) {
 	ends := m.appended > 0 || !reading
 	m.clear()
@@ -305,7 +310,8 @@ func (m *Member) crowd(reading bool) {
 // tooMuchUnread ends a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
-// replace puts an event in the place of the newest one of its topic, if that one may be replaced.
+// replace replaces the newest queued event of the same topic by e. It returns false if there is none or if that event may not
+// be replaced.
 func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]
@@ -323,8 +329,8 @@ func (m *Member) replace(e *event) bool {
 	return false
 }
 
-// supersede removes the queued events of a topic, since its whole state follows. The first state stays, so that a reader
-// sees where it began, and so do Append events.
+// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps the first state, so
+// that a reader gets the state at the start, and Append events.
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
@@ -352,7 +358,7 @@ func (m *Member) finish(errors []byte, err error) {
 		return
 	}
 	m.over, m.end = true, End{Errors: errors, Err: err}
-	if m.promised = len(errors); !m.settle() { // the errors are held until the member leaves
+	if m.promised = len(errors); !m.settle() { // the errors are counted until the member leaves
 		m.promised, m.end = 0, tooMuchUnread
 	}
 	m.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package filewatch loads the JSON files of operators, with a size limit, and loads them again when they change.
+// Package filewatch loads an operator's JSON file and loads it again when it changes. The size of the file is limited.
 //
-// It polls a file twice a second instead of using the kernel's notifications. Polling works alike for replacement by rename,
-// for Kubernetes volumes, whose files are symbolic links into a directory that is swapped, and for network file systems.
+// It polls the file twice a second and does not use the kernel's notifications. Polling also works for files that are replaced
+// by a rename, for Kubernetes volumes (whose files are symbolic links into a directory that is replaced), and for network file
+// systems.
 package filewatch

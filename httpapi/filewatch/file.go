@@ -18,9 +18,10 @@ import (
 const (
 	// interval is the time between two polls of a file.
 	interval = 500 * time.Millisecond
-	// goneAfter is the number of consecutive polls that must find the file missing. Some programs replace a file by removing it first.
+	// goneAfter is the number of polls in a row after which a missing file counts as gone. Some programs remove a file before they
+	// write a new one.
 	goneAfter = 3
-	// minAge is how long a file must be unchanged before its metadata are trusted. Two changes within one tick of the file
+	// minAge is the age of a file's last change from which its metadata is trusted. Two changes within one tick of the file
 	// system's clock have the same time.
 	minAge = 2 * time.Second
 )
@@ -32,13 +33,13 @@ type Options struct {
 	Path string
 	// MaxSize is the greatest size in bytes.
 	MaxSize int64
-	// Private refuses a file that users other than its owner can access.
+	// Private makes Open refuse a file that users other than its owner can access.
 	Private bool
-	// Use takes over new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error
-	// must not contain secrets of the file.
+	// Use gets new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error must not
+	// contain secrets from the file.
 	Use func(content []byte) error
-	// Gone is called one time when three consecutive polls have not found the file. If Gone is nil, the last content stays in use. When the file is back, Use
-	// is called again. Calls of Use and Gone never overlap.
+	// Gone is called once when three polls in a row have not found the file. If Gone is nil, the last content stays in use. When
+	// the file exists again, Use is called. Use and Gone are never called concurrently.
 	Gone func()
 	Log  *slog.Logger
 }
@@ -49,10 +50,11 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not take it, so Status never waits.
 	mu sync.Mutex
-	// info is the file's metadata at the last read. stable is false if the file was so young that a later change could have the same metadata.
+	// info is the metadata of the file at the last read. stable is false if the file was younger than minAge, so that a later
+	// change could have the same metadata.
 	info   fs.FileInfo
 	stable bool
-	// digest is the SHA-256 of the last content that was checked. result is the error of that check or of Use.
+	// digest is the SHA-256 of the last content that was checked. result is the error of that check, or of Use.
 	digest  [sha256.Size]byte
 	result  error
 	missing int
@@ -63,9 +65,10 @@ type File struct {
 
 // Status is the state of a file.
 type Status struct {
-	// Since is when the content in use was loaded. It is zero if Options.Gone was called and no content was loaded since.
+	// Since is the time at which the content in use was loaded. It is zero if Options.Gone was called and no content was loaded
+	// since.
 	Since time.Time
-	// Err says why the file's present content is not in use; nil if it is.
+	// Err is the reason why the present content of the file is not in use; nil if it is in use.
 	Err error
 }
 
@@ -93,7 +96,8 @@ func (f *File) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the file now and uses changed content. It returns the error that Status then has, and does not log it.
+// Reload reads the file now and uses changed content. It returns the error, which Status also returns from then on. Reload does
+// not log the error.
 func (f *File) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +144,7 @@ func (f *File) gone(err error) {
 	f.report(f.wrap(err))
 }
 
-// load reads the file, and uses content that differs from the last.
+// load reads the file, and uses the content if it differs from the last content.
 func (f *File) load() error {
 	f.stable = false
 	content, info, err := read(f.o.Path, f.o.MaxSize, f.o.Private)
@@ -177,7 +181,7 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets Status.Err. It logs the error if it differs from the last one, and logs when the file is valid again.
+// report sets Status.Err. It logs an error that differs from the last one, and logs that the file is valid again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {
@@ -195,7 +199,8 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }
 
-// read returns a regular file's content. It checks the open file, so that the file it reads is the file it checked.
+// read returns the content of a regular file. It opens the file before it checks it, so that it reads the file that it has
+// checked.
 func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would block
 	if err != nil {
@@ -222,8 +227,8 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	return content, info, nil
 }
 
-// exposed reports whether users other than the owner can access a file. If root owns the file and self is not root, the group may
-// read it: so do systems, and Kubernetes with an fsGroup, give a secret to an unprivileged program.
+// exposed reports whether users other than the owner can access a file. If root owns the file and self is not root, the group
+// may read it. That is how Kubernetes with an fsGroup, for example, gives a secret to an unprivileged program.
 func exposed(mode fs.FileMode, owner, self int) bool {
 	if owner == 0 && self != 0 {
 		return mode.Perm()&0o037 != 0

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// check reports whether content is JSON in UTF-8. Its errors give a position and never quote the content, which may be secret.
+// check returns an error unless content is JSON in UTF-8. The error contains a position and never quotes the content, which may
+// be secret.
 func check(content []byte) error {
 	if !utf8.Valid(content) {
 		return errors.New("it is not UTF-8")
@@ -31,8 +32,8 @@ func check(content []byte) error {
 	return nil
 }
 
-// Members calls do for every member of a JSON object in order, with repeated names, and returns its first error. If
-// object is not an object, the error does not quote it.
+// Members calls do for every member of a JSON object in order, even for repeated names. It returns the first error of do. If
+// object is not a JSON object, the error does not quote it.
 func Members(object []byte, do func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -52,7 +53,7 @@ func Members(object []byte, do func(name string, value json.RawMessage) error) e
 	return nil
 }
 
-// Elements calls do for every element of a JSON array in order and returns its first error. If array is not an array,
+// Elements calls do for every element of a JSON array in order. It returns the first error of do. If array is not a JSON array,
 // the error does not quote it.
 func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(array))

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message costs one more system
-	// call. net/http's own buffers are eight times and twice as large, and would be most of an idle socket's memory.
+	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The
+	// buffers of net/http are eight times and twice as large, and would be most of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener
-	// bounds unsent bytes, but not those sent to a client that acknowledges nothing.
+	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener bounds only
+	// unsent bytes, not bytes that were sent to a client that acknowledges nothing.
 	sendBuffer = 128 << 10
 )
 
-// hijacker gives a hijacked connection small buffers and remembers the connection.
+// hijacker gives a hijacked connection smaller buffers and stores the connection in conn.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn

@@ -18,7 +18,7 @@ import (
 const (
 	// maxID is the greatest length of an operation's id in bytes.
 	maxID = 128
-	// maxEcho is the greatest size of a ping's payload that is sent back.
+	// maxEcho is the greatest size of a ping's payload that the pong repeats, in bytes.
 	maxEcho = 1 << 10
 	// maxPooled is the greatest capacity of a pooled buffer in bytes.
 	maxPooled = 64 << 10
@@ -31,11 +31,11 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers[i] pools buffers of 1 KiB << i for frames.
+// buffers[i] is a pool of buffers of 1 KiB << i for frames.
 var buffers [7]sync.Pool
 
-// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB: a small
-// frame that a client does not read must not hold a large buffer.
+// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB, so that a small
+// frame that a client does not read never uses a large buffer.
 func buffer(size int) *bytes.Buffer {
 	class := bits.Len(uint(size-1) >> 10)
 	if class >= len(buffers) {
@@ -55,9 +55,9 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// read handles messages until the connection ends or a message breaks the protocol. It returns true to be called again
-// on a new goroutine, once the operator has run on this one. Executing grows the stack, and a goroutine keeps a grown
-// stack for several garbage collections. That is more memory than the rest of an idle socket.
+// read handles messages until the connection ends or a message breaks the protocol. When the operator has run on this
+// goroutine, read returns true and must be called again on a new goroutine. The operator makes the stack grow, and a goroutine
+// keeps a grown stack for several garbage collections. A grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.deep {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
@@ -147,7 +147,7 @@ func quote(id string) []byte {
 	return b
 }
 
-// failed returns the frame that ends an operation with errors, a JSON list.
+// failed returns the frame that ends an operation with errors. errors is a JSON list.
 func failed(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }

@@ -16,21 +16,22 @@ import (
 type operation struct {
 	socket *socket
 	id     string
-	// prefix begins the frames of responses.
+	// prefix is the start of each frame with a response.
 	prefix []byte
 	member *fanout.Member
 
-	// The socket's lock guards these. queued is true while the operation is in the socket's ready list; over when it has
-	// ended for the client.
+	// The socket's lock guards these fields. queued reports whether the operation is in the socket's ready list. over reports
+	// whether the operation has ended for the client.
 	queued, over bool
-	// pending is true until a query's or mutation's end was sent. Operations start pending; a subscription is settled at once.
-	// slot is true while the operation holds one of the socket's slots. cancel ends a query or mutation.
+	// pending reports that a drain must wait for the operation: the end of a query or mutation was not sent yet. Every operation
+	// starts pending; a subscription is settled at once. slot reports whether the operation uses one of the socket's slots. cancel
+	// ends a query or mutation.
 	pending, slot bool
 	cancel        context.CancelFunc
 }
 
-// maxExecuting is the number of a socket's queries and mutations that execute, or whose response waits to be written. So a client
-// that does not read causes no work.
+// maxExecuting bounds a socket's queries and mutations that execute or whose response waits to be written. So a client that
+// does not read causes no further work.
 const maxExecuting = 10
 
 var errDuplicate, errClosing = errors.New("duplicate id"), errors.New("the socket is closing")
@@ -43,7 +44,7 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	case errors.Is(err, errDuplicate):
 		return k.close(codeSubscriber, "Subscriber for "+id+" already exists")
 	case errors.Is(err, errClosing):
-		return true // the close tells the client to connect again
+		return true // the socket is closing; its close frame tells the client to connect again
 	case err != nil:
 		return k.reply(failed(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
@@ -62,8 +63,8 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	return true
 }
 
-// register adds an operation to the socket's operations before it starts, since it may end at once. The error is errDuplicate,
-// errClosing, or why the operation is refused.
+// register adds an operation to the socket's operations. It is called before the operation starts, because the operation may
+// end at once. The error is errDuplicate, errClosing, or the reason for refusing the operation.
 func (k *socket) register(op *operation) error {
 	cfg := &k.server.cfg
 	k.mu.Lock()
@@ -88,7 +89,7 @@ func (k *socket) register(op *operation) error {
 	return nil
 }
 
-// execute calls once on a goroutine as soon as the operation has a slot.
+// execute calls once on a new goroutine as soon as the operation has a slot.
 func (k *socket) execute(op *operation, once func(context.Context)) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	k.mu.Lock()
@@ -122,7 +123,7 @@ func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
 	return op.slot
 }
 
-// complete handles a complete, which may have crossed the end of the operation.
+// complete handles a complete message. The operation may already have ended.
 func (k *socket) complete(id string) bool {
 	k.mu.Lock()
 	op := k.operations[id]
@@ -134,7 +135,8 @@ func (k *socket) complete(id string) bool {
 	return true
 }
 
-// release ends an operation and frees its id, and reports whether the operation had not ended. Nothing more is sent for it.
+// release ends an operation and makes its id available. Nothing more is sent for the operation. It returns false if the
+// operation had already ended.
 func (k *socket) release(op *operation) bool {
 	k.mu.Lock()
 	if op.over {
@@ -153,7 +155,7 @@ func (k *socket) release(op *operation) bool {
 	return true
 }
 
-// settle says that a drain need not wait for an operation: it is a subscription, or its end was sent.
+// settle records that a drain need not wait for an operation, because the operation is a subscription or its end was sent.
 func (k *socket) settle(op *operation) {
 	k.mu.Lock()
 	if op.pending {

@@ -20,7 +20,7 @@ import (
 // Subprotocol is the name of the protocol in the handshake.
 const Subprotocol = "graphql-transport-ws"
 
-// Close codes of the protocol, and of WebSocket where the protocol has none.
+// These are close codes of the protocol. Cases for which the protocol has no code use codes of WebSocket.
 const (
 	codeBadRequest     websocket.StatusCode = 4400
 	codeUnauthorized   websocket.StatusCode = 4401
@@ -35,13 +35,13 @@ const (
 
 // Operator authenticates clients and executes their operations. It must be safe for concurrent use.
 type Operator interface {
-	// Init authenticates a client by the payload of its connection_init, nil if there is none. The socket uses the
-	// returned context from then on and closes with Forbidden when the context ends. So does an error.
+	// Init authenticates a client by the payload of its connection_init; nil means no payload. The socket uses the returned
+	// context from then on. When that context ends, or if Init returns an error, the socket closes with Forbidden.
 	Init(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Operate starts an operation that queues its responses in m. If it cannot start, errors is a JSON list for the
-	// client. once is nil for a subscription, which lasts until m leaves. Otherwise once executes the operation: it is
-	// called on its own goroutine and must return promptly when its context ends. malformed says why the payload breaks
-	// the protocol; the socket closes with its text.
+	// Operate starts an operation that queues its responses in m. If the operation cannot start, errors is a JSON list for the
+	// client. For a subscription, once is nil; the subscription lasts until m leaves. For other operations, the socket calls once
+	// on a new goroutine to execute the operation; once must return promptly when its context ends. If the payload breaks the
+	// protocol, malformed is not nil, and the socket closes with its text.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
 	// Refuse returns the errors of an operation that is not started, as a JSON list.
 	Refuse(ctx context.Context, err error) []byte
@@ -51,38 +51,39 @@ type Operator interface {
 
 // Config configures a Server.
 type Config struct {
-	// All of these are required. CheckOrigin returns an error for the client if pages of the request's origin must not connect.
-	// Client returns the client's address, Quota bounds the sockets and operations of one address, and Incoming holds the
-	// messages of clients while they are handled.
+	// These fields are required. CheckOrigin returns an error for the client if pages of the request's origin must not connect.
+	// Client returns the address of the client. Quota bounds the sockets and operations of one address. Incoming bounds the memory
+	// of messages while they are handled.
 	Operator    Operator
 	CheckOrigin func(r *http.Request) error
 	Client      func(r *http.Request) netip.Addr
 	Quota       *quota.Clients
 	Incoming    *quota.Memory
 
-	// The zero value of the others takes its default.
+	// The following fields have defaults. Zero means the default.
 
-	// InitTimeout is the time limit for connection_init: 10 s.
+	// InitTimeout bounds the wait for connection_init; the default is 10 s.
 	InitTimeout time.Duration
-	// Ping is the time between two pings: 25 s. A client that is silent for longer than twice Ping and WriteTimeout is disconnected.
+	// Ping is the time between two pings; the default is 25 s. A client that is silent for longer than twice Ping plus
+	// WriteTimeout is disconnected.
 	Ping time.Duration
-	// WriteTimeout is the time limit for writing a frame, and for reading a message from its first byte to its last: 10 s.
+	// WriteTimeout bounds the write of a frame, and the read of a message from its first byte to its last; the default is 10 s.
 	WriteTimeout time.Duration
-	// Frame is the greatest size of a client's message in bytes: 256 KiB.
+	// Frame is the greatest size of a client's message in bytes; the default is 256 KiB.
 	Frame int64
-	// Operations is the greatest number of concurrent operations of a socket: 100.
+	// Operations is the greatest number of concurrent operations of a socket; the default is 100.
 	Operations int
-	// MessagesPerSecond and MessageBurst limit the rate at which a client's messages are read: 200 and 1,000.
+	// MessagesPerSecond and MessageBurst limit the rate at which a client's messages are read; the defaults are 200 and 1,000.
 	MessagesPerSecond, MessageBurst int
 }
 
 // Stats are the server's gauges, and its counters since the start.
 type Stats struct {
-	// Sockets and Operations are open now.
+	// Sockets and Operations are the numbers of open sockets and operations.
 	Sockets, Operations int
-	// Accepted counts the sockets. Silent and Slow count those closed because the client was silent or did not read.
+	// Accepted counts all sockets. Silent and Slow count sockets that were closed because the client was silent or did not read.
 	Accepted, Silent, Slow uint64
-	// Crowded counts the sockets closed because the client left too much unread.
+	// Crowded counts sockets that were closed because the client used too much memory for unread output.
 	Crowded uint64
 }
 
@@ -93,7 +94,7 @@ type Server struct {
 	operations                      atomic.Int64
 	accepted, silent, slow, crowded atomic.Uint64
 
-	// open counts the sockets, also those in a handshake. stop ends the sweeper.
+	// open counts the sockets, including sockets in a handshake. stop ends the sweeper.
 	open, sweeper sync.WaitGroup
 	stop          context.CancelFunc
 
@@ -101,7 +102,7 @@ type Server struct {
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool
-	// hurrying is true when Drain has no time left.
+	// hurrying reports whether the time of Drain is over.
 	hurrying bool
 }
 
@@ -121,7 +122,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// ServeHTTP accepts a WebSocket and returns; the socket lives on.
+// ServeHTTP accepts a WebSocket and returns. The socket stays open.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.cfg.CheckOrigin(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
@@ -164,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var errDraining = errors.New("the service is restarting; connect again")
 
-// admit counts a socket of a client, or returns the status and the error that refuse it.
+// admit counts a socket of a client. If the socket is refused, admit returns the status and the error of the response.
 func (s *Server) admit(client netip.Addr) (status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +203,7 @@ func (s *Server) all(to []*socket) []*socket {
 	return to
 }
 
-// sweep pings sockets and closes those that are overdue, until ctx ends.
+// sweep checks all sockets regularly until ctx ends; see socket.check.
 func (s *Server) sweep(ctx context.Context) {
 	every := min(time.Second, s.cfg.WriteTimeout/4, s.cfg.Ping/4, s.cfg.InitTimeout/4)
 	tick := time.NewTicker(every)
@@ -223,7 +224,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// Drain refuses new sockets and operations, lets queries and mutations end until ctx ends, and then tells the clients to
+// Drain refuses new sockets and operations and waits for queries and mutations until ctx ends. It then tells the clients to
 // connect again. It returns when all sockets are closed, at most a second after the end of ctx.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()

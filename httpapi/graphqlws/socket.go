@@ -18,9 +18,9 @@ import (
 const (
 	// maxReason is the greatest length of the reason of a close in bytes, by RFC 6455.
 	maxReason = 123
-	// closeTimeout is how long a client may take to read and answer a close.
+	// closeTimeout bounds the time until a client has read and answered a close frame.
 	closeTimeout = 2 * time.Second
-	// lastTimeout is the same once Drain has no time left.
+	// lastTimeout replaces closeTimeout when the time of Drain is over.
 	lastTimeout = time.Second
 )
 
@@ -35,36 +35,39 @@ type socket struct {
 	// base is the socket's context, ended by cancel. ctx is the client's context after Init; only the reader sets it.
 	base, ctx context.Context
 	cancel    context.CancelFunc
-	// initialised is set when the client has sent connection_init, acknowledged when it was accepted. Only the reader sets them.
+	// initialised reports that the client has sent connection_init. acknowledged reports that connection_init was accepted. Only
+	// the reader sets them.
 	initialised  atomic.Bool
 	acknowledged bool
-	// deep is true when the operator's work has grown the reader's stack. Only the reader uses it.
+	// deep reports that the operator has made the reader's stack grow. Only the reader uses it.
 	deep bool
 
-	// These times are those of monotonic. writeStart and readStart belong to the present write and message and are 0 if there is none.
+	// These times are results of monotonic. writeStart is the start of the present write, and readStart the start of the present
+	// message; 0 means none.
 	openedAt, lastPing               int64
 	lastHeard, writeStart, readStart atomic.Int64
 
 	// work waits for the socket's goroutines except the reader.
 	work sync.WaitGroup
-	// flush is k.write as a value: making the value costs an allocation.
+	// flush is k.write as a function value, which is made once because that needs an allocation.
 	flush func()
 
 	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu is held.
 	mu         sync.Mutex
 	operations map[string]*operation
-	// slots bounds the concurrent queries and mutations; nil until there is one.
+	// slots bounds the concurrent queries and mutations. It is nil until the first one.
 	slots *semaphore.Weighted
 	// pending counts the queries and mutations whose end was not sent yet.
 	pending int
-	// ready are the operations with something to send. replies are frames that go first, of replyBytes bytes together.
+	// ready are the operations with something to send. replies are frames that are sent before them. replyBytes is the total size
+	// of replies.
 	ready      []*operation
 	replies    [][]byte
 	replyBytes int
-	// written is signalled when a reply was taken for writing.
+	// written is signalled when the writer takes a reply.
 	written  sync.Cond
 	flushing bool
-	// draining is true if the socket is to close when pending is 0, closing if it is closing.
+	// draining reports that the socket closes as soon as pending is 0. closing reports that the socket is closing.
 	draining, closing bool
 }
 
@@ -97,8 +100,8 @@ func (k *socket) run() {
 	k.server.remove(k)
 }
 
-// alive records a sign of life from the client. It waits if the client sends faster than its rate allows, and returns
-// false if the socket is closing.
+// alive records that the client is alive. It waits if the client sends faster than its rate allows. It returns false if the
+// socket is closing.
 func (k *socket) alive() bool {
 	k.lastHeard.Store(monotonic())
 	return k.pace.Wait(k.base) == nil
@@ -121,8 +124,8 @@ func (k *socket) abort() (first bool) {
 	return k.end(func() {}, func() { _ = k.conn.CloseNow() })
 }
 
-// end ends all operations and the connection, and reports whether the socket was open. prepare is called at once and
-// must not wait; hangUp is called on a goroutine.
+// end ends all operations and the connection. It returns false if the socket was already closing. prepare is called at once and
+// must not wait. hangUp is called on a new goroutine.
 func (k *socket) end(prepare, hangUp func()) (first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -167,7 +170,7 @@ func (k *socket) hurry() {
 	_ = k.netConn.SetDeadline(time.Now().Add(lastTimeout))
 }
 
-// check closes the socket if something is overdue, and pings a silent client. Only the sweeper calls it.
+// check closes the socket if a deadline has passed, and pings a silent client. Only the sweeper calls it.
 func (k *socket) check(now int64) {
 	cfg := &k.server.cfg
 	if began := k.writeStart.Load(); began != 0 && now-began > int64(cfg.WriteTimeout) {
@@ -188,7 +191,7 @@ func (k *socket) check(now int64) {
 	case silence > int64(cfg.Ping) && now-k.lastPing > int64(cfg.Ping):
 		k.lastPing = now
 		k.mu.Lock()
-		if len(k.replies) == 0 { // otherwise the client will answer what is being written
+		if len(k.replies) == 0 { // if replies wait, the client will answer those
 			k.replies = append(k.replies, framePing)
 			k.replyBytes += len(framePing)
 			k.startWriter()

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// maxReplies is the number of bytes of replies that may wait before reading pauses. A single reply may be larger.
+// maxReplies is the number of bytes of waiting replies above which reading pauses. A single reply may be larger.
 const maxReplies = 4 << 10
 
 // reply queues a frame before all responses. It waits while the client does not read its replies.
@@ -64,8 +64,8 @@ func (k *socket) write() {
 	}
 }
 
-// next returns the next frame to write, or the operation that has the next frame. ok is false if there is nothing to
-// write; the writer must end then.
+// next returns the next frame to write, or the operation that has the next frame. ok is false if there is nothing to write.
+// Then the writer must end.
 func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *socket) send(op *operation) bool {
 		return ok
 	case !over:
 		return true
-	case !k.release(op): // before the client may use the id again
+	case !k.release(op): // release first, so that the client may use the id again when it gets the end
 		return true // the client has completed it
 	}
 	if end.Unread {

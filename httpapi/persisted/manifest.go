@@ -47,7 +47,7 @@ func (m *manifest) find(i id) *trusted {
 // operation is an element of a manifest. Only Apollo's manifest sets name and kind.
 type operation struct{ id, text, name, kind string }
 
-// parseManifest parses a manifest: Apollo's, or a map of ids to texts as Relay and graphql-codegen write it. Each
+// parseManifest parses a manifest in Apollo's format, or a map of ids to texts, which Relay and graphql-codegen write. Each
 // document must parse and pass validate. The error names up to maxReasons invalid documents.
 func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
 	operations, err := readManifest(content)
@@ -107,8 +107,8 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	return nil
 }
 
-// operationName returns a document's name in metrics: the name of its operation, or its id if it has several operations
-// or an anonymous one.
+// operationName returns the name of a document in metrics: the name of its operation. If the document has several operations or
+// an anonymous one, operationName returns its id.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {
@@ -161,7 +161,7 @@ func readManifest(content []byte) (operations []operation, err error) {
 	return operations, err
 }
 
-// readApollo reads the elements of Apollo's manifest. It ignores unknown members, since the format may grow.
+// readApollo reads the elements of Apollo's manifest. It ignores unknown members, because the format may get new ones.
 func readApollo(content []byte) (operations []operation, err error) {
 	var top struct {
 		Format     any             `json:"format"`

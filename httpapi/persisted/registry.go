@@ -15,8 +15,8 @@ const (
 	overhead = 256
 )
 
-// registry stores the documents that clients registered, within a budget of bytes. It evicts the least recently used. It
-// is safe for concurrent use.
+// registry stores the documents that clients have registered, within a budget of bytes. It evicts the least recently used
+// documents. It is safe for concurrent use.
 type registry struct {
 	budget int
 
@@ -51,7 +51,7 @@ func (r *registry) add(h hash, text string) {
 	if _, there := r.lru.Get(h); there {
 		return
 	}
-	r.lru.Add(h, strings.Clone(text)) // text may be a part of a request's whole body
+	r.lru.Add(h, strings.Clone(text)) // text may share the memory of a whole request body
 	r.bytes += len(text) + overhead
 	for r.bytes > r.budget {
 		r.lru.RemoveOldest()

@@ -17,7 +17,7 @@ type Mode string
 
 // Modes of a Store.
 const (
-	// ModeOff has no trusted documents.
+	// ModeOff uses no trusted documents.
 	ModeOff Mode = "off"
 	// ModeAllow executes trusted and all other documents.
 	ModeAllow Mode = "allow"
@@ -25,16 +25,16 @@ const (
 	ModeRequire Mode = "require"
 )
 
-// CodeNotSupported tells a client that persisted documents are off. Apollo's clients then send texts.
+// CodeNotSupported tells a client that persisted documents are disabled. Apollo's clients then send the text of each document.
 const CodeNotSupported market.Code = "PERSISTED_QUERY_NOT_SUPPORTED"
 
-// errNotSupported has Apollo's text, which clients compare, too.
+// errNotSupported has the message that Apollo defines, because some clients compare the message.
 var errNotSupported = market.Errorf(CodeNotSupported, "PersistedQueryNotSupported")
 
 // Config configures a Store.
 type Config struct {
-	// AutomaticBytes bounds the documents that clients register, everything counted; 0 disables registration. In
-	// ModeRequire nothing is registered.
+	// AutomaticBytes bounds the memory of the documents that clients register, in bytes; 0 disables registration. ModeRequire
+	// disables it, too.
 	AutomaticBytes int
 	Mode           Mode
 	// Manifest is the path of the manifest; required unless Mode is ModeOff.
@@ -95,15 +95,15 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Run polls the manifest twice a second until ctx ends. An invalid or missing manifest leaves the documents as they are.
-// Without a manifest Run returns at once.
+// Run polls the manifest twice a second until ctx ends. An invalid or missing manifest changes nothing. In ModeOff, Run returns
+// at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)
 	}
 }
 
-// Reload reads the manifest now. After an error the documents are as before.
+// Reload reads the manifest now. After an error the documents are unchanged.
 func (s *Store) Reload() error {
 	if s.file == nil {
 		return nil
@@ -132,17 +132,17 @@ type Request struct {
 // Document is a document to execute.
 type Document struct {
 	Text string
-	// Trusted is true for a text of the manifest, which is known to be valid.
+	// Trusted reports whether the text is in the manifest. Such a text is known to be valid.
 	Trusted bool
-	// Name is a trusted document's name in metrics, otherwise empty. The manifest bounds the number of names.
+	// Name is the name of a trusted document in metrics; empty for other documents. The manifest bounds the number of names.
 	Name string
 
 	registry *registry // nil if the document is not to be registered
 	hash     hash
 }
 
-// Register stores the document under its hash if the client asked for it. Call Register only for a valid document, so
-// that invalid ones take no memory.
+// Register stores the document under its hash if the client requested that. Call Register only for a valid document, so that
+// invalid ones use no memory.
 func (d Document) Register() {
 	if d.registry != nil {
 		d.registry.add(d.hash, d.Text)
@@ -150,7 +150,7 @@ func (d Document) Register() {
 }
 
 // Resolve finds the document of a request. Its errors are market.Errors: CodePersistedNotFound for an unknown id,
-// CodeNotSupported for any id if persisted documents are off, CodeForbidden for a text that must be trusted and is not,
+// CodeNotSupported for any id if persisted documents are disabled, CodeForbidden for a text that is not trusted in ModeRequire,
 // and CodeBadUserInput for a contradictory request.
 func (s *Store) Resolve(r Request) (Document, error) {
 	i, err := s.identify(r)
@@ -170,7 +170,7 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	return s.byText(r.Query, i)
 }
 
-// Name returns a trusted document's name in metrics by any of its ids, or "".
+// Name returns the name in metrics of the trusted document with an id, or "".
 func (s *Store) Name(documentID string) string {
 	if m := s.manifest.Load(); m != nil {
 		if i, err := parseID(documentID); err == nil {
@@ -208,7 +208,7 @@ func (s *Store) byID(i id) (Document, error) {
 		}
 	}
 	if s.mode == ModeRequire {
-		// Apollo's text would make clients send the text of the document, which would be refused again.
+		// With the message that Apollo defines, clients would send the text of the document, which would be refused, too.
 		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the manifest of this service is that of another build of the client")
 	}
 	if s.automatic != nil && i.hashed {
@@ -219,7 +219,7 @@ func (s *Store) byID(i id) (Document, error) {
 	return Document{}, market.Errorf(market.CodePersistedNotFound, "PersistedQueryNotFound")
 }
 
-// byText resolves a text and checks it against i, if i is given.
+// byText resolves a text. If i is given, byText checks that i identifies the text.
 func (s *Store) byText(text string, i id) (Document, error) {
 	m := s.manifest.Load()
 	if m == nil && !i.given() {

@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// maxAge is how long a response is served before it is executed again, even if it is still valid. The caches below
-	// keep entries and streams only while they are read, so a response must not hide for long that they are in use.
+	// maxAge is the time after which a response is executed again even if it is still valid. The data cache and the feed keep
+	// entries and streams only while they are read, so a cached response must not prevent these reads for long.
 	maxAge = 5 * time.Second
-	// overhead is the size of a response beside its body, perHandle that of each handle, perRequest that of each stored request.
+	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size
+	// of each stored request.
 	overhead, perHandle, perRequest = 1024, 96, 256
-	// One response may take the maxShare-th part of the cache.
+	// A response may use at most one part in maxShare of the cache.
 	maxShare = 16
 )
 
-// Key identifies a response: what is requested, on whose behalf.
+// Key identifies a response.
 type Key struct {
-	// Operation is a hash of everything but the caller that the response depends on. See OperationHash.
+	// Operation is a hash of everything that the response depends on, except the caller; see OperationHash.
 	Operation [sha256.Size]byte
 	Identity  Identity
 }
@@ -44,16 +45,17 @@ func OperationHash(document [sha256.Size]byte, operation string, variables []byt
 
 // Config configures a Cache.
 type Config struct {
-	// Bytes bounds the size of the cache, everything counted. A response of more than a sixteenth is not stored.
+	// Bytes bounds the memory of the cache in bytes. A response that needs more than a sixteenth of it is not stored.
 	Bytes int64
 	Clock market.Clock
 	// Encode returns a body in a content coding: zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Wait is called before a caller waits for the execution of another caller. An error ends the wait; a nil Wait never refuses.
+	// Wait is called before a caller waits for the execution of another caller. An error ends the wait. Wait may be nil.
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. Its goroutines end before the last Do that waits for them returns.
+// Cache stores responses. It is safe for concurrent use. A goroutine of the cache ends before the last Do that waits for it
+// returns.
 type Cache struct {
 	limit      int64
 	clock      market.Clock
@@ -68,13 +70,13 @@ type Cache struct {
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
-	// seen decides which responses may displace others.
+	// seen decides which responses may evict others.
 	seen     doorkeeper.Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
-	// sequence numbers the arrivals and starts in Do. flushes counts the calls of Forget and Flush.
+	// sequence is the number of the last arrival or start in Do. flushes is the number of calls of Forget and Flush.
 	sequence, flushes uint64
-	// sinceSweep counts the responses that were stored, or did not fit, since the last sweep.
+	// sinceSweep is the number of responses since the last sweep that were stored or for which there was no room.
 	sinceSweep int
 }
 
@@ -94,10 +96,11 @@ func New(cfg Config) *Cache {
 
 // Stats are the counters of a Cache since the start, and its gauges.
 type Stats struct {
-	// Hits were answered from the cache. Misses were executed. Coalesced shared another caller's execution.
+	// Hits counts responses from the cache, Misses counts executions, and Coalesced counts responses from another caller's
+	// execution.
 	Hits, Misses, Coalesced uint64
-	// Stored counts stored responses. Invalidated counts those removed because they were no longer valid, Evicted those
-	// removed to make room.
+	// Stored counts stored responses. Invalidated counts responses that were removed because they were no longer valid. Evicted
+	// counts responses that were removed to make room.
 	Stored, Invalidated, Evicted uint64
 	Entries                      int
 	Bytes                        int64
@@ -114,7 +117,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes every response made for a caller with these credentials. Executions that are under way are not stored.
+// Forget removes all responses that were made for a caller with these credentials. The responses of running executions are not
+// stored.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
 	c.mu.Lock()
@@ -127,7 +131,7 @@ func (c *Cache) Forget(credentials *market.Credentials) {
 	}
 }
 
-// Flush empties the cache and returns the number of responses removed. Executions that are under way are not stored.
+// Flush empties the cache and returns the number of removed responses. The responses of running executions are not stored.
 func (c *Cache) Flush() (responses int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +141,8 @@ func (c *Cache) Flush() (responses int) {
 	return responses
 }
 
-// find returns the valid response for a key or for its operation on behalf of everybody, nil if there is none.
+// find returns a valid response to the operation of a key, made for everybody or for the identity of the key. It returns nil if
+// there is none.
 func (c *Cache) find(key Key) *Response {
 	c.mu.Lock()
 	r, ok := c.lru.Get(Key{Operation: key.Operation})
@@ -182,9 +187,8 @@ func (c *Cache) invalidate(r *Response) {
 	}
 }
 
-// store stores a response for the key, or for everybody if it does not depend on the caller. In a full cache a response
-// displaces others only if the same operation was requested recently. The caller holds the lock and knows that the
-// response is valid.
+// store stores a valid response under key, or for everybody if the response does not depend on the caller. If the cache is
+// full, a response evicts others only if the same operation was recently requested before. The caller holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
@@ -204,7 +208,7 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 	c.addBytes(size)
 }
 
-// addBytes counts bytes and evicts responses to make room for them. The caller holds the lock.
+// addBytes counts n more bytes and evicts responses until the cache is within its bound. The caller holds the lock.
 func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {
@@ -213,7 +217,7 @@ func (c *Cache) addBytes(n int64) {
 	}
 }
 
-// grow counts bytes added to a response after it was stored.
+// grow counts bytes that were added to a response after it was stored.
 func (c *Cache) grow(r *Response, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +227,7 @@ func (c *Cache) grow(r *Response, n int64) {
 	}
 }
 
-// onEvict updates the books for a response that has left the LRU. The caller holds the lock.
+// onEvict updates the counts after a response was removed from the LRU. The caller holds the lock.
 func (c *Cache) onEvict(r *Response) {
 	for _, key := range r.requests {
 		delete(c.requests, key)
@@ -232,11 +236,11 @@ func (c *Cache) onEvict(r *Response) {
 	r.stored, r.requests = false, nil
 }
 
-// minSweep is the least number of responses stored between two sweeps.
+// minSweep is the least number of stored responses between two sweeps.
 const minSweep = 64
 
-// sweep removes responses that are no longer valid, once half as many were stored as there are. So each stored response
-// pays a constant part of the sweeps.
+// sweep removes responses that are no longer valid. It does so only after the number of stored responses has reached half the
+// size of the cache, so the time of sweeps for each stored response is constant on average.
 func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {

@@ -1,22 +1,24 @@
-// Package respcache stores whole responses for as long as executing the request again would give the same bytes.
+// Package respcache stores whole responses as long as another execution of the request would return the same bytes.
 //
-// A response records its dependencies: the market.Handle of everything that was read for it. It is served while every handle
-// is valid, until the earliest time at which one of them expires, and until the time at which the clock alone changes it.
-// Checking this takes an atomic load or two for each handle and no lookup. So a hit is what an execution would give at that
-// moment, and there is no time to live to choose.
+// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle
+// is valid and none has expired. A response that depends on the present date also has a deadline. A check needs an atomic load
+// or two for each handle and no look-up. So a hit is equal to what an execution would return at that moment, and there is no
+// time to live to configure.
 //
-// What a response depends on, and what covers the dependency:
+// These are the things that a response may depend on, and how the cache notices a change of each:
 //
-//   - Values, absent values, pages, and what is computed from them: the handle of each cache entry, which reports replacement
-//     and eviction, and the entry's expiry. A value that was stale when it was read has expired, so its response is not stored.
+//   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry
+//     was replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not
+//     stored.
 //   - The stream: handles of streamed entries report the end of their session and gaps.
 //   - Today's date, if a range of days has no end: a deadline in the recorder.
-//   - The caller: a look at the credentials makes a response personal. Callers with the same Identity find it, others do not.
-//     A response made without such a look is for everybody, since any other execution would read the same and not look either.
+//   - The caller: an execution that reads the credentials makes a response personal. Only callers with the same Identity find
+//     it. If the execution has not read the credentials, the response is for everybody, because any other caller's execution
+//     would read the same values.
 //   - The request: document, operation, variables and media type are in Key.
-//   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors, and with rows that
-//     were left out, are not stored. A read that failed, or has no entry, spoils the recorder even if the response does not
-//     show it.
+//   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors or with omitted rows are
+//     not stored. If a read failed, or its value has no cache entry, the response is not stored even if it does not contain the
+//     value.
 //   - The state of the service itself (serviceStatus) has no handle: package httpapi does not cache such responses.
 //   - Configuration and schema do not change while the process runs.
 //

@@ -26,12 +26,13 @@ const (
 // flight is an execution that equal requests wait for.
 type flight struct {
 	key Key
-	// began is Cache.sequence, and flushes is Cache.flushes, when the flight started.
+	// began and flushes are the values of Cache.sequence and Cache.flushes at the start of the flight.
 	began, flushes uint64
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set when done is closed. current says that the response was valid then. interrupted says that ctx had ended.
+	// response or err is set when done is closed. current reports that the response was valid then. interrupted reports that ctx
+	// had ended then.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -40,21 +41,21 @@ type flight struct {
 	waiters int
 }
 
-// Do returns the response for a key: a valid one from the cache, that of an equal request under way, or that of run,
-// which is stored if it is still valid when run returns.
+// Do returns the response for a key: a valid response from the cache, the response of an equal running request, or the response
+// of run. The response of run is stored if it is still valid when run returns.
 //
-// run gets a context with the values and the deadline of the first caller. That context does not end when the first
-// caller leaves. It is cancelled when all waiting callers have left, and the last of them waits for run to return.
+// run gets a context with the values and the deadline of the first caller. That context does not end when the first caller
+// gives up. It is cancelled when all waiting callers have given up; the last one waits until run returns.
 //
-// A caller that joins later may share a response that is still valid when run returns: nothing that it was made of has
-// changed since the caller arrived. If the response is not valid (a change, an error, stale values), the callers that
-// arrived after run had started execute again, once for all of them, and share that response in any case.
+// A caller that joins later gets the response if it is still valid when run returns, because then no value of it has changed
+// since the caller arrived. The response may be invalid because of a change, an error or stale values. Then the callers that
+// arrived after the start of run execute once more, all of them together, and share that response in any case.
 //
-// A response that another caller's deadline has cut short is not shared. There is one exception: a caller that has less
-// time left than it has waited gets that response, because its own execution would be cut short too. So does a caller
-// whose time ends while it waits again.
+// A response that ended early because of another caller's deadline is not shared, with two exceptions. A caller that has less
+// time left than it has waited gets that response, because its own execution would end early, too. So does a caller whose
+// deadline passes while it waits again.
 //
-// run returns nil if ctx ended before it could start. The error is the cause of the end of ctx, or reports a panic in run.
+// run returns nil if its context ended before it could start. The error is the cause of ctx, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var previous *flight // the last flight that has ended and was not shared
@@ -101,7 +102,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 	}
 }
 
-// late reports whether less time is left until ctx ends than has passed since came.
+// late reports whether the time until the deadline of ctx is less than the time since came.
 func late(ctx context.Context, came time.Time) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < time.Since(came)
@@ -128,11 +129,11 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// deadlineSlack is how much later than the caller's own deadline a flight's deadline may be and still count as the same.
-// Concurrent requests overtake each other.
+// A flight's deadline counts as the caller's own if it is at most deadlineSlack later. Concurrent requests may overtake each
+// other.
 const deadlineSlack = 50 * time.Millisecond
 
-// join waits for a flight. A caller that shares the flight first asks Config.Wait.
+// join waits for a flight. If the flight is another caller's, join first calls Config.Wait.
 func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
 	select {
 	case <-f.done:
@@ -150,9 +151,9 @@ func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool,
 	return c.wait(ctx, f)
 }
 
-// wait waits until a flight has ended. If ctx ends first, only two kinds of callers go on waiting: the last waiter, and
-// a caller whose deadline is the flight's. The flight's response is then their own, and own is true. All others get the
-// cause of the end of ctx.
+// wait waits until a flight has ended. If ctx ends first, two kinds of callers go on waiting: the last waiter, and a caller
+// whose deadline is the deadline of the flight. For them, own is true: they use the flight's response as it is. All other
+// callers get the cause of ctx.
 func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	select {
 	case <-f.done:
@@ -167,7 +168,7 @@ func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	return false, context.Cause(ctx)
 }
 
-// leave removes a waiter from a flight and reports whether it was the last. Then the flight is cancelled.
+// leave removes a waiter from a flight. If it was the last waiter, leave cancels the flight and returns true.
 func (c *Cache) leave(f *flight, cause error) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,15 +180,15 @@ func (c *Cache) leave(f *flight, cause error) (last bool) {
 	return true
 }
 
-// unlist keeps new callers from joining a flight. The caller holds the lock.
+// unlist prevents that new callers join a flight. The caller holds the lock.
 func (c *Cache) unlist(f *flight) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)
 	}
 }
 
-// fly executes run, stores the response if it is valid, and wakes the waiters. It checks the response after the flight
-// is unlisted. So no caller shares values that changed before the caller arrived.
+// fly executes run, stores the response if it is valid, and wakes the waiters. It checks the response after the flight is
+// unlisted, so that no caller gets values that changed before the caller arrived.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
 	defer f.cancel(nil)

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Identity says on whose behalf a response was made. It is a keyed hash and reveals nothing without the process's random
-// key. Requests of one Identity have the same rights. The zero value means everybody.
+// Identity identifies the callers for whom a response was made. Callers with the same Identity have the same rights. It is a
+// keyed hash; without the process's random key it reveals nothing. The zero value means everybody.
 type Identity [sha256.Size]byte
 
 // identities computes identities with a random key. It is safe for concurrent use.
@@ -51,7 +51,7 @@ func (s *identities) of(parts ...string) (identity Identity) {
 	return identity
 }
 
-// Identity returns the identity of a caller with these credentials; nil is an anonymous caller.
+// Identity returns the identity of a caller with these credentials. nil means an anonymous caller.
 func (c *Cache) Identity(credentials *market.Credentials) Identity {
 	if credentials == nil {
 		return c.identities.anonymous

@@ -8,23 +8,23 @@ import (
 // maxRequests bounds the stored requests of one response.
 const maxRequests = 8
 
-// requestKey finds a request by the hash of its bytes. Hashes may collide.
+// requestKey identifies a request by the hash of its bytes. Hashes may collide.
 type requestKey struct {
 	hash     uint64
 	identity Identity
 }
 
-// request is an immutable request that led to a response.
+// request is a request with its response. It is immutable.
 type request struct {
 	form string
 	body []byte
-	// current reports whether the request still has the meaning it had.
+	// current reports whether the request still means the same operation.
 	current  func() bool
 	response *Response
 }
 
-// FindRequest returns the valid response of a stored request with the same body, for this identity or for everybody;
-// otherwise nil. form is everything else that the meaning of the body or the response depends on.
+// FindRequest returns the valid response to a stored request with the same form and body, made for this identity or for
+// everybody. It returns nil if there is none. form contains everything but the body that the response depends on.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()
@@ -45,11 +45,11 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 	return q.response
 }
 
-// StoreRequest lets FindRequest find a response that Do returned. The body is copied. current is called on each lookup
-// and reports whether the request would still lead to the same key. It must not wait.
+// StoreRequest stores a request with its response, which Do has returned, for FindRequest. It copies the body. current is
+// called at each look-up. It must report whether the request still has the same key, and must not wait.
 func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)
-	size := int64(perRequest + 2*len(body)) // current refers to as much
+	size := int64(perRequest + 2*len(body)) // current keeps a copy in memory, too
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := requestKey{hash, r.key.Identity}

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Response is the response to a request. It is shared: nothing in it may be changed. It is safe for concurrent use.
+// Response is the response to a request. Callers share it and must not change it. It is safe for concurrent use.
 type Response struct {
 	// Body is the uncompressed response.
 	Body []byte
@@ -18,8 +18,8 @@ type Response struct {
 	Note      any
 	NoteBytes int
 
-	// handles and deadline decide how long the response is valid. known is false if that cannot be said, for example
-	// after a failed read.
+	// handles and deadline determine how long the response is valid. known is false if that is unknown, for example after a failed
+	// read.
 	handles  []*market.Handle
 	deadline time.Time // zero means none
 	personal bool
@@ -28,16 +28,16 @@ type Response struct {
 	cache *Cache
 	coded [len(codings)]coded
 
-	// The cache's lock guards these. stored is true while the response is in the cache under key. size is in bytes;
-	// requests are its stored requests.
+	// The cache's lock guards these fields. stored reports whether the response is in the cache under key. size is its size in
+	// bytes. requests are the keys of its stored requests.
 	stored   bool
 	key      Key
 	size     int64
 	requests []requestKey
 }
 
-// NewResponse returns a response that is valid as long as the recorded values. It takes over the body. The recorder must
-// be nil if the next response may differ, for example after an error of the venue.
+// NewResponse returns a response that is valid as long as the recorded values are. The caller must not use body afterwards.
+// recorder must be nil if another execution may return something else, for example after an error of the venue.
 func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Snapshot()
@@ -53,7 +53,7 @@ func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response
 	return r
 }
 
-// limit moves the deadline to at, if at is earlier.
+// limit sets the deadline to at, if at is earlier.
 func (r *Response) limit(at time.Time) {
 	if r.deadline.IsZero() || at.Before(r.deadline) {
 		r.deadline = at
@@ -73,7 +73,7 @@ func (r *Response) valid(now time.Time) bool {
 	return true
 }
 
-// codings are the content codings in which a body is kept.
+// codings are the content codings in which a body may be stored.
 var codings = [...]string{"zstd", "br", "gzip"}
 
 // coded is a body in one coding, encoded on first use.

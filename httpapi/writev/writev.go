@@ -1,5 +1,5 @@
-// Package writev writes a response's header and body with one system call. net/http writes its full buffer when the body
-// begins, and the rest of the body after it.
+// Package writev writes the header and the body of a response with one system call. net/http needs two: it first writes its
+// full buffer, and then the rest of the body.
 package writev
 
 import (
@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, since the header precedes it.
+// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, because the header comes before it.
 const buffered = 4 << 10
 
 type connKey struct{}
 
-// Server lets Write find the connections of a server. The server must serve what Listener returns.
+// Server makes Write work for the connections of a server. The server must use the listener that Listener returns.
 func Server(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 }
@@ -41,8 +41,8 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Write writes the whole body of the response to the request of ctx. Only the header may have been written before. On
-// connections that Listener did not accept, Write is w.Write.
+// Write writes the whole body of the response to the request of ctx. Only the header may have been written before. For a
+// connection that Listener has not accepted, Write calls w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	if len(body) < buffered {
 		return w.Write(body)
@@ -54,14 +54,14 @@ func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	return w.Write(body)
 }
 
-// conn is a connection that can join two writes. body and held belong to the goroutine that writes.
+// conn is a connection that can join two writes. Only the goroutine that writes uses body and held.
 type conn struct {
 	*net.TCPConn
 	// accepted is the connection as the listener below returned it. Close closes accepted.
 	accepted net.Conn
-	// body is the length of a body about to be written. The write with that length is the end of the body.
+	// body is the length of the body that is being written. A write with that length ends the body.
 	body int
-	// held is the write before the end of the body, waiting to be joined with it.
+	// held is the data of the write before that, which is joined with the end of the body.
 	held *[]byte
 
 	parts  [2][]byte
