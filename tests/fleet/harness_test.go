@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +58,42 @@ type venue struct {
 
 	mu       sync.Mutex
 	requests []request
+	// held is the end of the path whose next answer waits for release. arrived is closed when the answer is ready.
+	held             string
+	arrived, release chan struct{}
+}
+
+// hold makes the next answer to a path wait after the venue has made it. arrived is closed when it waits.
+func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held, v.arrived, v.release = path, make(chan struct{}), make(chan struct{})
+	end := v.release
+	return v.arrived, sync.OnceFunc(func() { close(end) })
+}
+
+// serve answers a request and returns the status.
+func (v *venue) serve(w http.ResponseWriter, r *http.Request) int {
+	v.mu.Lock()
+	arrived, release := v.arrived, v.release
+	held := v.held != "" && strings.HasSuffix(r.URL.Path, v.held)
+	if held {
+		v.held = ""
+	}
+	v.mu.Unlock()
+	answer := &recorder{w, http.StatusOK}
+	if !held {
+		v.demo.ServeHTTP(answer, r)
+		return answer.status
+	}
+	made := httptest.NewRecorder()
+	v.demo.ServeHTTP(made, r)
+	close(arrived)
+	<-release
+	maps.Copy(w.Header(), made.Header())
+	w.WriteHeader(made.Code)
+	_, _ = w.Write(made.Body.Bytes())
+	return made.Code
 }
 
 // recorder notes the status of an answer.
@@ -77,11 +114,11 @@ func openVenue(t *testing.T, cfg demo.Config) *venue {
 	t.Helper()
 	v := &venue{demo: demo.New(cfg)}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at, answer := time.Now(), &recorder{w, http.StatusOK}
-		v.demo.ServeHTTP(answer, r)
+		at := time.Now()
+		status := v.serve(w, r)
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.requests = append(v.requests, request{at, r.URL.Path, r.URL.RawQuery, answer.status})
+		v.requests = append(v.requests, request{at, r.URL.Path, r.URL.RawQuery, status})
 	}))
 	t.Cleanup(func() {
 		v.demo.Close()

@@ -1,0 +1,192 @@
+//go:build unix
+
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// slowProxy forwards connections to a server, each chunk of bytes after a delay.
+type slowProxy struct {
+	listener net.Listener
+	delay    atomic.Int64
+}
+
+// openProxy opens a proxy before a server, which ends with the test.
+func openProxy(t *testing.T, server *tool.Redis) *slowProxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &slowProxy{listener: listener}
+	var mu sync.Mutex
+	var open []net.Conn
+	var running sync.WaitGroup
+	forward := func(to, from net.Conn) {
+		defer to.Close()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buf)
+			time.Sleep(time.Duration(p.delay.Load()))
+			if _, failed := to.Write(buf[:n]); failed != nil || err != nil {
+				return
+			}
+		}
+	}
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			redis, err := net.Dial("unix", server.Socket())
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, client, redis)
+			mu.Unlock()
+			running.Go(func() { forward(redis, client) })
+			running.Go(func() { forward(client, redis) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, c := range open {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		running.Wait()
+	})
+	return p
+}
+
+// metric returns the sum of the series of a metric whose labels contain a text.
+func (r *replica) metric(t *testing.T, name, labels string) (sum float64) {
+	t.Helper()
+	for line := range strings.Lines(r.get(t, "/metrics")) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if family, has, _ := strings.Cut(series, "{"); family == name && strings.Contains(has, labels) {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	return sum
+}
+
+// cachedRead reads cached tokens and checks that all come from memory. It returns the duration of the read.
+func (r *replica) cachedRead(t *testing.T, query string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	answer := r.must(t, query, httpapi.ExplainHeader, "1")
+	took := time.Since(began)
+	var body struct {
+		Extensions struct {
+			Explain struct {
+				Cache map[string]struct{ Hits, Misses, Stale int }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &body); err != nil {
+		t.Fatal(err)
+	}
+	for kind, reads := range body.Extensions.Explain.Cache {
+		if reads.Misses+reads.Stale > 0 || reads.Hits == 0 {
+			t.Fatalf("%s: %+v; want hits only", kind, reads)
+		}
+	}
+	return took
+}
+
+// percentile99 returns the duration that a hundredth of some durations exceeds.
+func percentile99(durations []time.Duration) time.Duration {
+	slices.Sort(durations)
+	return durations[len(durations)*99/100-1]
+}
+
+// TestReadsUnderFaults reads cached and cold tokens while Redis is slow, hangs, is flushed and is dead. A replica with a faulty Redis and one
+// with a sound Redis take turns, so a busy machine slows both. Cached reads make no call to Redis, and are not slower. Cold reads take
+// the venue's time and a few timeouts.
+func TestReadsUnderFaults(t *testing.T) {
+	t.Parallel()
+	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond
+	// floor is the duration up to which reads are fast, slack what a cold read may take beyond the venue's latency.
+	const floor, slack = 20 * time.Millisecond, 8*timeout + 200*time.Millisecond
+	v := openVenue(t, demo.Config{Markets: 300, Seed: 1, Latency: latency})
+	sound, faulty := tool.StartRedis(t), tool.StartRedis(t)
+	proxy := openProxy(t, faulty)
+	replicaAt := func(url string) *replica {
+		return start(t, v, "--shared-url="+url, "--shared-timeout="+timeout.String(), "--venue-public-per-minute=0", "--venue-key-per-minute=0",
+			"--cache-price-fresh=1h", "--explain=on").connected(t)
+	}
+	a, b := replicaAt(sound.URL()), replicaAt("redis://"+proxy.listener.Addr().String())
+	var tokens []string
+	for _, token := range v.demo.Tokens() {
+		tokens = append(tokens, token.TokenID)
+	}
+	query := fmt.Sprintf(`{ tokenPrices(tokenIds: [%s]) { price } }`, quoted(tokens[:50]))
+	for _, r := range []*replica{a, b} {
+		r.must(t, query)
+	}
+	cold := tokens[50:]
+	fault := func(name string, inject func()) {
+		t.Helper()
+		eventually(t, "the replica is connected", func() bool { return b.metric(t, "oddsgraph_shared_connected", "") == 1 })
+		inject()
+		fastest := time.Hour
+		for range 3 {
+			began := time.Now()
+			b.must(t, fmt.Sprintf(`{ tokenPrices(tokenIds: [%s]) { price } }`, quoted(cold[:1])))
+			fastest, cold = min(fastest, time.Since(began)), cold[1:]
+		}
+		if fastest < latency || fastest > latency+slack {
+			t.Errorf("%s: each of three cold reads took %v or more; want %v to %v", name, fastest, latency, latency+slack)
+		}
+		lookups := b.metric(t, "oddsgraph_shared_calls_total", `command="get"`) + b.metric(t, "oddsgraph_shared_calls_total", `command="claim"`)
+		var with, without time.Duration
+		for range 5 { // a pause of the machine may hit one of them
+			var durations [2][]time.Duration
+			for range 100 {
+				durations[0] = append(durations[0], a.cachedRead(t, query))
+				durations[1] = append(durations[1], b.cachedRead(t, query))
+			}
+			if without, with = percentile99(durations[0]), percentile99(durations[1]); with <= max(2*without, floor) {
+				break
+			}
+		}
+		t.Logf("%s: p99 %v, without the fault %v, cold %v", name, with, without, fastest)
+		if with > max(2*without, floor) {
+			t.Errorf("%s: the p99 of cached reads is %v; without the fault it is %v", name, with, without)
+		}
+		if n := b.metric(t, "oddsgraph_shared_calls_total", `command="get"`) + b.metric(t, "oddsgraph_shared_calls_total", `command="claim"`) - lookups; n != 0 {
+			t.Errorf("%s: cached reads made %v calls to Redis", name, n)
+		}
+	}
+	fault("no fault", func() {})
+	fault("flushed", func() { faulty.CLI(t, "FLUSHALL") })
+	fault("slow", func() { proxy.delay.Store(int64(200 * time.Millisecond)) })
+	proxy.delay.Store(0)
+	fault("stopped", func() { signal(t, faulty.Process(), syscall.SIGSTOP) })
+	signal(t, faulty.Process(), syscall.SIGCONT)
+	fault("killed", func() { faulty.Kill(t) })
+}
