@@ -32,6 +32,7 @@ type options struct {
 	plain       bool
 	subscribers []int
 	events      int
+	replicas    []int
 	flags       []string
 	out         string
 	benchfmt    string
@@ -56,7 +57,7 @@ func (o options) inPairs() options {
 // quick is for a look at whether all works.
 var quick = options{
 	duration: 200 * time.Millisecond, rounds: 1, latencies: []time.Duration{0}, variety: variety{100, 20, 40},
-	subscribers: []int{200}, events: 10,
+	subscribers: []int{200}, events: 10, replicas: []int{1, 2, 3},
 }
 
 func main() {
@@ -89,6 +90,7 @@ func parse(args []string) (o options, err error) {
 	f.DurationVar(&o.behind, "behind", 1500*time.Millisecond, "how far an answer may be behind a venue that moves")
 	f.BoolVar(&o.plain, "plain", true, "measure the plain server too")
 	subscribers := f.String("subscribers", "2000,10000", "numbers of subscribers of one token; empty measures none")
+	replicas := f.String("replicas", "1,2,3", "numbers of replicas that share a Redis; empty measures none")
 	f.IntVar(&o.events, "events", 30, "events that they get in each round, ten a second")
 	flags := f.String("flags", "", "more `flags` for oddsgraph, separated by spaces")
 	f.StringVar(&o.out, "out", "", "`directory` to write results.md and chart.svg to, where all workloads were measured at no latency")
@@ -115,21 +117,21 @@ func parse(args []string) (o options, err error) {
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", f.Arg(0))
 	}
-	if o.workloads, err = split(*workloads, func(s string) (string, error) { return s, nil }); err != nil {
-		return o, err
-	}
-	if o.latencies, err = split(*latencies, parseLatency); err != nil {
-		return o, err
-	}
-	if o.subscribers, err = split(*subscribers, strconv.Atoi); err != nil {
+	var errs [4]error
+	o.workloads, errs[0] = split(*workloads, func(s string) (string, error) { return s, nil })
+	o.latencies, errs[1] = split(*latencies, parseLatency)
+	o.subscribers, errs[2] = split(*subscribers, strconv.Atoi)
+	o.replicas, errs[3] = split(*replicas, strconv.Atoi)
+	if err := errors.Join(errs[:]...); err != nil {
 		return o, err
 	}
 	o.flags = strings.Fields(*flags)
 	if *hurry {
 		o.duration, o.rounds, o.latencies, o.variety = quick.duration, quick.rounds, quick.latencies, quick.variety
-		o.subscribers, o.events, o.out = quick.subscribers, quick.events, ""
+		o.subscribers, o.events, o.replicas, o.out = quick.subscribers, quick.events, quick.replicas, ""
 	}
-	if o.rounds < 1 || o.connections < 1 || o.events < 1 || o.variety.wallets < 1 || o.variety.markets < 1 || o.variety.boards < 1 {
+	counted := append([]int{o.rounds, o.connections, o.events, o.variety.wallets, o.variety.markets, o.variety.boards}, o.replicas...)
+	if slices.Min(counted) < 1 {
 		return o, errors.New("there is at least one of everything that is counted")
 	}
 	return o, nil
@@ -198,6 +200,12 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 			return fmt.Errorf("%d subscribers: %w", n, err)
 		}
 		r.crowds = append(r.crowds, c)
+	}
+	if len(o.replicas) > 0 {
+		var err error
+		if r.fleets, err = measureFleets(ctx, b, o); err != nil {
+			return fmt.Errorf("replicas: %w", err)
+		}
 	}
 	if len(o.workloads) == 0 {
 		inPairs, err := o.inPairs(), error(nil)

@@ -15,6 +15,7 @@ type report struct {
 	rounds, connections int
 	tables              []*table
 	crowds              []*crowd
+	fleets              *fleets // nil if they were not measured
 	// failures are what failures cost, measured with failuresIn.
 	failures   []*pairs
 	failuresIn options
@@ -42,6 +43,9 @@ func (r *report) markdown() string {
 	}
 	if len(r.crowds) > 0 {
 		fmt.Fprintf(&b, "\n## Subscribers of one token, %d events a second\n\n%s", changesPerSecond, crowdsMarkdown(r.crowds))
+	}
+	if r.fleets != nil {
+		fmt.Fprintf(&b, "\n## Replicas\n\n%s", r.fleets.markdown())
 	}
 	if len(r.failures) > 0 {
 		fmt.Fprintf(&b, "\n## What a failure costs\n\n%s", failuresMarkdown(r.failures, r.failuresIn))
@@ -71,6 +75,9 @@ func (r *report) benchfmt() []byte {
 					c.subscribers, s.name, d.deliveries, d.cpu, d.allocs, d.p50, d.p99)
 			}
 		}
+	}
+	if r.fleets != nil {
+		b.WriteString(r.fleets.benchfmt())
 	}
 	return b.Bytes()
 }

@@ -117,7 +117,7 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 		return nil, err
 	}
 	s := &server{name: name, address: free[0], ended: make(chan error, 1)}
-	if slices.Contains([]string{graphServer, uncachedServer, beforeServer, nowServer}, name) {
+	if slices.Contains([]string{graphServer, uncachedServer, beforeServer, nowServer}, name) || strings.HasPrefix(name, replicaServer) {
 		s.admin = free[1]
 		args = append(slices.Clone(args), "--admin-listen="+s.admin)
 	}

@@ -292,12 +292,21 @@ func (v venue) check(ctx context.Context, q question, answer []byte) error {
 
 // calls returns how many requests the venue has had.
 func (v venue) calls(ctx context.Context) (n int64, err error) {
-	var stats struct{ Requests map[string]int64 }
-	err = v.get(ctx, "/__control/stats", nil, &stats)
-	for _, count := range stats.Requests {
-		n += count
-	}
+	n, _, err = v.stats(ctx)
 	return n, err
+}
+
+// stats returns how many requests the venue has had, and how many ids they named.
+func (v venue) stats(ctx context.Context) (calls, ids int64, err error) {
+	var stats struct{ Requests, Keys map[string]int64 }
+	err = v.get(ctx, "/__control/stats", nil, &stats)
+	for _, n := range stats.Requests {
+		calls += n
+	}
+	for _, n := range stats.Keys {
+		ids += n
+	}
+	return calls, ids, err
 }
 
 func (v venue) get(ctx context.Context, path string, query url.Values, into any) error {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/tests/tool"
+)
+
+// TestReplicas measures replicas. Those that share a Redis read each id once from the venue, and need no Redis for what is cached.
+func TestReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test builds and runs the servers")
+	}
+	tool.Require(t, "redis-server")
+	o := options{duration: 50 * time.Millisecond, rounds: 1, connections: 4, variety: variety{1, 4, 8}, replicas: []int{1, 2}}
+	f, err := measureFleets(t.Context(), shared, o)
+	if err != nil || f.missing != "" {
+		t.Fatalf("%v, %s", err, f.missing)
+	}
+	rounds := map[string]fleetRound{}
+	for _, r := range f.rows {
+		if len(r.rounds) != 1 {
+			t.Fatalf("%+v has no rounds", r)
+		}
+		rounds[r.workload()+" "+r.shares()+" "+string(rune('0'+r.replicas))] = r.rounds[0]
+	}
+	if len(rounds) != 8 || f.requests != 12 {
+		t.Fatalf("%d rows of %d requests", len(rounds), f.requests)
+	}
+	alone, two, together := rounds["cold no 1"], rounds["cold no 2"], rounds["cold yes 2"]
+	if alone.venueIDs == 0 || two.venueIDs != 2*alone.venueIDs || alone.redisCalls+two.redisCalls != 0 || two.queries != 24 {
+		t.Errorf("one replica alone: %+v, two: %+v", alone, two)
+	}
+	// A replica that waits for another one may lose patience on a busy machine, and then it reads the ids itself.
+	if together.venueIDs >= two.venueIDs || together.redisCalls == 0 {
+		t.Errorf("two replicas that share: %+v, one alone: %+v", together, alone)
+	}
+	for name, r := range rounds {
+		if strings.HasPrefix(name, "warm") && (r.venueCalls != 0 || r.queries < 4) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if text := f.markdown(); strings.Count(text, "\n| cold ") != 4 || strings.Count(text, "\n| warm ") != 4 {
+		t.Errorf("the table is\n%s", text)
+	}
+	if text := f.benchfmt(); strings.Count(text, "BenchmarkReplicas/") != 8 {
+		t.Errorf("the rounds are\n%s", text)
+	}
+}
+
+// TestReplicasWithoutRedis looks for redis-server where it is not, and finds the reason instead of a table.
+func TestReplicasWithoutRedis(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"sh", "cat", "tr"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(bin, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
+	_, err := shared.redis(t.Context())
+	if !errors.Is(err, errNoRedis) || !strings.Contains(err.Error(), "apt-get install redis-server") {
+		t.Fatalf("the error is %v", err)
+	}
+	f := &fleets{missing: err.Error()}
+	if text := f.markdown(); !strings.HasPrefix(text, "Not measured: redis-server is missing") {
+		t.Errorf("the report says %q", text)
+	}
+}
