@@ -12,13 +12,13 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdown is how long requests of operators may take after the shutdown has begun.
+// adminShutdown bounds the time of operators' requests after the shutdown has begun.
 const adminShutdown = time.Second
 
-// responseKind names the cache of whole responses beside the kinds of the data cache.
+// responseKind is the kind under which operators flush the cache of whole responses.
 const responseKind = "response"
 
-// openAdmin binds the private address; the server is nil if the address is "off".
+// openAdmin binds the private address. It returns a nil server if the address is "off".
 func (s *App) openAdmin(address string) (*Server, error) {
 	if address == config.Off {
 		return nil, nil
@@ -34,7 +34,7 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	return l, nil
 }
 
-// flush removes cached entries. The log does not have the key, since it may be anything that an operator has pasted.
+// flush removes cached entries. It does not log the key, because an operator may have pasted a secret by mistake.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Cache.Stats() {

@@ -30,7 +30,7 @@ import (
 	"oddsgraph/web"
 )
 
-// files are read again when they change.
+// files are the configured files. They are read again when they change.
 type files struct {
 	Accounts  *auth.Store   // nil without an accounts file
 	signed    *jwt.Verifier // nil without an identity provider
@@ -50,7 +50,7 @@ func (f *files) watch(ctx context.Context) {
 	g.Wait()
 }
 
-// reload reads the files now. It returns an error for each file that is invalid and stays as it was.
+// reload reads the files now. It returns an error for each invalid file; the previous content of such a file stays in use.
 func (f *files) reload() (wrong []error) {
 	if f.Accounts != nil {
 		if err := f.Accounts.Reload(); err != nil {
@@ -99,7 +99,7 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	return proxies, nil
 }
 
-// NewFront returns the part of the API's configuration that follows from cfg alone.
+// NewFront returns the part of the API's configuration that depends only on cfg.
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	compiler := graph.NewCompiler(executed)
 	front = httpapi.Config{
@@ -126,13 +126,13 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 }
 
 const (
-	// Unread output may take 1/outputShare of GOMEMLIMIT, or defaultOutput bytes without one.
+	// Unread output may use 1/outputShare of GOMEMLIMIT, or defaultOutput bytes if there is no limit.
 	outputShare, defaultOutput = 6, 64 << 20
-	// leastResponses is how many responses of the maximum size fit in any case.
+	// leastResponses is the number of responses of the maximum size for which there is always room.
 	leastResponses = 4
 )
 
-// outputRoom returns how many bytes of output may be unread by all clients together.
+// outputRoom returns the greatest number of unread bytes of output of all clients together.
 func outputRoom(cfg *config.Config) int {
 	room := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -146,8 +146,8 @@ func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.Connection
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
-// ofHosts refuses requests whose Host is not served, if hosts are configured or the service listens on a loopback address. A web page
-// could otherwise reach the service under a name of its own (DNS rebinding).
+// ofHosts refuses requests whose Host is not a name of the service, if hosts are configured or the service listens on a
+// loopback address. Otherwise a web page could reach the service under the page's host name (DNS rebinding).
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -186,7 +186,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	return httpapi.New(front), nil
 }
 
-// forget drops cached responses and closes idle topics of a revoked account.
+// forget removes the cached responses of a revoked account and closes its idle topics.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
@@ -195,7 +195,7 @@ func (s *App) forget(a *auth.Account) {
 	})
 }
 
-// limits are those of the guard.
+// guardLimits returns the limits of the guard.
 func guardLimits(c config.Limit) limits.Limits {
 	l := limits.Default()
 	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost

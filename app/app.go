@@ -28,8 +28,8 @@ type App struct {
 	budget    *ratelimit.Budget // nil if the venue has no limit of calls
 	record    *spent.Record     // nil if calls are not recorded
 	fleet     *fleet.Fleet      // nil if the replica is alone
-	secret    []byte            // of the fleet, nil without one
-	replicas  int               // greatest number in the fleet
+	secret    []byte            // secret of the fleet; nil without a secret
+	replicas  int               // greatest number of replicas in the fleet
 	Cache     *cache.Cache
 	Live      *live
 	API       *httpapi.API
@@ -42,15 +42,15 @@ type App struct {
 	readiness readiness
 	clock     market.Clock
 	started   time.Time
-	// draining is set when the shutdown begins; requests are accepted for delay after that.
+	// draining is set when the shutdown begins. After that, requests are accepted for the time delay.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)
-	// undo releases what Open has acquired, if it fails.
+	// undo are functions that close what Open has opened. They run if Open fails.
 	undo []func()
 }
 
-// Open connects the layers and binds the ports. Tests change the wiring by options.
+// Open connects the layers and binds the ports. Tests pass options that change the wiring.
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
 	a := &App{log: log, clock: clock, started: clock.Now(), delay: cfg.DrainDelay, Pause: time.Sleep}
 	defer func() {
@@ -88,14 +88,14 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	return a, nil
 }
 
-// release closes what Open has opened, the last first.
+// release closes what Open has opened, in the reverse order.
 func (s *App) release() {
 	for _, undo := range slices.Backward(s.undo) {
 		undo()
 	}
 }
 
-// prepare checks the configuration, warns, and opens metrics and traces.
+// prepare checks the configuration, logs warnings, and opens metrics and traces.
 func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	s.openMetrics(cfg)
 	if err := validate(cfg); err != nil {
@@ -114,7 +114,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if no venue is configured, what replicas share, and the rate limit of the venue.
+// openVenue opens the demo venue if no venue is configured. It also opens the fleet and the rate limit of the venue.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if cfg.Venue.URL == "" {

@@ -16,8 +16,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// check reads the configuration, its files and the environment's trace settings as a start would. It returns every error, or
-// prints that the service would start. It binds no port and makes no call.
+// check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It
+// returns all errors, or prints that the service would start. It binds no port and makes no call.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
@@ -105,7 +105,8 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// clash reports whether two addresses cannot be bound together: they have the same port, and the same host or an unspecified one.
+// clash reports whether two addresses cannot both be bound. They cannot if their ports are equal and their hosts are equal or
+// one host is unspecified.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

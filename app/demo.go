@@ -23,7 +23,7 @@ type demoVenue struct {
 	still bool
 }
 
-// marketEvery is the interval at which a market of the demo venue opens, closes or is resolved.
+// marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
 const marketEvery = 25 * time.Second
 
 func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
@@ -40,13 +40,13 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 	return &demoVenue{l, v, cfg.Still}, nil
 }
 
-// onLoopback reports whether only this machine reaches the venue.
+// onLoopback reports whether only this machine can reach the venue.
 func (d *demoVenue) onLoopback() bool {
 	address, ok := d.Addr().(*net.TCPAddr)
 	return ok && address.IP.IsLoopback()
 }
 
-// serve serves and moves the market until ctx ends.
+// serve serves the demo venue and changes its prices until ctx ends.
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

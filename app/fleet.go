@@ -15,7 +15,7 @@ import (
 // minSecret is the least number of bytes of the secret of a fleet.
 const minSecret = 32
 
-// openFleet opens what the replicas share, if that is configured, and returns how they share the venue's limits.
+// openFleet opens the fleet, if one is configured, and returns how its replicas share the venue's limits.
 func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
 	c := cfg.Shared
 	if c.URL == "" {
@@ -60,7 +60,7 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	return status
 }
 
-// readSecret reads the secret of the fleet; without a file there is none.
+// readSecret reads the secret of the fleet from a file. If no file is configured, it returns nil.
 func readSecret(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil

@@ -8,19 +8,21 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is how many bytes of garbage may accumulate before a collection, or as much as is live if that is more. Responses make much
-// short-lived garbage over a small live heap. A fixed GOGC that fits them would multiply the memory of idle subscribers.
+// headroom is the number of bytes of garbage before a collection. If more bytes are live, garbage may reach the number of live
+// bytes. Responses make much short-lived garbage while the live heap is small. A fixed GOGC that is good for responses would
+// multiply the memory of idle subscribers.
 const headroom = 64 << 20
 
-// leastPercent is the GOGC of a large heap, firstPercent the GOGC until the first collection.
+// leastPercent is the GOGC of a large heap. firstPercent is the GOGC until the first collection.
 const leastPercent, firstPercent = 100, 1600
 
-// gcPercent returns the GOGC that leaves the headroom over live bytes, which include stacks and global variables.
+// gcPercent returns the GOGC with which a collection begins after headroom bytes of garbage. live is the number of live bytes,
+// including stacks and global variables.
 func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }
 
-// tuneGC adjusts GOGC after each collection so that the headroom stays constant, unless the environment sets GOGC.
+// tuneGC adjusts GOGC after each collection, so that the headroom stays constant. It does nothing if the environment sets GOGC.
 func tuneGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return

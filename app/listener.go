@@ -22,13 +22,13 @@ type Server struct {
 	bounded  *quota.Listener
 	HTTP     *http.Server
 	shutdown time.Duration
-	// executing returns the number of running operations; nil if serve need not know it.
+	// executing returns the number of running operations. It is nil for a server without operations.
 	executing func() int
 	log       *slog.Logger
 }
 
-// WriteTimeout is how long a client may take to read a response, from the end of the request's header. Handlers whose responses take
-// longer set their own deadlines. It holds for every route, and for what the server and the wrappers of handlers answer by themselves.
+// WriteTimeout bounds the time from the end of a request's header until the client has read the response. It applies to every
+// route, and to the responses of net/http and of middleware. Handlers whose responses take longer set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
 // listen binds the address that a flag names.
@@ -56,8 +56,8 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts until ctx ends and then waits for the requests under way. It returns an error if operations are cut short.
-// Responses that clients have not read by then are cut off without an error.
+// serve accepts connections until ctx ends, and then waits for running requests within the server's shutdown time. It returns
+// an error if operations are still running then. Responses that clients have not read are cut off without an error.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -82,7 +82,7 @@ func (l *Server) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// serveUntilCancelled is serve without an error for requests that were cut off at the end.
+// serveUntilCancelled is like serve, but does not return an error for requests that are cut off at the end.
 func (l *Server) serveUntilCancelled(ctx context.Context) error {
 	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err

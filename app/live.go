@@ -14,14 +14,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// live is the venue's stream with the feed that keeps its state.
+// live is the client of the venue's stream and the feed that maintains its state.
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. Without a URL there is no stream. metrics may be nil. A topic
-// without watches stays open for linger.
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be
+// nil. A topic without watches stays open for the time linger.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -52,7 +52,7 @@ func (l *live) run(ctx context.Context) error {
 	return l.Client.Run(ctx)
 }
 
-// Status returns the state of the stream. A topic that waits for a snapshot after a gap makes a live stream RESYNCING.
+// Status returns the state of the stream. A live stream is RESYNCING while a topic waits for a snapshot after a gap.
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {

@@ -19,14 +19,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// openMetrics makes the metrics, unless there is no address that they are served on: nil then, and nothing is measured.
+// openMetrics creates the metrics. If there is no private address to serve them, they stay nil and nothing is measured.
 func (s *App) openMetrics(cfg *config.Config) {
 	if cfg.AdminListen != config.Off {
 		s.Metrics = telemetry.NewMetrics(BuildVersion())
 	}
 }
 
-// registerMetrics adds what the parts of the service count themselves, once they are all there.
+// registerMetrics adds the counts of the parts of the service. All parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -46,7 +46,7 @@ func (s *App) registerMetrics(clock market.Clock) {
 	}
 }
 
-// registerConnections adds the connections of the bound port.
+// registerConnections adds the connections of the public port.
 func (s *App) registerConnections() {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
@@ -59,14 +59,14 @@ var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
 	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
-// MeasureLog adds what the log has left out. lines are where it goes.
+// MeasureLog adds the numbers of lines that the log has omitted. lines is the writer of the log.
 func (s *App) MeasureLog(lines *telemetry.Writer) {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
 	}
 }
 
-// counted and present are metrics of one series that grows, and of one that goes up and down.
+// counted returns a counter with one series. present returns a gauge with one series.
 func counted[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
 	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
@@ -75,7 +75,7 @@ func present[S any, N int | int64 | float64](name, help string, value func(S) N)
 	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
 
-// oneOf is a metric with a series for each value, 1 for the present one and 0 for the others.
+// oneOf samples a series for each of values: 1 for the present value now and 0 for the others.
 func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
@@ -88,7 +88,7 @@ func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels
 
 type api = httpapi.Stats
 
-// apiFamilies are of what clients hold open, and of the responses that are kept.
+// apiFamilies are the metrics of operations, connections and the response cache.
 var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
@@ -140,7 +140,7 @@ var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_response_cache_bytes", "Memory that the responses take that are kept now.", func(s api) int64 { return s.Responses.Bytes }),
 }
 
-// ofKinds is a metric with a series for each kind of cached data.
+// ofKinds returns a metric with a series for each kind of cached data.
 func ofKinds[N int | uint64](kind telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
 	kind.Labels = []string{"kind"}
 	kind.Read = func(all []cache.Stats, sample func(float64, ...string)) {
@@ -172,7 +172,7 @@ var cacheFamilies = []kinds{
 	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Memory that the entries in the cache take, about."}, func(s cache.Stats) int { return s.Bytes }),
 }
 
-// venueState is how the venue does, as its client sees it.
+// venueState is the state of the venue as its client sees it.
 type venueState struct {
 	reachable bool
 	circuits  []venue.Circuit
@@ -205,7 +205,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
-// budgetState is what is left of the venue's budget at a time.
+// budgetState is the state of the rate limit at the time now.
 type budgetState struct {
 	ratelimit.Status
 	now time.Time
@@ -243,7 +243,7 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
-// streamState is how the venue's stream does, as clients are told and as its client knows.
+// streamState is the state of the venue's stream that clients see, with the counters of the stream's client.
 type streamState struct {
 	state model.StreamState
 	stream.Stats
@@ -269,7 +269,7 @@ var streamFamilies = []telemetry.Family[streamState]{
 	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue did not give.", func(s streamState) uint64 { return s.Refused }),
 }
 
-// logState is what the log has left out.
+// logState contains the numbers of lines that the log has omitted.
 type logState struct{ dropped, sampled uint64 }
 
 var logFamilies = []telemetry.Family[logState]{

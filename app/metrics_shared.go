@@ -10,16 +10,16 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is what replicas share at a time. limit is nil if they share no public calls.
+// sharedState is the state of the fleet at the time now. limit is nil if the replicas share no public calls.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus
 	now   time.Time
-	// replicas is the greatest number of replicas that run at once.
+	// replicas is the greatest number of replicas that may run at the same time.
 	replicas int
 }
 
-// sharedState returns what this replica shares with others. The fleet is not nil.
+// sharedState returns the present state of the fleet, which must not be nil.
 func (s *App) sharedState(clock market.Clock) sharedState {
 	state := sharedState{Stats: s.fleet.Stats(), now: clock.Now(), replicas: s.replicas}
 	if s.budget != nil {
@@ -28,7 +28,7 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 	return state
 }
 
-// registerShared adds what replicas share.
+// registerShared adds the metrics of the fleet and of the shared cache.
 func (s *App) registerShared(clock market.Clock) {
 	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
@@ -64,7 +64,7 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 		})},
 }
 
-// ofLimit reads a number of the shared limit, if there is one.
+// ofLimit returns the Read of a number of the shared limit. It has no series if there is no shared limit.
 func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(float64, ...string)) {
 	return func(s sharedState, sample func(float64, ...string)) {
 		if s.limit != nil {
@@ -73,7 +73,7 @@ func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(flo
 	}
 }
 
-// sharedCache is a counter of the shared cache with a series for each shared kind of data and each of some results.
+// sharedCache returns a counter of the shared cache with a series for each shared kind of data and each result.
 func sharedCache(name, help, label string, results []string, values func(*cache.SharedStats) []uint64) kinds {
 	return kinds{Kind: telemetry.Counter, Name: name, Help: help, Labels: []string{"kind", label},
 		Read: func(all []cache.Stats, sample func(float64, ...string)) {

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// knownFor is how long the service is ready after a public endpoint has answered; it serves stale values meanwhile.
+	// knownFor is the time for which the service is ready after a public endpoint of the venue has answered. It may serve stale
+	// values in that time.
 	knownFor = 5 * time.Minute
 	// probeEvery is the least time between two probes of the venue.
 	probeEvery = 5 * time.Second
 )
 
-// readiness remembers when the venue answered a public call. Venues lack different endpoints, so any of them counts.
+// readiness remembers when the venue last answered a public call. Each venue lacks other endpoints, so any endpoint counts.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
-	// probed is the time of the last probe, failure its error.
+	// probed is the time of the last probe, and failure the error of that probe.
 	probed  time.Time
 	failure error
 }
@@ -39,7 +40,8 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note records the outcome of a call. A refused parameter proves that the endpoint exists; a 404 may mean a wrong base URL.
+// note records the outcome of a call. A refused parameter also counts as an answer, because it shows that the endpoint exists.
+// A 404 does not, because the base URL may be wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {
@@ -50,7 +52,8 @@ func (r *readiness) note(endpoint string, status int, outcome string, now time.T
 	r.answered = now
 }
 
-// Ready returns an error while the service is shutting down, or if no public endpoint of the venue has answered lately.
+// Ready returns an error while the service is shutting down. It also returns an error if no public endpoint of the venue has
+// answered within knownFor and a probe fails.
 func (s *App) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return httpapi.ErrDraining
@@ -58,7 +61,7 @@ func (s *App) Ready(ctx context.Context) error {
 	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
 }
 
-// impaired returns what does not work although the service is ready.
+// impaired returns a text that says what does not work although the service is ready, or "".
 func (s *App) impaired() string {
 	if s.fleet == nil {
 		return ""
@@ -93,10 +96,11 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 	return err
 }
 
-// probeTokens are ids for a probe. They need not exist, since an empty list is an answer too.
+// probeTokens are ids for a probe. They need not exist, because an empty list is an answer, too.
 var probeTokens = []string{"0", "1"}
 
-// probe searches, which needs no id, and reads prices if that fails. The error is the search's.
+// probe makes a search, which needs no id. If the search fails, probe reads prices. If both fail, it returns the error of the
+// search.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})

@@ -13,7 +13,8 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// reloader reads the log level and the configured files again on a signal. A file whose new content is invalid stays as it was.
+// reloader reads the log level and the configured files again on a signal. If the new content of a file is invalid, the
+// previous content stays in use.
 type reloader struct {
 	// read parses the configuration again.
 	read  func() (*config.Config, error)
@@ -25,8 +26,8 @@ type reloader struct {
 	terminalClosed func() bool
 }
 
-// watchTerminal returns a function that reports whether the program's terminal was closed. It is nil without a terminal, or if
-// SIGHUP is ignored, as under nohup.
+// watchTerminal returns a function that reports whether the program's terminal was closed. It returns nil if there is no
+// terminal, or if SIGHUP is ignored, as under nohup.
 func watchTerminal() (terminalClosed func() bool) {
 	opened := func() error {
 		tty, err := os.Open("/dev/tty")
@@ -41,7 +42,7 @@ func watchTerminal() (terminalClosed func() bool) {
 	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
 }
 
-// during runs serve. It reloads at each signal, and ends serve when the terminal was closed.
+// during runs serve. It reloads at each signal. If the terminal was closed, it ends serve.
 func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup

@@ -20,13 +20,13 @@ import (
 	"oddsgraph/web"
 )
 
-// version is stamped by the build.
+// version is set by the build.
 var version = ""
 
-// LogLines is how many bytes of the log may wait to be written.
+// LogLines is the greatest number of bytes of log lines that wait to be written.
 const LogLines = 4 << 20
 
-// Main runs the program until a signal ends it. licenses are the licence texts of the Go code in it.
+// Main runs the program until a signal ends it. licenses are the licence texts of the program's Go code.
 func Main(licenses string) {
 	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,7 +38,7 @@ func Main(licenses string) {
 	}
 }
 
-// Run does what the command line says and returns when that is done or ctx has ended.
+// Run runs the command in args. It returns when the command has ended or ctx has ended.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
 	cfg, err := config.Parse(args, environ, stdout)
 	if errors.Is(err, config.ErrHelp) {
@@ -91,7 +91,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 	}
 }
 
-// BuildVersion returns the stamped version, or the commit that the binary was built from.
+// BuildVersion returns the version that the build has set, or else the commit of the build.
 func BuildVersion() string {
 	if version != "" {
 		return version
@@ -106,7 +106,7 @@ func BuildVersion() string {
 	return "development"
 }
 
-// Healthcheck asks the server on this host how it does.
+// Healthcheck returns an error unless the server at url reports that it is ready.
 func Healthcheck(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

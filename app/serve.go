@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve serves until ctx ends. Then it stops from the front to the back: readiness, new requests, the stream, the cache, the venue. The
-// private address serves until the end.
+// Serve serves until ctx ends. Then it stops one layer after another: readiness, new requests, the stream, the cache, the
+// venue. The private address serves until the end.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -39,7 +39,7 @@ func (s *App) Serve(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		// Subscriptions have no end of their own, so they are ended while open requests finish.
+		// Subscriptions do not end by themselves, so they are ended while running requests finish.
 		drained := make(chan struct{})
 		var began time.Time
 		drain := sync.OnceFunc(func() {
@@ -71,7 +71,7 @@ func (s *App) Serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// drain ends subscriptions and WebSockets within patience.
+// drain ends subscriptions and WebSockets. It waits for them at most for the time patience.
 func (s *App) drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

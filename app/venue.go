@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// coldStart returns how long calls of an earlier process may count: the venue's minute, and the time that process may run on after it
-// was told to stop. The demo venue belongs to this process, so it has no earlier calls.
+// coldStart returns the time for which the venue may still count calls of an earlier process: a minute plus the time that the
+// earlier process may need to stop. It returns 0 for the demo venue, which belongs to this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -65,7 +65,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 	return ratelimit.New(cfg)
 }
 
-// retries converts a configured number of retries for the client, which takes 0 as its default and -1 as none.
+// retries converts a configured number of retries for the client. For the client, 0 means the default and -1 means none.
 func retries(n int) int {
 	if n == 0 {
 		return -1
@@ -73,8 +73,8 @@ func retries(n int) int {
 	return n
 }
 
-// credentialsMode returns how credentials are sent to the venue. The default is the header for the ordinary demo venue, which is known
-// to read it, and the query for any other.
+// credentialsMode returns how credentials are sent to the venue. The default is the header for the demo venue, unless it is
+// strict, and the query for any other venue.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
@@ -96,7 +96,7 @@ func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) ve
 	}
 }
 
-// Call implements venue.Observer: it counts a call and records whether it was answered.
+// Call implements venue.Observer. It counts a call and records whether the venue has answered it.
 func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	if s.Metrics != nil {
 		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)
@@ -117,7 +117,7 @@ func (s *App) Drift(endpoint, what string) {
 // lostAfter is the number of consecutive failures after which the venue is unreachable.
 const lostAfter = 3
 
-// reach counts the calls that have failed since the last answer. The zero value means reachable.
+// reach counts the failed calls since the last successful one. In the zero value the venue is reachable.
 type reach struct{ failed atomic.Uint64 }
 
 func (r *reach) note(status int) {

@@ -20,9 +20,9 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is how long calls of an earlier process may count.
+	// Cold is the time for which the venue may still count calls of an earlier process.
 	Cold time.Duration
-	// Linger is how long a topic of the stream stays open without a watch; zero is the feed's default.
+	// Linger is the time for which a topic of the stream stays open without a watch; zero means the feed's default.
 	Linger time.Duration
 }
 
@@ -48,8 +48,8 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	return w
 }
 
-// spread divides topics among as few connections as possible. Each carries as many as the others, so the product may exceed
-// topics by less than the number of connections.
+// spread divides topics among the fewest connections. Each connection gets the same number of topics, rounded up, so the total
+// may be slightly greater than topics.
 func spread(topics int) (connections, each int) {
 	connections = (topics + stream.DefaultTopicsPerConnection - 1) / stream.DefaultTopicsPerConnection
 	return connections, (topics + connections - 1) / connections
@@ -80,7 +80,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	return out
 }
 
-// Sources returns the sources of the loaders. One response makes at most maxCalls calls to the venue; 0 means any number.
+// Sources returns the sources of the loaders. One response makes at most maxCalls calls to the venue; 0 means no limit.
 func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
 		MaxCalls: maxCalls,

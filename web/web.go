@@ -1,4 +1,4 @@
-// Package web holds the pages: GraphiQL, the live board, and a small page for when those are not built.
+// Package web contains the pages: GraphiQL, the live board, and a small page that is used if the other two are not built.
 package web
 
 import (
@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-// dist is what build.mjs makes of explore/ and live/. It is empty until `make web` has run.
+// dist contains the output of build.mjs for explore/ and live/. It is empty until `make web` has run.
 //
 //go:embed all:dist
 var dist embed.FS
@@ -14,11 +14,13 @@ var dist embed.FS
 //go:embed plain
 var plain embed.FS
 
-// Built returns the files of GraphiQL, index.html, and of the live board, live.html, with all that they load in assets/,
-// each beside itself compressed (.br, .gz) if that is smaller. It holds none that was not there when this was compiled.
+// Built returns the files of GraphiQL (index.html) and of the live board (live.html), with the files that they load in assets/.
+// A file also exists in compressed form (.br, .gz) if that is smaller. Built contains only files that existed when the program
+// was compiled.
 func Built() fs.FS { return sub(dist, "dist") }
 
-// Licenses returns the licence texts of the npm packages in GraphiQL and the live board, "" when those were not built.
+// Licenses returns the licence texts of the npm packages in GraphiQL and the live board. It returns "" if these pages were not
+// built.
 func Licenses() string {
 	text, err := fs.ReadFile(Built(), "licenses.txt")
 	if err != nil {
@@ -27,7 +29,7 @@ func Licenses() string {
 	return string(text)
 }
 
-// Plain returns the files of the small page, plain.html, which is always there.
+// Plain returns the files of the small page, plain.html, which always exists.
 func Plain() fs.FS { return sub(plain, "plain") }
 
 func sub(files embed.FS, dir string) fs.FS {

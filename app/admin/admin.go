@@ -1,5 +1,5 @@
-// Package admin is what operators have to themselves: metrics, health, profiles, what the program was built of, and letting go
-// of what is cached. It asks nobody who they are, so it belongs on an address that only they can reach.
+// Package admin serves operators: metrics, health, profiles, information about the build, and flushing of caches. It
+// authenticates nobody, so it must listen on an address that only operators can reach.
 package admin
 
 import (
@@ -16,7 +16,7 @@ import (
 // Config configures the admin endpoints. All fields are required.
 type Config struct {
 	Metrics, Health, Ready http.Handler
-	// Version is the version of the program, Started the time when it began to serve.
+	// Version is the version of the program. Started is the time at which it began to serve.
 	Version string
 	Started time.Time
 	// Flush removes the cached entries of a kind, or of one key if key is not empty, and returns their number. Its error is for the operator.
@@ -31,8 +31,8 @@ type Config struct {
 //	GET  /buildinfo                  version, modules and settings of the build
 //	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
-// It rejects requests of pages with another origin, and foreign host names (DNS rebinding), since a browser on this machine could send
-// such requests.
+// It rejects requests from pages with another origin and requests with an unknown host name (DNS rebinding), because a browser
+// on this machine could send such requests.
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", cfg.Metrics)
@@ -78,7 +78,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the client has left
 }
 
-// own rejects requests of pages with another origin, for every method: a profile costs time even if the page cannot read it.
+// own rejects requests from pages with another origin. It does so for every method, because a profile uses processor time even
+// if the page cannot read it.
 func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
@@ -90,10 +91,10 @@ func own(next http.Handler) http.Handler {
 	})
 }
 
-// longest is for how many seconds a profile may be taken.
+// longest is the greatest duration of a profile in seconds.
 const longest = 60
 
-// brief refuses profiles that take longer.
+// brief rejects requests for profiles that take longer than longest.
 func brief(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {

@@ -1,6 +1,6 @@
-// Package hosts refuses requests whose Host header names a host that is not served here. A page in a browser can let its own
-// name lead to a loopback or private address (DNS rebinding); the browser then takes the service for the page's own host, and
-// only the Host header shows the difference.
+// Package hosts refuses requests whose Host header contains another name than those of the service. The owner of a web page can
+// make the page's host name resolve to a loopback or private address (DNS rebinding). The browser then treats the service as
+// the page's own host, and only the Host header shows the attack.
 package hosts
 
 import (
@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Any among the names of Guard lets all names pass.
+// Any is a name for Guard that allows all names.
 const Any = "*"
 
-// Guard passes requests to next whose host is localhost, an IP address, or one of names, whatever the port. It refuses the
-// others with status 403 and the text refusal. applies reports whether a request is checked at all.
+// Guard passes a request to next if its host is localhost, an IP address, or one of names. The port does not matter. Guard
+// refuses other requests with status 403 and the text refusal. It checks a request only if applies returns true.
 func Guard(names []string, refusal string, applies func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next
@@ -29,7 +29,7 @@ func Guard(names []string, refusal string, applies func(*http.Request) bool, nex
 	})
 }
 
-// Always lets Guard check every request.
+// Always makes Guard check every request.
 func Always(*http.Request) bool { return true }
 
 // OnLoopback reports whether a request came to a loopback address of this machine.
@@ -38,8 +38,9 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is an address, which no name server can redirect, localhost, or one of names. It
-// parses an address last, since what is none costs an error. A request without a host, which HTTP/1.0 allows, is no browser's.
+// served reports whether the host of a request is localhost, one of names, or an IP address, which cannot be rebound. It parses
+// addresses last, because parsing another text allocates an error. A request without a host, which HTTP/1.0 allows, does not
+// come from a browser.
 func served(host string, names []string) bool {
 	if host == "" {
 		return true

@@ -37,13 +37,13 @@ func (c Command) configured() bool {
 // ErrHelp is returned after --help was printed.
 var ErrHelp = errors.New("help was printed")
 
-// Config holds the program's settings. It is read-only after Parse. fmt and slog print it without user info and queries of
-// URLs; printing a single field does not redact.
+// Config contains the settings of the program. It must not be changed after Parse. fmt and slog print it without user info and
+// queries of URLs. A single field is printed without redaction.
 type Config struct {
-	// Command is the subcommand that was asked for.
+	// Command is the subcommand.
 	Command Command `kong:"-"`
 
-	// origins names the source of each flag that is not a default.
+	// origins contains the source of each flag that has not its default.
 	origins map[string]string
 
 	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
@@ -96,7 +96,7 @@ type JWT struct {
 	AccountClaim string `default:"sub" check:"text" help:"Claim that names the subject of an account in the accounts file."`
 }
 
-// Client limits what one client keeps open.
+// Client bounds the connections and operations of one client.
 type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
@@ -182,7 +182,7 @@ type Demo struct {
 	Still           bool          `default:"false" help:"Whether the demo market never changes, so that equal requests get equal responses."`
 }
 
-// Cache holds the limits for each kind of cached data.
+// Cache contains the limits for each kind of cached data.
 type Cache struct {
 	Price   Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s',set='size=50000'"`
 	Book    Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s',set='size=5000'"`
@@ -191,17 +191,17 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long public data is served past its fresh time while the venue's request budget is short.
+	// Stretch is the time after the fresh time for which public data is served while the venue's rate limit is nearly used up.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
-	// Memory limits the entries of all kinds in bytes, Responses the cached responses.
+	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
 	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data. Each kind has a fixed share. When a share is full, the entry that was read longest ago is evicted, even if its kind has fewer entries than its maximum."`
 	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses. Each is cached while an execution would give the same. 0 caches none."`
 }
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
-	// Fresh is how long a value is served without a call to the venue. The kind is not cached if it is 0.
+	// Fresh is the time for which a value is served without a call to the venue. If it is 0, the kind is not cached.
 	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. 0s disables its cache."`
 	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
@@ -210,19 +210,19 @@ type HardExpiry struct {
 // Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
-	// Stale is how long after Fresh a value is served while it is refreshed in the background.
+	// Stale is the time after Fresh for which a value is served while it is refreshed in the background.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
-// Auto lets the program choose the value of Venue.Credentials or Explain.
+// Auto means that the program chooses the value of Venue.Credentials or Explain.
 const Auto = "auto"
 
-// Off disables AdminListen and StateDir. An empty AdminListen is off, too.
+// Off disables AdminListen and StateDir. An empty AdminListen means Off, too.
 const Off = "off"
 
-// Parse reads args (without the program's name), environ (in the form of os.Environ) and the configuration file. It writes
-// help to out and returns ErrHelp. Any other error joins all problems, one a line. An empty variable counts as unset.
-// CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
+// Parse reads args (without the program's name), environ (in the form of os.Environ) and the configuration file. For --help it
+// writes the help to out and returns ErrHelp. Any other error joins all problems, one on each line. An empty variable counts as
+// unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

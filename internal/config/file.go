@@ -30,7 +30,7 @@ type file struct {
 // place returns the file and line number in the form of compilers.
 func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
 
-// lookup returns the line of a variable. The first of several lines counts. A variable without a value is unset.
+// lookup returns the line of a variable. If there are several lines, the first one counts. A variable without a value is unset.
 func (f *file) lookup(name string) (line, bool) {
 	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
 	if i < 0 || f.lines[i].value == "" {
@@ -79,11 +79,11 @@ func (p *parser) open(ctx *kong.Context) {
 	}
 }
 
-// check returns the problem of a line's name, if any. known are the variables without our prefix.
+// check returns an error if the name in a line is invalid. known are the names of all variables without the prefix.
 func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {
-	case !assigns || !ours: // not quoted: it may continue a secret of the line before
+	case !assigns || !ours: // the line is not quoted, because it may continue a secret of the line before
 		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
 	case l.name == variable("config"):
 		return fmt.Errorf("%s names this file and cannot stand in it", l.name)

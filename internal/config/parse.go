@@ -58,8 +58,8 @@ var groups = kong.Groups{
 // parser is one run of Parse. It collects invalid values, because kong would stop at the first.
 type parser struct {
 	out      io.Writer
-	names    []string          // of the set variables with our prefix, in their order
-	values   map[string]string // of the same variables
+	names    []string          // names of the set variables with the prefix, in order
+	values   map[string]string // values of these variables
 	file     *file             // nil before it is read
 	origins  map[*kong.Value]string
 	stateDir string // systemd's directory, or ""
@@ -95,7 +95,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if err != nil {
 		p.problems = append(p.problems, err)
-		// Kong stopped before it read the environment: read it here to report its problems, too.
+		// Kong has stopped before it read the environment. Read the environment here, to report its problems, too.
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
@@ -120,7 +120,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// given returns the source of each flag that is not a default.
+// given returns the source of each flag that has not its default.
 func (p *parser) given(ctx *kong.Context) map[string]string {
 	var given map[string]string
 	for _, path := range ctx.Path {
@@ -182,7 +182,7 @@ func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return nil, nil
 }
 
-// decoder is the kong mapper of one kind of value.
+// decoder is kong's mapper for one kind of value.
 type decoder struct {
 	p *parser
 	check
@@ -219,7 +219,7 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 	return d.decoder.Decode(ctx, target)
 }
 
-// report adds a problem with the text s of v. It names the source first: the variable, the line or the flag.
+// report adds a problem with the text s of a value. The message begins with the source: the variable, the line or the flag.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
 	switch origin := p.origins[v]; origin {
@@ -252,7 +252,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 			continue
 		}
 		p.problems = append(p.problems, fmt.Errorf("%s is no flag%s", name, suggest("--", name[2:], known)))
-		// The next argument is its value, unless it is a flag or a command.
+		// The next argument is the value of the unknown flag, unless it is a flag or a command.
 		if next := i + 1; !hasValue && next < len(args) && !strings.HasPrefix(args[next], "-") && !isCommand(k, args[next]) {
 			i = next
 		}
@@ -263,7 +263,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 // linked matches variables that container platforms set for a service named oddsgraph.
 var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
-// checkNames reports variables with our prefix that no flag reads.
+// checkNames reports variables with the prefix that belong to no flag.
 func (p *parser) checkNames(k *kong.Kong) {
 	known := keys(k)
 	for _, name := range p.names {
@@ -274,12 +274,12 @@ func (p *parser) checkNames(k *kong.Kong) {
 	}
 }
 
-// unknown returns the problem of an unknown variable. key is its name without our prefix.
+// unknown returns the error of an unknown variable. key is its name without the prefix.
 func unknown(key string, known []string) error {
 	return fmt.Errorf("%s%s is no variable of oddsgraph%s", prefix, key, suggest(prefix, key, known))
 }
 
-// variable is the name of the environment variable of a flag.
+// variable returns the name of the environment variable of a flag.
 func variable(flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -300,7 +300,7 @@ func flagNames(k *kong.Kong) (names []string) {
 	return names
 }
 
-// keys are the variables of all flags without our prefix.
+// keys returns the names of the variables of all flags without the prefix.
 func keys(k *kong.Kong) (keys []string) {
 	for _, name := range flagNames(k) {
 		if name != "help" {

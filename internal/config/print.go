@@ -20,14 +20,14 @@ type setting struct {
 	text  string
 }
 
-// printed is a grammar that is reused for several Configs, since building one is slow.
+// printed is a grammar that is reused for several Configs, because building a grammar is slow.
 var printed struct {
 	sync.Mutex
 	grammar grammar
 	flags   []*kong.Flag // point into the grammar
 }
 
-// settings lists c in the order of its declaration, URLs redacted.
+// settings returns the settings of c in the order of the declaration. URLs are redacted.
 func settings(c Config) []setting {
 	printed.Lock()
 	defer printed.Unlock()
@@ -62,7 +62,7 @@ func settings(c Config) []setting {
 // defaults are the settings of Default.
 var defaults = sync.OnceValue(func() []setting { return settings(Default()) })
 
-// String lists every value as variable=value, one a line, without user info and queries of URLs.
+// String returns every value as variable=value, one on each line, without user info and queries of URLs.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, s := range settings(c) {
@@ -71,10 +71,10 @@ func (c Config) String() string {
 	return b.String()
 }
 
-// GoString is String: %#v shows no more than %v does.
+// GoString returns String, so that %#v shows no more than %v.
 func (c Config) GoString() string { return c.String() }
 
-// LogValue is the group of the values that differ from their defaults, by flag, without user info and queries of URLs.
+// LogValue returns a group of the values that differ from their defaults, by flag, without user info and queries of URLs.
 func (c Config) LogValue() slog.Value {
 	var attrs []slog.Attr
 	for i, s := range settings(c) {

@@ -29,7 +29,7 @@ var units = []struct {
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// String returns the size in the greatest binary unit that leaves a whole number.
+// String returns the size in the greatest binary unit in which it is a whole number.
 func (b Bytes) String() string {
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {
@@ -65,8 +65,8 @@ func parseInt[T int | int64](s string) (T, error) {
 	return T(n), err
 }
 
-// check parses the text of one value. Its error describes the problem. want describes valid values in a sentence, takes in a
-// table.
+// check parses the text of a value. The error of read describes the problem. want describes valid values for a sentence, and
+// takes describes them for a table.
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
 	want  func(tag *kong.Tag) string
@@ -177,7 +177,7 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 	return l, err
 }
 
-// readText parses a string with its tag check or oneof. Without either, every string is valid.
+// readText checks a string by its tag check or oneof. If the field has neither tag, every string is valid.
 func readText(tag *kong.Tag, s string) (any, error) {
 	if s == "" && tag.Get("check") == "admin" {
 		return Off, nil
@@ -185,7 +185,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 	return s, kindOf(tag, "").verify(s)
 }
 
-// readList parses a list with its tag check or oneof. It skips empty elements.
+// readList parses a list and checks its elements by the tag check or oneof. It skips empty elements.
 func readList(tag *kong.Tag, s string) (any, error) {
 	var list List
 	for element := range strings.SplitSeq(s, ",") {
@@ -279,7 +279,7 @@ func checkHost(s string) error {
 // parameterName is the name of a query parameter.
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
 
-// checkParameter checks a parameter of market-details and the venue's name of it.
+// checkParameter checks an element: a parameter of market-details, a colon, and the venue's name for the parameter.
 func checkParameter(s string) error {
 	role, name, _ := strings.Cut(s, ":")
 	if !slices.Contains([]string{"id", "ids", "slug", "tokenId", "tokenIds"}, role) {
@@ -340,8 +340,8 @@ func readURL(s string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
-// redactURL returns s without user info, query and fragment. It hides a text that is not a URL, because its secrets can't be
-// located.
+// redactURL returns a URL without user info, query and fragment. It hides a text that is not a URL, because the text may
+// contain a secret anywhere.
 func redactURL(s string) string {
 	if s == "" {
 		return ""

@@ -9,11 +9,11 @@ import (
 const (
 	// failures is the number of failed calls in a row that open the circuit.
 	failures = 5
-	// The pauses between probes while the circuit is open double from minPause to maxPause.
+	// While the circuit is open, the pause between two probes doubles from minPause to maxPause.
 	minPause, maxPause = time.Second, 30 * time.Second
 )
 
-// circuit is open while Redis does not answer. Calls fail at once then, and only probes are sent.
+// circuit is a circuit breaker for Redis. While it is open, calls fail at once, and only probes are sent.
 type circuit struct {
 	mu     sync.Mutex
 	open   bool
@@ -28,7 +28,7 @@ func (c *circuit) closed() bool {
 	return !c.open
 }
 
-// state returns whether the circuit is closed, and since when it is open or closed.
+// state reports whether the circuit is closed. since is the time of its last change.
 func (c *circuit) state() (closed bool, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *circuit) close() {
 	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
 }
 
-// pause returns how long to wait before the next probe. Replicas wait for different times.
+// pause returns the wait before the next probe. The wait is partly random, so replicas wait for different times.
 func (c *circuit) pause() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,13 +11,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// measuredFor is how long a measurement of the server's clock is preferred to later ones with a longer round trip.
+// measuredFor is the time for which a measurement of the server's clock is preferred to later measurements with a longer round
+// trip.
 const measuredFor = 30 * time.Second
 
-// serverClock converts between the clock of Redis and that of this process. The error is at most half a round trip.
+// serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
 type serverClock struct {
 	mu sync.Mutex
-	// offset is the server's time minus ours, measured at the time at by a call with a round trip.
+	// offset is the server's time minus the time of this process. It was measured at the time at, with a round trip of took.
 	offset, took time.Duration
 	at           time.Time
 }
@@ -33,21 +34,21 @@ func (c *serverClock) measure(sent, received, server time.Time) {
 	c.offset, c.took, c.at = server.Sub(sent.Add(took/2)), took, received
 }
 
-// reset removes the measurement: the next response may come from another server.
+// reset removes the measurement, because the next response may come from another server.
 func (c *serverClock) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = time.Time{}
 }
 
-// server returns the server's time at a time of ours, in microseconds since 1970.
+// server converts a time of this process to the server's time, in microseconds since 1970.
 func (c *serverClock) server(ours time.Time) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return ours.Add(c.offset).UnixMicro()
 }
 
-// ours returns our time at a time of the server.
+// ours converts a time of the server to the time of this process.
 func (c *serverClock) ours(micros int64) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

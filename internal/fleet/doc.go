@@ -1,11 +1,11 @@
-// Package fleet lets several replicas of the program act as one service. It keeps what they share in Redis or Valkey.
+// Package fleet makes several replicas of the program act as one service. They share state in Redis or Valkey.
 //
-// Redis is never the truth: the venue is. Everything in Redis may be lost at any time, and every call to it ends within
-// Config.Timeout. After five failures in a row a circuit opens, and calls fail at once until a probe succeeds. A replica
-// without Redis works on its own, with its reserve of the venue's limit and its own cache.
+// Everything in Redis may be lost at any time; the venue has the data. Every call to Redis ends within Config.Timeout. After
+// five failures in a row, a circuit opens, and calls fail at once until a probe succeeds. A replica without Redis works alone,
+// with its reserve of the venue's limit and its own cache.
 //
-// Keys begin with a hash of the venue's URL, so fleets of different venues can use one Redis. Redis holds public data and
-// counts only: no credentials, no data of users.
+// Keys begin with a hash of the venue's URL, so fleets of different venues can use the same Redis. Redis contains only public
+// data and counts: no credentials and no user data.
 //
 // This is the only package that imports the Redis client.
 package fleet

@@ -23,14 +23,14 @@ import (
 const DefaultTimeout = 25 * time.Millisecond
 
 const (
-	// tickEvery is how often a replica reads the server's clock and the state of the fleet.
+	// tickEvery is the time between two ticks. A tick reads the server's clock and the state of the fleet.
 	tickEvery = time.Second
 	// probeTimeout bounds a probe while the circuit is open. It includes connecting, so it is longer than Config.Timeout.
 	probeTimeout = 2 * time.Second
-	// rebuildAfter is the number of failed probes after which a new client is built: a client may keep a connection that is
-	// dead or leads to a former primary.
+	// rebuildAfter is the number of failed probes after which a new client is built, because a client may keep a connection that
+	// is dead or leads to a former primary.
 	rebuildAfter = 3
-	// maxCalls bounds the calls to Redis under way.
+	// maxCalls bounds the number of running calls to Redis.
 	maxCalls = 256
 )
 
@@ -46,20 +46,21 @@ type Config struct {
 	URL string
 	// Venue is the URL of the venue. Each venue has its own keys.
 	Venue string
-	// Timeout bounds each call to Redis; 0 is DefaultTimeout.
+	// Timeout bounds each call to Redis; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// CallTimeout is the longest time of one call to the venue.
 	CallTimeout time.Duration
 	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
-	// Span is the window of the venue's limit. Use is how long after Ask a granted call may be sent. 0 means the default.
+	// Span is the length of the window of the venue's limit. Use is the time after Ask within which a granted call must be sent. 0
+	// means the default.
 	Span, Use time.Duration
-	// Observe is called after each call to Redis with its command, its result and its duration; see ResultOK. nil for nothing. It must
-	// be safe for concurrent use, and must not wait.
+	// Observe is called after each call to Redis with the command, the result (see ResultOK) and the duration. It may be nil. It
+	// must be safe for concurrent use and must not wait.
 	Observe func(command, result string, took time.Duration)
 	// Clock is the source of time; nil means the system clock.
 	Clock market.Clock
-	// Log receives changes of the circuit; nil is slog.Default.
+	// Log receives changes of the circuit; nil means slog.Default.
 	Log *slog.Logger
 }
 
@@ -88,16 +89,17 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes are the last flushes by kind. ticked reports that they are known.
+	// flushes are the last flushes by kind. ticked reports whether they are known.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
-	// lastError describes the last failure. hold is when the venue accepts public calls again.
+	// lastError describes the last failure. hold is the time at which the venue accepts public calls again.
 	lastError string
 	hold      time.Time
 }
 
-// Open returns a Fleet. It fails only if the URL is invalid: the connection is made in the background, and again when it is lost.
+// Open returns a Fleet. It fails only if the URL is invalid. The connection is made in the background, and again when it is
+// lost.
 func Open(cfg Config) (*Fleet, error) {
 	option, err := parse(cfg.URL)
 	if err != nil {
@@ -158,7 +160,7 @@ func (f *Fleet) Close() {
 	f.setClient(nil)
 }
 
-// start runs fn in a goroutine that Close waits for. It reports false when the fleet is closed.
+// start runs fn in a goroutine. Close waits for the goroutine. If the fleet is closed, start returns false.
 func (f *Fleet) start(fn func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +171,8 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs a command with the client and reports the result to the circuit. It returns after the timeout even if the client does not.
+// call runs a command with the client and reports the result to the circuit. It returns after the timeout at the latest, even
+// if the client does not.
 func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
@@ -190,8 +193,8 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 	return value, err
 }
 
-// within runs a command with a client for at most a timeout. The client may return late although its context has ended, so fn runs in its
-// own goroutine.
+// within runs a command with a client and returns after the timeout at the latest. The client may return late although its
+// context has ended, so fn runs in its own goroutine.
 func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	began := time.Now()
 	defer func() { f.observe(command, result(ctx, err), time.Since(began)) }()
@@ -224,7 +227,7 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 }
 
-// keep connects, ticks while the circuit is closed and probes while it is open.
+// keep connects, ticks while the circuit is closed, and probes while the circuit is open.
 func (f *Fleet) keep() {
 	failed, known := 0, false
 	for wait := time.Duration(0); f.sleep(wait); {
@@ -279,7 +282,7 @@ func (f *Fleet) setClient(client rueidis.Client) {
 	}
 }
 
-// sleep waits and reports whether the fleet is still open.
+// sleep waits for d. It returns false if the fleet is closed.
 func (f *Fleet) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,11 +17,11 @@ const (
 	DefaultSpan = time.Minute
 	// DefaultUse is the default of Config.Use.
 	DefaultUse = 5 * time.Second
-	// slack is added to a span for clocks that count whole milliseconds.
+	// slack is added to a span, because clocks may count whole milliseconds.
 	slack = 10 * time.Millisecond
 	// askAgain is the delay before an unanswered Ask is repeated.
 	askAgain = time.Second
-	// maxEnds bounds the notes that wait for Redis. Notes that are lost make calls count for longer, never for less.
+	// maxEnds bounds the notes that wait for Redis. If a note is lost, a call counts for longer than necessary, never for less.
 	maxEnds = 4096
 	// maxNotes is the number of notes in one script.
 	maxNotes = 256
@@ -43,14 +43,15 @@ func (f *Fleet) windowKey(scope string) string {
 	return f.prefix + "window:" + hex.EncodeToString([]byte(scope))
 }
 
-// keepGranted is how long a granted call counts if nobody reports its end.
+// keepGranted returns the time for which a granted call counts if nobody reports its end.
 func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a window. All replicas together are granted at most limit calls in any minute. Ask does not wait: another goroutine
-// calls answered once, unless the fleet is closed, with the names of the granted calls, the number of calls that could still be granted, the
-// time of the next attempt, and the venue's hold. If Redis does not answer, nothing is granted.
+// Ask requests n calls of a window. All replicas together are granted at most limit calls in any minute. Ask does not wait.
+// Another goroutine calls answered once, unless the fleet is closed: with the names of the granted calls, the number of calls
+// that could still be granted, the time after which to ask again, and the time for which the venue refuses calls. If Redis does
+// not answer, nothing is granted.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -64,7 +65,7 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 		}
 		if err != nil {
 			if !errors.Is(err, errOpen) {
-				f.End(scope, nil, names(prefix, n)) // they may have been granted
+				f.End(scope, nil, names(prefix, n)) // Redis may have granted them
 			}
 			f.counts.unanswered.Add(uint64(n))
 			answered(nil, 0, askAgain, 0)
@@ -102,13 +103,13 @@ func (f *Fleet) End(scope string, ended, unused []string) {
 	f.note(notes...)
 }
 
-// Hold reports that the venue accepts no calls of a window before a time. It does not wait.
+// Hold reports that the venue refuses calls of a window until a time. It does not wait.
 func (f *Fleet) Hold(scope string, until time.Time) {
 	f.setHold(scope, until)
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is something to report to Redis about a window.
+// note is a report to Redis about a window.
 type note struct {
 	scope, what, call string
 	at                time.Time

@@ -25,10 +25,11 @@ const (
 
 // The results of Config.Observe.
 const (
-	// ResultOK is an answer, ResultTimeout none in time, and ResultFailed an error of the connection or of Redis.
+	// ResultOK means that Redis answered, ResultTimeout that it did not answer in time, and ResultFailed an error of the
+	// connection or of Redis.
 	ResultOK, ResultTimeout, ResultFailed = "ok", "timeout", "failed"
-	// ResultCancelled is a call whose caller left. ResultRefused is a call that was not sent: the circuit was open, or too many calls were
-	// under way.
+	// ResultCancelled means that the caller gave up. ResultRefused means that the call was not sent, because the circuit was open
+	// or too many calls were running.
 	ResultCancelled, ResultRefused = "cancelled", "refused"
 )
 
@@ -57,7 +58,7 @@ func (f *Fleet) observe(command, result string, took time.Duration) {
 	}
 }
 
-// reason describes an error without addresses, names and passwords.
+// reason returns a text for an error that contains no addresses, names and passwords.
 func reason(err error) string {
 	var network *net.OpError
 	if answer, ok := rueidis.IsRedisErr(err); ok {
@@ -90,19 +91,20 @@ type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
 
 // Stats is the state of a Fleet.
 type Stats struct {
-	// Connected reports whether Redis is used; Since is when that changed.
+	// Connected reports whether Redis is used. Since is the time of its last change.
 	Connected bool
 	Since     time.Time
-	// LastError is why Redis is not used, without addresses and secrets; empty while connected.
+	// LastError is the reason why Redis is not used, without addresses and secrets. It is empty while connected.
 	LastError string
-	// Opened counts how often Redis stopped being used since the start.
+	// Opened is the number of times since the start that the circuit opened.
 	Opened uint64
 	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
 	Replicas int
-	// Granted counts calls to the venue that the ledger granted to this replica since the start, Refused those that it did not grant,
-	// and Unanswered those that were asked for while Redis did not answer.
+	// These fields count calls to the venue that this replica requested since the start. Granted are those that the ledger
+	// granted, Refused those that it did not grant, and Unanswered those for which Redis did not answer.
 	Granted, Refused, Unanswered uint64
-	// Hold is when the venue accepts public calls again, by what the replicas know. The zero time means that it never refused one.
+	// Hold is the time at which the venue accepts public calls again, as far as the replicas know. The zero time means that the
+	// venue has never refused one.
 	Hold time.Time
 }
 
@@ -121,14 +123,14 @@ func (f *Fleet) Stats() Stats {
 	return s
 }
 
-// setLastError remembers why Redis is not used.
+// setLastError stores the reason why Redis is not used.
 func (f *Fleet) setLastError(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastError = reason(err)
 }
 
-// setHold remembers that the venue accepts no public calls before a time.
+// setHold stores that the venue refuses public calls until a time.
 func (f *Fleet) setHold(scope string, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,19 +21,19 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record is recordMark, two times of the server with stampLen digits each, and the value; or dropMark and the time of a
-	// change, before which nothing is kept.
+	// A record is recordMark, two times of the server with stampLen digits each, and the value. After a change of a key, dropMark
+	// and the time of the change are stored instead; responses of earlier calls are rejected.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
-	// dropFor is how long a response from before a change may still arrive.
+	// dropFor is the time for which a response to an earlier call may still arrive after a change.
 	dropFor = time.Minute
-	// clockError bounds the difference between converted times of two replicas.
+	// clockError is the greatest expected difference between times that two replicas have converted.
 	clockError = 50 * time.Millisecond
-	// maxValue bounds a value.
+	// maxValue bounds the size of a value in bytes.
 	maxValue = 1 << 20
 )
 
-// Record is a shared value with its lifetime. An empty value is an absence.
+// Record is a shared value with its lifetime. An empty value means that the venue does not know the key.
 type Record = struct {
 	Key   string
 	Value []byte
@@ -43,7 +43,8 @@ type Record = struct {
 // Found receives the record of the key at an index.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// valueKeys returns the keys in Redis of keys of a kind. They change with each flush of the kind and with the program's version.
+// valueKeys returns the names in Redis of keys of a kind. The names change with each flush of the kind and with the version of
+// the program.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -56,7 +57,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	return out
 }
 
-// Get calls found for each key with a record. If Redis does not answer, it calls nothing.
+// Get calls found for each key that has a record. If Redis does not answer, it does not call found.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
@@ -86,8 +87,9 @@ func (f *Fleet) pass(records []string, found Found) {
 	}
 }
 
-// Claim calls found for each key with a record, and claims the others. It returns the claimed keys, which this replica must fetch. Another
-// replica fetches the rest, for at most hold. If Redis does not answer, all keys are claimed.
+// Claim calls found for each key that has a record, and claims the other keys. ours reports for each key whether this replica
+// has claimed it and must fetch it. Another replica has claimed the rest. A claim ends after hold at the latest. If Redis does
+// not answer, this replica gets all claims.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -115,7 +117,8 @@ func lockKeys(names []string) []string {
 	return locks
 }
 
-// Put shares records from a call with the given start and end, and ends the claims of their keys. It does not wait.
+// Put shares records and ends the claims of their keys. asked and came are the start and the end of the call to the venue. Put
+// does not wait.
 func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	keys := make([]string, len(records))
 	args := []string{f.replica, f.stamp(asked)}
@@ -130,7 +133,7 @@ func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	f.put(f.valueKeys(kind, keys), args)
 }
 
-// Drop removes a key, and rejects records of calls that started before now. It does not wait.
+// Drop removes the record of a key. After that, records of calls that started before Drop are rejected. Drop does not wait.
 func (f *Fleet) Drop(kind, key string) {
 	now := f.stamp(f.clock.Now().Add(clockError)) // a call that started about now may return an older value
 	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
@@ -152,14 +155,15 @@ func (f *Fleet) stamp(ours time.Time) string {
 	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
 }
 
-// flush is the last flush of a kind: the server's time, that of the flush before, and the key, empty for all.
+// flush is the last flush of a kind. at is the server's time of this flush, and before the time of the flush before it. An
+// empty key means all keys.
 type flush struct {
 	at, before int64
 	key        string
 }
 
-// Flush removes all records of a kind. Within a second the other replicas flush the key, or the kind if key is empty, from their own caches.
-// It does not wait.
+// Flush removes all records of a kind. Within a second the other replicas flush key from their own caches, or the whole kind if
+// key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
@@ -188,8 +192,8 @@ func (f *Fleet) setFlush(kind string, last flush) {
 	f.flushes[kind] = last
 }
 
-// heard stores the flushes from Redis and passes those of other replicas to OnFlush. The first tick of a replica passes none, since its
-// cache is empty.
+// heard stores the flushes from Redis and passes flushes of other replicas to the function of OnFlush. At the first tick of a
+// replica it passes none, because the replica's cache is empty.
 func (f *Fleet) heard(texts map[string]string) {
 	type order struct{ kind, key string }
 	var orders []order

@@ -2,12 +2,13 @@ package market
 
 import "time"
 
-// Balance is a wallet's money as the venue reports it.
+// Balance is the balance of a wallet as the venue reports it.
 type Balance struct {
 	PortfolioValue, CashBalance *Decimal
-	// PositionsValue is the value of the positions alone; nil if the venue does not send it.
+	// PositionsValue is the value of all positions; nil if the venue does not send it.
 	PositionsValue *Decimal
-	// TotalValue is the venue's figure, else PositionsValue + cash, else PortfolioValue + cash; nil if all are unknown.
+	// TotalValue is the venue's total, or else PositionsValue + cash, or else PortfolioValue + cash. It is nil if none of the
+	// three is known.
 	TotalValue *Decimal
 	// UpdatedAt is the venue's time; zero if it sent none.
 	UpdatedAt time.Time
@@ -21,7 +22,7 @@ type Position struct {
 	// Outcome is the venue's label, unchanged.
 	Outcome string
 	Size    Decimal
-	// AvgPrice, CurrentPrice and UnrealizedPnl are the venue's figures; nil if it sent none.
+	// AvgPrice, CurrentPrice and UnrealizedPnl come from the venue; nil if the venue sent none.
 	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
 	// Ordinal numbers the positions of one market and outcome from 0; see NumberPositions.
 	Ordinal int
@@ -86,7 +87,7 @@ type HistoryRecord struct {
 	Ordinal int
 }
 
-// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
+// HeldByBuys returns the money that open BUY orders reserve. It is the sum of price × remaining size.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {
@@ -97,7 +98,7 @@ func HeldByBuys(orders []Order) Decimal {
 	return held.Reduce()
 }
 
-// Remaining returns the size that is not filled, in shares, at least 0.
+// Remaining returns the size that is not filled, in shares. It is never negative.
 func (o *Order) Remaining() Decimal {
 	r := o.Size.Sub(o.FilledSize).Reduce()
 	if r.Sign() < 0 {

@@ -8,7 +8,7 @@ import (
 // Price is the venue's price of a token.
 type Price struct {
 	TokenID string
-	// Price is 0 to 1 per share.
+	// Price is the price of a share, from 0 to 1.
 	Price Decimal
 	Basis PriceBasis
 	// Timestamp is the venue's time; zero if it sent none.
@@ -21,7 +21,7 @@ type Spread struct {
 	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without the sides.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
-	// FromBook reports that the prices come from the order book, because the venue sent no spread.
+	// FromBook reports whether the prices come from the order book, because the venue sent no spread.
 	FromBook bool
 }
 
@@ -54,7 +54,7 @@ func (s *Spread) Price() (price Decimal, basis PriceBasis, ok bool) {
 
 // Level is a price of a book and the total size at this price.
 type Level struct {
-	// Price is 0 to 1 per share, Size in shares.
+	// Price is the price of a share, from 0 to 1. Size is in shares.
 	Price, Size Decimal
 }
 
@@ -63,7 +63,7 @@ type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks []Level
-	// Spread is the venue's figure, else best ask − best bid; nil if a side is empty.
+	// Spread is the venue's spread, or else best ask − best bid. It is nil if a side is empty.
 	Spread    *Decimal
 	Timestamp time.Time
 	// Seq numbers the states of the book within an Epoch; 0 if the venue sends no numbers.
@@ -72,19 +72,19 @@ type Book struct {
 	Hash  string
 	// Depth is the requested number of levels on each side.
 	Depth int
-	// Rendered holds the JSON texts of the sides. Copies share it; a book with other levels needs its own. It may be nil.
+	// Rendered stores JSON texts of the sides. Copies of a book share it. A book with other levels needs its own. It may be nil.
 	Rendered *Rendered
 }
 
-// Rendered is the place where the executor keeps the JSON texts of a book's sides. It is safe for concurrent use.
+// Rendered stores the JSON texts that the executor has made of a book's sides. It is safe for concurrent use.
 type Rendered struct {
-	// Last is the newest text, in a type of the executor.
+	// Last is the newest text. Its type belongs to the executor.
 	Last atomic.Value
-	// Count is the number of renderings, as far as the executor counts them.
+	// Count is the number of renderings. The executor stops counting at a small number.
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns the greatest size in bytes of the texts of a book with so many levels a side.
+// RenderedBytes returns the greatest size in bytes of the texts of a book with a number of levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to a depth. A book with fewer levels than requested on both sides is
@@ -149,7 +149,7 @@ type PricePoint struct {
 	Volume *Decimal
 }
 
-// PriceHistory has the prices of a token from one UTC day to another, both inclusive, oldest first.
+// PriceHistory contains the prices of a token on the UTC days From to To, both inclusive, oldest first.
 type PriceHistory struct {
 	TokenID  string
 	From, To Date

@@ -13,11 +13,11 @@ const (
 	CandleWeek        CandleInterval = "WEEK"
 )
 
-// Candle sums up the prices of one interval.
+// Candle summarizes the prices of one interval.
 type Candle struct {
 	Start                  time.Time
 	Open, High, Low, Close Decimal
-	// Volume is the sum over the points; nil if no point has a volume.
+	// Volume is the sum of the points' volumes; nil if no point has a volume.
 	Volume *Decimal
 }
 

@@ -40,12 +40,12 @@ type Credentials struct {
 	// wire is a pointer because fmt prints the values of unexported fields without calling their methods.
 	wire    *string
 	address Address
-	// confined credentials may read address only.
+	// confined reports that the credentials may read only address.
 	confined bool
 }
 
-// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4, and keeps its text. If its
-// member "address" is a wallet address, this is the caller's account. Errors never quote the input.
+// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4. Wire returns its text. If the
+// member "address" is a wallet address, it is the account of the credentials. Errors never quote the input.
 func ParseCredentials(b []byte) (*Credentials, error) {
 	b = bytes.Trim(b, " \t\r\n")
 	if len(b) > MaxCredentialsLength {
@@ -62,7 +62,7 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	c := &Credentials{wire: &text}
 	var address string
 	if json.Unmarshal(fields["address"], &address) == nil {
-		c.address, _ = ParseAddress(address) // any other text is for the venue
+		c.address, _ = ParseAddress(address) // an invalid address has a meaning only for the venue
 	}
 	return c, nil
 }
@@ -90,7 +90,7 @@ func depthOf(b []byte) (deepest int) {
 // Of returns the credentials with another account.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
-// Confined returns credentials that may read their own account only.
+// Confined returns credentials that may read only their own account.
 func (c *Credentials) Confined() *Credentials {
 	return &Credentials{wire: c.wire, address: c.address, confined: true}
 }
@@ -98,8 +98,8 @@ func (c *Credentials) Confined() *Credentials {
 // MayRead reports whether the credentials may be used to read an account.
 func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
-// Wire returns the JSON object exactly as the caller wrote it. It is for requests to the venue only: the text must not reach
-// a log, an error, or a key that is not hashed.
+// Wire returns the JSON object exactly as the caller wrote it. Use it only for requests to the venue and for hashes: the text
+// must not reach a log, an error, or a key.
 func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account of the credentials. ok is false if they have none.

@@ -15,17 +15,17 @@ const (
 	MaxDecimalExponent = 64
 )
 
-// exact does not round: precision 0 means unlimited for sums and products. quotient rounds like IEEE 754 decimal128. wide is
-// for operations that need a precision but must not round; 4096 digits are more than any operand can lead to.
+// exact does not round, because precision 0 means unlimited precision for sums and products. quotient rounds like IEEE 754
+// decimal128. wide is for operations that need a precision but must not round; no result has 4096 digits.
 var (
 	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
 	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 	wide     = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 )
 
-// Decimal is an exact base-10 number. It keeps all parsed digits, including trailing zeros. Sums, differences and products
-// are exact; only Quo, QuoRound and Round round. The zero value is 0. A Decimal is immutable, can be copied, and is safe for
-// concurrent use. Compare with Cmp: by ==, 0.5 and 0.50 differ.
+// Decimal is an exact base-10 number. It keeps all parsed digits, including trailing zeros. Sums, differences and products are
+// exact; only Quo, QuoRound and Round round. The zero value is 0. A Decimal is immutable, can be copied, and is safe for
+// concurrent use. Compare Decimals with Cmp, because == distinguishes 0.5 and 0.50.
 type Decimal struct {
 	// d must not change after the Decimal was returned, because copies may share the memory of its coefficient.
 	d apd.Decimal
@@ -60,7 +60,8 @@ func parseLiteral(s string) (Decimal, error) {
 // maxPlain is the number of digits that always fit an int64.
 const maxPlain = 18
 
-// parsePlain parses literals of at most maxPlain digits without an exponent or a plus. Nearly all literals are such.
+// parsePlain parses literals of at most maxPlain digits without an exponent and a plus sign. Nearly all literals have this
+// form.
 func parsePlain(s string) (d Decimal, ok bool) {
 	unsigned := strings.TrimPrefix(s, "-")
 	var coefficient int64
@@ -85,8 +86,8 @@ func parsePlain(s string) (d Decimal, ok bool) {
 	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
-// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. JSON's grammar is
-// narrower, but venues write .5 and +1 in strings. apd's grammar has NaN, Inf and unbounded exponents too.
+// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. JSON does not allow .5 and
+// +1, but venues write them in strings. apd also accepts NaN, Inf and any exponent, which checkLiteral rejects.
 func checkLiteral(s string) error {
 	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
 	i := 0
@@ -183,7 +184,7 @@ func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	}
 	d.d.Exponent += places
 	mustExact(wide.QuoInteger(&r.d, &d.d, &e.d))
-	rest := d.Sub(r.Mul(e)).Abs() // Quo and Round would round twice
+	rest := d.Sub(r.Mul(e)).Abs() // Quo and then Round would round twice
 	switch half := rest.Add(rest).Cmp(e.Abs()); {
 	case half > 0, half == 0 && r.d.Coeff.Bit(0) == 1:
 		r = r.Add(NewDecimal(int64(d.Sign()*e.Sign()), 0))
@@ -201,8 +202,8 @@ func (d Decimal) Round(places int32) (r Decimal) {
 	return r.Reduce()
 }
 
-// Reduce returns the same number without trailing zeros after the decimal point. Computed results are reduced; values of the
-// venue keep the venue's digits.
+// Reduce returns the same number without trailing zeros after the decimal point. Computed results are reduced. Values of the
+// venue keep the digits that the venue has sent.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {
 		return d.tidy()
@@ -254,10 +255,10 @@ func mustExact(_ apd.Condition, err error) {
 	}
 }
 
-// MarshalText returns the decimal as String does. Records of the cache that replicas share are written so.
+// MarshalText returns the text of String. The records of the cache that replicas share use it.
 func (d Decimal) MarshalText() ([]byte, error) { return d.Append(nil), nil }
 
-// UnmarshalText reads a decimal as ParseDecimal does.
+// UnmarshalText parses a decimal in the same way as ParseDecimal.
 func (d *Decimal) UnmarshalText(text []byte) error {
 	v, err := ParseDecimal(string(text))
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package market is the domain: markets, prices, books, accounts and their arithmetic, in exact numbers.
+// Package market contains the types of the domain: markets, prices, books and accounts, with exact arithmetic.
 //
-// Prices are 0 to 1 per share, sizes are in shares, and money is in the venue's currency. Requests share values, so values are
-// read-only once they are published. This includes their slices and everything that their pointers lead to.
+// Prices are from 0 to 1 for each share. Sizes are in shares. Money is in the venue's currency. Requests share values, so a
+// value must not be changed once it is published. This includes its slices and everything that its pointers lead to.
 package market

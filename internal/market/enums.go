@@ -5,7 +5,7 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. SideUnknown is for all texts that this service does not know; values keep the raw text as well.
+// The sides of an order. SideUnknown stands for all texts that this service does not know. Values contain the raw text, too.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"
@@ -31,8 +31,8 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text, ignoring case. LIVE is OPEN and CANCELED is CANCELLED. An open order with fills is
-// PARTIALLY_FILLED, because some venues report it as open.
+// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. An open order with fills
+// becomes PARTIALLY_FILLED, because some venues report such an order as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
@@ -50,7 +50,7 @@ func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 // OutcomeKind classifies outcome labels.
 type OutcomeKind string
 
-// The kinds of outcomes. OutcomeOther is for all labels besides yes and no.
+// The kinds of outcomes. OutcomeOther stands for all labels except yes and no.
 const (
 	OutcomeYes   OutcomeKind = "YES"
 	OutcomeNo    OutcomeKind = "NO"
@@ -76,7 +76,7 @@ const (
 	StatusUnknown   Status = "UNKNOWN"
 )
 
-// ParseStatus maps the venue's text, ignoring case. ACTIVE is OPEN and CANCELED is CANCELLED.
+// ParseStatus maps the venue's text, ignoring case. ACTIVE means OPEN and CANCELED means CANCELLED.
 func ParseStatus(raw string) Status {
 	switch strings.ToUpper(raw) {
 	case "ACTIVE":
@@ -143,7 +143,7 @@ const (
 	SourceComputed Source = "COMPUTED"
 )
 
-// known returns the value that equals raw, ignoring case, or otherwise.
+// known returns the element of values that equals raw, ignoring case. It returns otherwise if there is none.
 func known[T ~string](raw string, otherwise T, values ...T) T {
 	for _, v := range values {
 		if strings.EqualFold(raw, string(v)) {

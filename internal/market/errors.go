@@ -28,11 +28,11 @@ const (
 	CodeNotFound            Code = "NOT_FOUND"
 )
 
-// Error is a failure that can be shown to clients. Message never contains a secret, a URL or a response of the venue.
+// Error is an error whose Code and Message clients may see. Message never contains a secret, a URL or a response of the venue.
 type Error struct {
 	Code    Code
 	Message string
-	// RetryAfter is the wait before a retry; 0 if unknown. Clients see it as retryAfterMs with CodeRateLimited.
+	// RetryAfter is the wait before a retry; 0 means unknown. With CodeRateLimited, clients see it as retryAfterMs.
 	RetryAfter time.Duration
 	// Err is the cause. It is logged, but never shown to clients.
 	Err error
@@ -62,8 +62,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first Error in err's chain. Without one, context.DeadlineExceeded is CodeUpstreamTimeout and
-// any other error is CodeInternal. The code of nil is empty.
+// CodeOf returns the code of the first Error in err's chain. If there is none, it returns CodeUpstreamTimeout for
+// context.DeadlineExceeded and CodeInternal for any other error. It returns "" for nil.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {

@@ -2,16 +2,16 @@ package market
 
 // Fill is the result of an order that trades at once against a book.
 type Fill struct {
-	// AveragePrice is Cost / FilledSize. WorstPrice is the price of the last level taken. Both are nil if nothing fills.
+	// AveragePrice is Cost / FilledSize. WorstPrice is the price of the last level used. Both are nil if nothing is filled.
 	AveragePrice, WorstPrice *Decimal
 	// FilledSize is in shares. Cost is the money that a buyer pays or a seller receives.
 	FilledSize, Cost Decimal
-	// Slippage is the distance of the average from the best price, at least 0; nil if nothing fills.
+	// Slippage is the distance between the average and the best price. It is never negative, and nil if nothing is filled.
 	Slippage *Decimal
 	// Complete is false if the book has fewer shares than the order.
 	Complete bool
 
-	// best is the price of the first level taken.
+	// best is the price of the first level used.
 	best Decimal
 }
 
@@ -37,8 +37,8 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	return f.finish()
 }
 
-// FillAmount trades until a buyer has paid amount or a seller has received it. The size taken from the last level is the
-// rest of the amount divided by the level's price, with 34 digits.
+// FillAmount trades until a buyer has paid amount or a seller has received it. The size from the last level is the rest of
+// amount divided by the price of the level, with 34 digits.
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount
@@ -77,8 +77,8 @@ func (f *Fill) take(size, cost, price Decimal) {
 	f.WorstPrice = &price
 }
 
-// finish computes the average and the slippage. It keeps the average between the best and the worst price, because the
-// rounded size can move it outside.
+// finish computes the average and the slippage. It limits the average to the range between the best and the worst price,
+// because the rounded size can move the average out of this range.
 func (f Fill) finish() Fill {
 	if f.WorstPrice == nil {
 		return f

@@ -30,8 +30,9 @@ type EventRef struct {
 // MaxIDLength is the greatest length of an identifier in bytes.
 const MaxIDLength = 256
 
-// CheckID rejects an identifier that could change the request to the venue: one that is empty, longer than MaxIDLength or not
-// UTF-8, or has a comma, a slash or a control character. Its errors have CodeBadUserInput.
+// CheckID returns an error for an identifier that could change the meaning of a request to the venue. Such an identifier is
+// empty, longer than MaxIDLength or not UTF-8, or contains a comma, a slash or a control character. The error has
+// CodeBadUserInput.
 func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDLength {
 		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Market is one question and its outcomes.
+// Market is a question with its outcomes.
 type Market struct {
 	MarketID, Slug, Question, GroupItemTitle string
 	Description, Image, Category             string
@@ -23,7 +23,7 @@ type Market struct {
 	Outcomes   []Outcome
 	Resolution *Resolution
 	UpdatedAt  time.Time
-	// Summary reports that the market comes from a list without description and resolution.
+	// Summary reports whether the market comes from a list without description and resolution.
 	Summary bool
 }
 
@@ -31,13 +31,13 @@ type Market struct {
 type Outcome struct {
 	// TokenID is empty if the venue does not send the token.
 	TokenID, Label string
-	// Price is the venue's figure in the answer for the market; nil if it sent none.
+	// Price is the price in the venue's response for the market; nil if there was none.
 	Price *Decimal
-	// Winner is the venue's flag; nil if it sent none, or if no outcome of the market has a true flag.
+	// Winner is the venue's winner flag. It is nil if the venue sent none, or if no outcome of the market has a true flag.
 	Winner *bool
 }
 
-// Resolution is how a market ended.
+// Resolution is the result of a market.
 type Resolution struct {
 	// Outcome is the winning label; empty if the venue does not send it.
 	Outcome    string
@@ -69,9 +69,9 @@ func (m *Market) OutcomeByLabel(label string) *Outcome {
 	return found
 }
 
-// Winner returns the winning outcome, or nil if the market is not resolved or the winner is unknown. An outcome with a true
-// flag wins; otherwise the label of the resolution decides. False flags decide nothing: venues send them before they name the
-// winner, and for markets without a winner.
+// Winner returns the winning outcome. It returns nil if the market is not resolved or the winner is unknown. An outcome with a
+// true winner flag has won; if there is none, the label in the resolution decides. False flags are ignored, because venues also
+// send them while the winner is unknown and for markets without a winner.
 func (m *Market) Winner() *Outcome {
 	if m.Status != StatusResolved {
 		return nil
@@ -90,7 +90,7 @@ func (m *Market) flagged() int {
 	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// Won reports whether an outcome won. It returns nil if this is not known.
+// Won reports whether an outcome has won. It returns nil if that is unknown.
 func (m *Market) Won(o *Outcome) *bool {
 	w := m.Winner()
 	if o == nil || w == nil {
@@ -120,8 +120,8 @@ var won, lost = true, false
 // zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
-// With returns a copy of the market with a change of the stream. A RESOLVED change does not apply to a cancelled market. It
-// sets the winner flags only if its winner is one of the outcomes.
+// With returns a copy of the market with a change of the stream applied. A RESOLVED change has no effect on a cancelled market.
+// It sets the winner flags only if the winner is one of the outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -191,7 +191,7 @@ func (e *Event) Include(m *Market) {
 	}
 }
 
-// OutcomeOf returns the outcome that a position holds, or nil if none matches or m is nil.
+// OutcomeOf returns the outcome of a position. It returns nil if no outcome matches or m is nil.
 func (m *Market) OutcomeOf(p *Position) *Outcome {
 	switch {
 	case m == nil:
@@ -203,7 +203,7 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 	}
 }
 
-// Redeems reports whether the market is resolved and a position's outcome has won. It returns nil if this is not known.
+// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if that is unknown.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:

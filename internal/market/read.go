@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Meta describes where and when a value was read. All requests that show the value share it.
+// Meta describes where and when a value was read. All requests that return the value share its Meta.
 type Meta struct {
 	// AsOf is the venue's time of the value; zero if the venue sent none.
 	AsOf time.Time
-	// ReceivedAt is when this service got the value.
+	// ReceivedAt is the time at which this service received the value.
 	ReceivedAt time.Time
 	Source     Source
-	// Stale reports that the value was no longer fresh when it was read.
+	// Stale reports whether the value was no longer fresh when it was read.
 	Stale bool
 	// Handle refers to the cache entry of the value; nil for a value that was never cached.
 	Handle *Handle
 }
 
-// Read is a value with its Meta. An absent value is the zero T, such as nil, and has a Meta as well.
+// Read is a value with its Meta. An absent value is the zero T, such as nil, and has a Meta, too.
 type Read[T any] struct {
 	Value T
 	Meta
 }
 
-// Result is the answer for one of several keys: a value or an error.
+// Result is the result of a read for one of several keys: a value or an error.
 type Result[T any] struct {
 	Value T
 	Err   error
 }
 
-// LeftOut has an error for each row that could not be read. After ten rows, one last error gives the number of the others. The list does not contain these rows. Each
-// message names the row of the venue's answer.
+// LeftOut contains an error for each row that a list lacks because the row could not be read. Each message contains the number
+// of the row in the venue's response. After ten rows, one last error contains the number of further rows.
 type LeftOut []error
 
-// Combine returns the Meta of a value that is computed from other values. It has their oldest times, and is stale if one of
-// them is. A Meta without ReceivedAt is ignored.
+// Combine returns the Meta of a value that is computed from other values. It contains the oldest times of metas. It is stale if
+// any of metas is stale. A Meta without ReceivedAt is ignored.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}
 	for _, m := range metas {
@@ -53,8 +53,8 @@ func Combine(metas ...Meta) Meta {
 	return out
 }
 
-// Handle reports whether a cache entry is still valid, with one atomic load and no look-up. Each entry has one handle, and
-// cached absent values have entries too.
+// Handle reports whether a cache entry is still valid, with one atomic load and no look-up. Each entry has one handle. Cached
+// absences are entries, too.
 type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
@@ -65,7 +65,7 @@ type Handle struct {
 // NewHandle returns the handle of an entry that is fresh until freshUntil.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
 
-// NewHandleOfAge is NewHandle for an entry whose response had an age on arrival.
+// NewHandleOfAge is like NewHandle, for an entry whose response may have been old on arrival.
 func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
 	return &Handle{freshUntil: freshUntil, age: age}
 }
@@ -73,8 +73,8 @@ func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
 // NewStreamHandle returns the handle of a streamed entry, which is fresh until its session ends.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
 
-// Version is 0 while the entry is valid. It grows when the entry is replaced or evicted and when its stream session ends. It
-// is safe for concurrent use.
+// Version returns 0 while the entry is valid. The version increases when the entry is replaced or evicted, and when its stream
+// session ends. Version is safe for concurrent use.
 func (h *Handle) Version() uint64 {
 	v := h.version.Load()
 	if h.session != nil {
@@ -85,11 +85,11 @@ func (h *Handle) Version() uint64 {
 	return v
 }
 
-// FreshUntil returns the instant until which the entry is fresh. ok is false for a streamed entry, which is fresh while
-// Version is 0.
+// FreshUntil returns the time until which the entry is fresh. ok is false for a streamed entry, which is fresh while Version is
+// 0.
 func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
 
-// Age returns the age that the entry's answer had on arrival. It is zero for a nil Handle and for streamed entries.
+// Age returns the age of the entry's response on arrival. It is zero for a nil Handle and for streamed entries.
 func (h *Handle) Age() Age {
 	if h == nil {
 		return Age{}
@@ -100,14 +100,14 @@ func (h *Handle) Age() Age {
 // Invalidate marks the entry as replaced, evicted or no longer live. It is safe for concurrent use.
 func (h *Handle) Invalidate() { h.version.Add(1) }
 
-// Age is how old an answer of the venue is on arrival, because HTTP caches may have kept it. The zero Age is for an answer
-// without such headers.
+// Age is the possible age of a response on arrival, because an HTTP cache may have stored the response. The zero Age means that
+// the response had no headers of a cache.
 type Age struct {
-	// Known reports that a header states the age.
+	// Known reports whether a header contains the age.
 	Known bool
-	// Least and Most bound the time between the making of the answer and its arrival.
+	// Least and Most bound the time between the creation of the response and its arrival.
 	Least, Most time.Duration
-	// Renewed is the time from the arrival until another call can return a newer answer; 0 if unknown.
+	// Renewed is the time after the arrival from which another call can return a newer response; 0 means unknown.
 	Renewed time.Duration
 }
 
@@ -123,7 +123,7 @@ type Session struct{ ended atomic.Int64 }
 // End makes all values of the session stale. Only the first call has an effect.
 func (s *Session) End(at time.Time) { s.ended.CompareAndSwap(0, at.UnixNano()) }
 
-// Ended returns when the session ended. ok is false if it has not ended.
+// Ended returns the time at which the session ended. ok is false if the session has not ended.
 func (s *Session) Ended() (at time.Time, ok bool) {
 	if ns := s.ended.Load(); ns != 0 {
 		return time.Unix(0, ns), true

@@ -15,7 +15,7 @@ import (
 // PositionKey identifies a position of a wallet. It is the same on every page, over REST and over the stream.
 type PositionKey struct {
 	MarketID, Outcome string
-	// Ordinal numbers the lots of one outcome from 0.
+	// Ordinal is the number of the lot among the lots of the outcome, from 0.
 	Ordinal int
 }
 
@@ -30,8 +30,8 @@ func (k PositionKey) String() string {
 // Key returns the key of the position within its wallet.
 func (p *Position) Key() PositionKey { return PositionKey{p.MarketID, p.Outcome, p.Ordinal} }
 
-// NumberPositions sets the ordinals of all positions of a wallet, which must be in the venue's order. It numbers positions of
-// size 0 last, because some lists leave them out.
+// NumberPositions sets the ordinals of all positions of a wallet, which must be in the order of the venue. It numbers positions
+// of size 0 last, because some lists omit these positions.
 func NumberPositions(rows []Position) {
 	next := make(map[PositionKey]int, len(rows))
 	for _, empty := range []bool{false, true} {
@@ -45,8 +45,8 @@ func NumberPositions(rows []Position) {
 	}
 }
 
-// Key identifies the trade: it is the venue's id, or a digest of the fields with the ordinal. It is the same on every page, over
-// REST and over the stream.
+// Key returns the identity of the trade: the venue's id, or else a digest of the fields with the ordinal. The key is the same
+// on every page, over REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
 		return t.TradeID
@@ -55,13 +55,13 @@ func (t *Trade) Key() string {
 	return keyOf(content, t.Ordinal)
 }
 
-// content returns a digest of the trade's fields. Numbers are equal by value, so 0.65 equals 0.650.
+// content returns a digest of the trade's fields. Numbers with the same value, such as 0.65 and 0.650, give the same digest.
 func (t *Trade) content() [16]byte {
 	return digest(t.MarketID, t.TokenID, t.Outcome, cmp.Or(string(t.Side), t.SideRaw), t.Price.Reduce().String(), t.Size.Reduce().String(),
 		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
 }
 
-// Key identifies the record in the same way as Trade.Key.
+// Key returns the identity of the record in the same way as Trade.Key.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
 		return h.ID
@@ -101,21 +101,21 @@ func digest(parts ...string) (d [16]byte) {
 	return d
 }
 
-// Numbering numbers equal rows of a list, so that each has its own key. Lists are sorted by time, so equal rows are adjacent in
-// time: between pages, Numbering carries only the rows of the last instant of the page. The zero value is the numbering before
-// the first page. It is not safe for concurrent use.
+// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, so equal rows have the
+// same time. Between two pages, Numbering therefore stores only the rows with the last time of the page. The zero value is the
+// numbering before the first page. A Numbering is not safe for concurrent use.
 type Numbering struct {
 	at    time.Time
 	alike []alike
 }
 
-// alike is the number of rows with one content.
+// alike is the number of rows with the same content.
 type alike struct {
 	hash  uint32
 	count uint32
 }
 
-// maxAlike bounds the distinct contents that a Numbering carries.
+// maxAlike bounds the number of different contents that a Numbering stores.
 const maxAlike = 100
 
 // NumberTrades sets the ordinals of the next page of trades, which must be in the venue's order.
@@ -140,7 +140,7 @@ func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	t.close(p)
 }
 
-// tallied has the rows of a page so far.
+// tallied contains the rows of a page that were numbered so far.
 type tallied struct {
 	counts map[uint32]uint32
 	rows   []talliedRow
@@ -168,7 +168,7 @@ func (p *tallied) next(at time.Time, content [16]byte) int {
 	return int(n)
 }
 
-// close carries the contents of the last instant to the next page, the newest first.
+// close stores the contents of the rows with the last time for the next page, newest first.
 func (t *Numbering) close(p *tallied) {
 	*t = Numbering{}
 	seen := make(map[uint32]bool)

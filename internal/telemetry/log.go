@@ -17,7 +17,7 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told is set once a log line describes the request's result.
+	// told reports that a log line with the result of the request was written.
 	told atomic.Bool
 }
 
@@ -34,7 +34,7 @@ func requestFrom(ctx context.Context) *request {
 	return r
 }
 
-// WithRequestID returns a context whose log lines carry id.
+// WithRequestID returns a context whose log lines contain id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return &request{Context: ctx, id: id}
 }
@@ -47,7 +47,7 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// NewRequestID returns 26 random letters and digits, of 128 bits. An id tells requests apart and is no secret.
+// NewRequestID returns 26 random letters and digits with 128 random bits. The id identifies a request; it is not a secret.
 func NewRequestID() string {
 	var random [16]byte
 	var id [26]byte
@@ -59,10 +59,10 @@ func NewRequestID() string {
 
 var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// NewLogger returns a logger that writes lines of JSON when format is "json", of key=value otherwise. It redacts by the
-// names of attributes and groups (credentials, authorization, apiKey, secret, passphrase, password, token, cookie, …,
-// without case) and by shape in every text, the message and errors included. It adds request_id from the context. The level
-// may change while it logs, where it is a slog.LevelVar.
+// NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts
+// attributes and groups whose name is secret (credentials, authorization, apiKey, secret, passphrase, password, token, cookie,
+// …, in any case). It also redacts texts that look like secrets, in messages and errors, too. It adds request_id from the
+// context. If level is a slog.LevelVar, the level may change later.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
 		w = &lockedWriter{to: w}
@@ -90,13 +90,13 @@ func (w *lockedWriter) Write(line []byte) (int, error) {
 	return w.to.Write(line)
 }
 
-// idHandler adds the request id at the top level. It keeps the steps from root to h, because the id must be added before the
+// idHandler adds the request id at the top level. It stores the steps from root to h, because the id must be added before the
 // first group is opened.
 type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
 	grouped bool
-	// to is the log's destination. plain writes to it without redaction. Both are nil if the destination is unknown.
+	// to is the destination of the log. plain writes to it without redaction. Both are nil if the destination is unknown.
 	to    io.Writer
 	plain slog.Handler
 }

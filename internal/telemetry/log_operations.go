@@ -12,18 +12,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations logs one line for each operation. When there are too many in a second it samples the lines of successful
-// operations. Failed operations always have a line, as long as the log's buffer has room. It is safe for concurrent use.
+// Operations logs one line for each operation. If there are too many operations in a second, it logs only a sample of the
+// successful ones. It logs every failed operation for which the log's buffer has room. It is safe for concurrent use.
 type Operations struct {
 	log *slog.Logger
-	// lines logs texts of our own without redaction.
+	// lines logs texts that need no redaction.
 	lines    slog.Handler
 	sampled  atomic.Uint64
 	sampling sampling
 }
 
-// NewOperations returns an Operations that writes to log, a logger of NewLogger. Sampling begins above this many operations a
-// second.
+// NewOperations returns an Operations that writes to log, which must come from NewLogger. Above the given number of operations
+// in a second, successful ones are sampled.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {

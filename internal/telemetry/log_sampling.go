@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes that one sampled line stands for.
+// sampleRate is the number of successes for which one line is logged.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
 	lines *Writer
 	above int64
-	// second is the current Unix second, seen the number of successes in it.
+	// second is the current second since 1970. seen is the number of successes in it.
 	second, seen atomic.Int64
 }
 
@@ -26,7 +26,7 @@ func linesOf(log *slog.Logger) *Writer {
 	return nil
 }
 
-// weight returns the number of successes that this line stands for, or 0 if it is not logged.
+// weight returns the number of successes that this line represents, or 0 if the line is not logged.
 func (s *sampling) weight(now time.Time) int {
 	if s.lines != nil && s.lines.crowded() {
 		return 0 // keep the remaining space for failures

@@ -23,8 +23,8 @@ type Metrics struct {
 	shared     sharedCalls
 }
 
-// NewMetrics returns a registry with the metrics of operations, of the venue's client and its stream, of the Go runtime, of
-// the process, and of what version runs.
+// NewMetrics returns the metrics of operations, of the venue's client and stream, of the Go runtime and of the process, and a
+// metric with the version.
 func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -43,7 +43,7 @@ func (m *Metrics) Handler() http.Handler {
 	}))
 }
 
-// Registry is where further collectors are registered.
+// Registry returns the registry, to register further collectors.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

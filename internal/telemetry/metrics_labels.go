@@ -8,22 +8,22 @@ import (
 
 const (
 	other = "other"
-	// maxLabels limits the values of a label without a fixed set.
+	// maxLabels bounds the number of values of a label that has no fixed set of values.
 	maxLabels = 64
 )
 
-// bounded passes a limited number of different words through. The zero value is ready to use.
+// bounded bounds the number of different values of a label. The zero value is ready to use.
 type bounded struct {
-	// most is the limit; 0 is maxLabels.
+	// most is the limit; 0 means maxLabels.
 	most int
-	// shape normalizes a word; nil is word.
+	// shape normalizes a value; nil means the function word.
 	shape func(string) string
 
 	mu    sync.Mutex
 	words map[string]string
 }
 
-// label returns the label value of a word: "other" if the limit is reached or the word is empty or too long.
+// label returns the normalized value. It returns "other" if the limit is reached, or if the value is empty or too long.
 func (b *bounded) label(s string) string {
 	if s == "" || len(s) > 100 {
 		return other

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxNames limits the trusted documents with a label of their own.
+// maxNames bounds the number of trusted documents with an own label value.
 const maxNames = 100
 
-// kinds are the kinds of operations. unknown is for requests that were refused before parsing.
+// kinds are the kinds of operations. The kind of a request that was refused before parsing is unknown.
 var kinds = map[string]bool{"query": true, "mutation": true, "subscription": true, "unknown": true}
 
-// operations count what clients ask.
+// operations are the metrics of clients' operations.
 type operations struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -31,8 +31,9 @@ func (o *operations) open(m *Metrics) {
 	o.names = bounded{most: maxNames, shape: name}
 }
 
-// Operation counts one GraphQL operation. kind is query, mutation, subscription or unknown; name that of a trusted document or
-// empty; code a short word such as ok or the first error's code; rule the rule that it was refused by, or empty.
+// Operation counts a GraphQL operation. kind is query, mutation, subscription or unknown. name is the name of a trusted
+// document, or empty. code is ok, the code of the first error, or another short word. rule is the rule that refused the
+// operation, or empty.
 func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration) {
 	o := &m.operations
 	if !kinds[kind] {

@@ -25,8 +25,8 @@ func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
 	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
 }
 
-// Register adds metrics that are read from one snapshot at each scrape. snapshot must be safe for concurrent use. Labels are
-// not bounded, so the snapshot must have few values. Register panics if a name is already registered.
+// Register adds metrics. At each scrape, all of them are read from one snapshot. snapshot must be safe for concurrent use.
+// Labels are not bounded, so the snapshot must contain few values. Register panics if a name is already registered.
 func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
 	for _, f := range families {

@@ -32,8 +32,8 @@ func (v *venueCalls) open(m *Metrics) {
 	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's answers that could not be used while the rest was, by what was wrong.", "endpoint", "what")
 }
 
-// Call counts one HTTP call to the venue that carried this many ids. endpoint is a path or its last part; status is 0
-// when no answer came; outcome is a short word such as ok or an error code.
+// Call counts an HTTP call to the venue. endpoint is a path or its last part. keys is the number of ids in the call. status is
+// 0 if there was no response. outcome is ok, an error code, or another short word.
 func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	v, label := &m.venue, endpointLabel(endpoint)
 	v.calls.WithLabelValues(label, statusLabel(status), v.codes.label(outcome)).Inc()

@@ -11,12 +11,12 @@ import (
 
 const redacted = "[redacted]"
 
-// secretEndings are endings of secret names, compared without case, '-', '_' and '.'.
+// secretEndings are endings of secret names. The comparison ignores case, '-', '_' and '.'.
 var secretEndings = []string{
 	"credentials", "authorization", "apikey", "secret", "passphrase", "password", "cookie", "cookies", "bearer", "signature",
 }
 
-// secretNames are secret names that would match harmless names if used as endings.
+// secretNames are secret names that are also endings of harmless names.
 var secretNames = map[string]bool{
 	"token": true, "accesstoken": true, "refreshtoken": true, "bearertoken": true, "authtoken": true, "sessiontoken": true,
 	"idtoken": true, "privatekey": true,
@@ -52,11 +52,12 @@ var (
 	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
 	// query matches a secret parameter of a URL without scheme: /api/user/orders?credentials=…
 	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
-	// field matches a secret member in JSON, escaped one in JSON within quotes, member one in a struct or map printed by fmt.
+	// field matches a secret member in JSON. escaped matches a secret member in JSON within quotes. member matches a secret member
+	// of a struct or map that fmt has printed.
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches from a JSON object with credentials to the end of the text.
+	// object matches a JSON object with credentials and the rest of the text after it.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
@@ -83,7 +84,7 @@ func redactText(s string) string {
 	return s
 }
 
-// redactURL removes a URL's user info, and its query if the query may hold a secret.
+// redactURL removes the user info of a URL, and the query if the query may contain a secret.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -105,7 +106,7 @@ func redactURL(s string) string {
 	return u.String()
 }
 
-// redact is a slog ReplaceAttr. groups are the names of the groups that a is in.
+// redact is a ReplaceAttr function for slog. groups are the names of the groups that contain a.
 func redact(groups []string, a slog.Attr) slog.Attr {
 	for _, g := range groups {
 		if secretName(g) {
@@ -126,7 +127,7 @@ func redact(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// printed reports whether fmt or JSON would print a secret of v. It returns the print without the secret.
+// printed reports whether fmt or JSON would print a secret of v. If so, it returns the text without the secret.
 func printed(v any) (text string, secret bool) {
 	switch v := v.(type) {
 	case nil, slog.Level, *slog.Source:

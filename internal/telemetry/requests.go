@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// RequestIDHeader carries the request's id in requests and responses.
+// RequestIDHeader is the header with the id of a request. It is used in requests and responses.
 const RequestIDHeader = "X-Request-Id"
 
-// Requests returns a middleware that assigns an id to every request. The id is in RequestIDHeader of the response and in every
-// log line. A client's id is kept if it has 1 to 64 letters, digits, '-', '_' or '.'.
+// Requests returns a handler that assigns an id to every request before it calls next. The response contains the id in
+// RequestIDHeader, and every log line contains it. If the client sends an id of 1 to 64 letters, digits, '-', '_' or '.', that
+// id is used.
 //
-// The middleware logs one line for each request that Operations has not logged. Above the given number a second it samples the
-// lines of requests with a status below 500. Other client input can be secret and is not logged: the line has the mux pattern
-// instead of the URL, and OTHER for unknown methods.
+// The handler logs one line for each request that Operations has not logged. Above the given number of requests in a second, it
+// logs only a sample of the requests with a status below 500. Input of clients can be secret and is not logged: the line
+// contains the pattern of the mux instead of the URL, and OTHER for unknown methods.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,5 +101,5 @@ func (r *response) Write(b []byte) (int, error) {
 // Flush sends what was written so far, for streams of events.
 func (r *response) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxLinks limits the operations linked with a call to the venue. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
+// maxLinks bounds the number of operations that are linked with a call to the venue. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
 const maxLinks = 2048
 
 // Tracer records operations and their calls to the venue as OpenTelemetry traces. It is safe for concurrent use. Close sends
@@ -116,9 +116,9 @@ func contextOf(c reqctx.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
-// Began starts the span of an operation if it is sampled. If traceparent is trusted, its span is the parent. Otherwise the
-// operation starts a new trace with a link to the client's span, so that clients do not control sampling. tracestate and
-// baggage are ignored, since they can hold anything.
+// Began starts the span of an operation if the operation is sampled. If traceparent is trusted, its span is the parent.
+// Otherwise the operation starts a new trace with a link to the client's span, so that clients do not control sampling.
+// tracestate and baggage are ignored, because clients can write anything into them.
 func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
@@ -217,8 +217,8 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 		attribute.Float64("queue.wait", between(b.Admitted, b.Left)))
 }
 
-// Batch records a span for each call of a completed batch, linked with the operations that waited for it. A call without a
-// traced waiter, such as a refresh, has its own trace if that is sampled.
+// Batch records a span for each call of an ended batch. The span is linked with the operations that waited for the batch. If no
+// waiting operation is traced, as for a refresh, the call gets its own trace, if that is sampled.
 func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
 	var spans []reqctx.TraceContext

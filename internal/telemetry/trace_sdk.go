@@ -12,14 +12,15 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages. They quote variables and may hold secrets, so only the
-// variable's name is used. Until open it collects configuration errors; afterwards it logs the messages.
+// otelErrorHandler receives OpenTelemetry's internal messages. The messages quote variables and may contain secrets, so only
+// the names of variables are used. Before open is called, the handler collects configuration errors. After that, it logs the
+// messages.
 type otelErrorHandler struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
 	opened bool
-	// variables is the prefix of the variables that are being read.
+	// variables are the variables that are being read.
 	variables []string
 	wrong     []string
 }
@@ -32,7 +33,7 @@ func listenToSDK(log *slog.Logger) *otelErrorHandler {
 	return e
 }
 
-// reading sets the prefix of the variables that are read next.
+// reading sets the variables that are read next.
 func (e *otelErrorHandler) reading(variables ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,7 +50,7 @@ func (e *otelErrorHandler) open() error {
 	return nil
 }
 
-// hear reports whether a message was collected. The message must not contain values.
+// hear collects a message if open was not called yet, and reports whether it has done so. The message must not contain values.
 func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

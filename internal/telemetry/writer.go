@@ -18,18 +18,19 @@ type Writer struct {
 
 	// mu protects the rest.
 	mu sync.Mutex
-	// waiting holds whole lines. spare is the buffer that was written before, for reuse.
+	// waiting contains whole lines. spare is the buffer that was written before; it is reused.
 	waiting, spare []byte
 	limit          int
-	// busy is set while lines are being written.
+	// busy reports whether lines are being written.
 	busy, closed bool
 	// changed is signalled when lines arrive and when all lines are written.
 	changed sync.Cond
-	// hurry ends the delay in which more lines are collected.
+	// hurry ends batchDelay early.
 	hurry chan struct{}
 }
 
-// batchDelay is how long lines wait for others, since waking the goroutine costs more than formatting a line.
+// batchDelay is the time for which a line waits for more lines, because waking the goroutine takes longer than formatting a
+// line.
 const batchDelay = 2 * time.Millisecond
 
 // NewWriter returns a writer to `to` that buffers at most limit bytes.
@@ -68,7 +69,7 @@ func (w *Writer) crowded() bool {
 // Dropped returns the number of lines lost since the start, for lack of space or because a write failed.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
-// hasten starts writing the buffered lines now.
+// hasten makes the goroutine write the buffered lines now.
 func (w *Writer) hasten() {
 	select {
 	case w.hurry <- struct{}{}:
@@ -86,7 +87,8 @@ func (w *Writer) Flush() {
 	}
 }
 
-// Close writes the remaining lines and stops the goroutine. It waits at most patience, since the destination may block.
+// Close writes the remaining lines and stops the goroutine. It waits at most for the time patience, because the destination may
+// block.
 func (w *Writer) Close(patience time.Duration) {
 	w.mu.Lock()
 	w.closed = true

@@ -1,5 +1,5 @@
 // Command licenses writes THIRD_PARTY_LICENSES: the licence texts of Go and of every module whose code the program contains on
-// the platforms that it is released for. Run it in the top folder after changing go.mod.
+// any platform with releases. Run it in the top folder after a change of go.mod.
 package main
 
 import (
@@ -137,7 +137,7 @@ func (c *component) texts() ([]string, error) {
 	return slices.Compact(texts), nil
 }
 
-// normalize makes texts equal that differ only in line ends and surrounding space.
+// normalize removes differences in line ends and surrounding space, so that texts that differ only in these become equal.
 func normalize(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {

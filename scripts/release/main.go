@@ -1,5 +1,6 @@
-// Command release builds the archives of a release in a folder: the program for each platform with its licences, SHA256SUMS, and
-// an SBOM in CycloneDX's format. Equal sources give equal bytes. Build the pages first: make release does.
+// Command release builds the files of a release in a folder: an archive with the program and its licences for each platform,
+// SHA256SUMS, and an SBOM in the format of CycloneDX. Equal sources give equal bytes. The pages must be built first; make
+// release does that.
 package main
 
 import (
@@ -73,7 +74,7 @@ func run(version string, platforms []string, out string) error {
 	return writeSums(out, append(files, sbom))
 }
 
-// licenses writes what the command licenses prints into a file.
+// licenses writes the licence texts of the program and the pages into a file and returns its name.
 func licenses(work string) (string, error) {
 	name := filepath.Join(work, "THIRD_PARTY_LICENSES")
 	var text []byte
@@ -87,7 +88,7 @@ func licenses(work string) (string, error) {
 	return name, os.WriteFile(name, text, 0o644)
 }
 
-// build compiles the program as make binary does and returns its path.
+// build compiles the program in the same way as make binary. It returns the path of the program.
 func build(work, platform, version string) (string, error) {
 	goos, goarch, ok := strings.Cut(platform, "/")
 	if !ok {
@@ -119,7 +120,8 @@ func archive(out, platform, version string, files []string) (name string, err er
 	return name, pack(f, folder, files)
 }
 
-// epoch is the time of every archived file, so that archives do not depend on when they were made. ZIP knows none before 1980.
+// epoch is the time of every archived file, so that an archive does not depend on the time of its build. ZIP files have no
+// times before 1980.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func mode(file string) os.FileMode {
