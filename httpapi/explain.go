@@ -54,6 +54,26 @@ type explainedReads struct {
 	Joined  uint32 `json:"joined"`
 	Excused uint32 `json:"excused"`
 	Shared  uint32 `json:"shared,omitempty"`
+	// From counts the same keys by where their values came from.
+	From explainedSources `json:"from"`
+}
+
+// explainedSources counts keys by source: the memory of this process, the cache of all replicas, and the venue, which includes keys that the
+// venue did not answer.
+type explainedSources struct {
+	Memory uint32 `json:"memory"`
+	Shared uint32 `json:"shared"`
+	Venue  uint32 `json:"venue"`
+}
+
+// explainReads returns the explanation of the reads of one kind.
+func explainReads(r reqctx.CacheCounts) explainedReads {
+	fetched := r.Misses - min(r.Excused, r.Misses)
+	shared := min(r.Shared, fetched)
+	return explainedReads{
+		Hits: r.Hits, Stale: r.Stale, Absent: r.Absent, Misses: r.Misses, Joined: r.Joined, Excused: r.Excused, Shared: r.Shared,
+		From: explainedSources{Memory: r.Hits + r.Stale + r.Absent + r.Excused, Shared: shared, Venue: fetched - shared},
+	}
 }
 
 // explainedBatch is a read from the venue. Own is the number of Keys that this operation requested.
@@ -94,7 +114,7 @@ func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out.Cost.Points, out.Cost.UpstreamCalls = log.Points, calls
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := log.Counts(k); r != (reqctx.CacheCounts{}) {
-			out.Cache[k.String()] = explainedReads(r)
+			out.Cache[k.String()] = explainReads(r)
 			out.StaleServed += r.Stale + r.Excused
 		}
 	}

@@ -18,7 +18,7 @@ type explained struct {
 	Type, Name, Document, ResponseCache string
 	Cost                                struct{ Points, UpstreamCalls int64 }
 	ElapsedMs                           float64
-	Cache                               map[string]struct{ Hits, Stale, Absent, Misses, Joined, Excused int }
+	Cache                               map[string]explainedReads
 	UpstreamCalls, StaleServed          int
 	Batches                             []struct {
 		Kind, Priority, Outcome string
@@ -32,6 +32,12 @@ type explained struct {
 			WaitMs, ElapsedMs float64
 		}
 	}
+}
+
+// explainedReads are the reads of one kind of data.
+type explainedReads struct {
+	Hits, Stale, Absent, Misses, Joined, Excused int
+	From                                         struct{ Memory, Shared, Venue int }
 }
 
 // calls sums the calls of all batches, in the form in which the venue counts them.
@@ -84,7 +90,7 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	if int64(cold.UpstreamCalls) != total || len(cold.calls()) != len(asked) || total == 0 {
 		t.Errorf("cold: %d calls, the venue was asked %v", cold.UpstreamCalls, asked)
 	}
-	if c := cold.Cache["price"]; c.Misses != 50 || c.Hits != 0 || cold.ResponseCache != "MISS" || cold.StaleServed != 0 {
+	if c := cold.Cache["price"]; c.Misses != 50 || c.Hits != 0 || c.From.Venue != 50 || c.From.Memory+c.From.Shared != 0 || cold.ResponseCache != "MISS" || cold.StaleServed != 0 {
 		t.Errorf("cold: %+v", cold)
 	}
 	if cold.Type != "query" || len(cold.Document) != 64 || cold.Cost.Points == 0 || cold.Cost.UpstreamCalls == 0 || cold.ElapsedMs <= 0 {
@@ -101,7 +107,7 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 		t.Errorf("warm: %+v, the venue was asked %v", warm, asked)
 	}
 	for kind, want := range map[string]int{"price": 50, "positions": 1, "balance": 1, "market": cold.Cache["market"].Misses} {
-		if c := warm.Cache[kind]; c.Hits != want || c.Misses+c.Stale+c.Absent != 0 {
+		if c := warm.Cache[kind]; c.Hits != want || c.Misses+c.Stale+c.Absent != 0 || c.From.Memory != want || c.From.Shared+c.From.Venue != 0 {
 			t.Errorf("warm: %s %+v, want %d hits", kind, c, want)
 		}
 	}

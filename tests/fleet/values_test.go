@@ -141,7 +141,7 @@ func TestFreshness(t *testing.T) {
 		}
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
-	first, _ := received(replicas[0])
+	first, fetched := received(replicas[0])
 	time.Sleep(time.Second) // a copy that began a new life would show
 	second, explained := received(replicas[1])
 	// Each replica measures the clock of Redis by a call that takes --shared-timeout at most, with an error of half of that.
@@ -151,8 +151,11 @@ func TestFreshness(t *testing.T) {
 	if n := v.calls("market-details"); n != 1 {
 		t.Errorf("%d calls; want 1", n)
 	}
-	if !strings.Contains(explained, `"shared":1`) {
-		t.Errorf("the explanation does not say that the value is shared: %s", explained)
+	_, kept := received(replicas[1])
+	for text, from := range map[string]string{fetched: `{"memory":0,"shared":0,"venue":1}`, explained: `{"memory":0,"shared":1,"venue":0}`, kept: `{"memory":1,"shared":0,"venue":0}`} {
+		if !strings.Contains(text, `"from":`+from) {
+			t.Errorf("the explanation does not say that the value is from %s: %s", from, text)
+		}
 	}
 	time.Sleep(time.Until(first.Add(5*time.Second + 200*time.Millisecond)))
 	if third, _ := received(replicas[2]); !third.After(first.Add(5 * time.Second)) {
