@@ -15,33 +15,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// 200 clients read 50 of 300 tokens each, five times. A call takes 20 ms. Batching needs fewer than 40 calls.
-func TestLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 20 * time.Millisecond}
-		c := open(t, v)
-		var wg sync.WaitGroup
-		for client := range 200 {
-			r := rand.New(rand.NewPCG(7, uint64(client)))
-			wg.Go(func() {
-				for range 5 {
-					keys := make([]string, 50)
-					for i, k := range r.Perm(300)[:50] {
-						keys[i] = fmt.Sprintf("t%03d", k)
-					}
-					wantPrices(t, readAll(t.Context(), c.Prices(), keys...), keys...)
-				}
-			})
-		}
-		wg.Wait()
-		if n := len(v.calls(reqctx.EndpointPrices)); n >= 40 {
-			t.Errorf("got %d calls, want fewer than 40", n)
-		} else {
-			t.Logf("%d calls", n)
-		}
-	})
-}
-
 // Callers arrive, wait and leave at random, and the venue and the admission fail at random. Everything ends, each
 // caller gets its own keys, and nothing is left.
 func TestRandomCallers(t *testing.T) {
