@@ -332,36 +332,6 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// TestBusy fills the limiter and its queue.
-func TestBusy(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.Operations, cfg.Queue, cfg.QueueTimeout = 1, 0, time.Minute
-	entered, leave := make(chan struct{}), make(chan struct{})
-	h := New(broken(t, cfg, func(context.Context) model.ServiceStatus {
-		close(entered)
-		<-leave
-		return model.ServiceStatus{}
-	}))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if w := post(t, h, `{"query":"{ serviceStatus { version } }"}`); w.Code != 200 {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
-	})
-	<-entered
-	for _, media := range []string{typeJSON, typeResponse} {
-		w := post(t, h, `{"query":"{ __typename }"}`, "Accept", media)
-		if a := answerOf(t, w); w.Code != 503 || w.Header().Get("Retry-After") != "1" || a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Errors[0].Extensions.RetryAfterMs != 1000 {
-			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
-		}
-	}
-	close(leave)
-	wg.Wait()
-	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
-		t.Errorf("afterwards: %d %s", w.Code, w.Body)
-	}
-}
-
 // stuck is a client that does not read.
 type stuck struct {
 	*httptest.ResponseRecorder

@@ -79,26 +79,6 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestACookieChangesNothing shows why a GET needs no preflight: the service ignores everything that a browser adds by itself.
-func TestACookieChangesNothing(t *testing.T) {
-	h := New(testConfig(t))
-	for _, target := range []string{"?query={viewer{address}}", "?query={__typename}", "?query={"} {
-		plain := send(t, h, "GET", PathGraphQL+target, "")
-		cookie := send(t, h, "GET", PathGraphQL+target, "", "Cookie", "X-Venue-Credentials=eyJhcGlLZXkiOiJrIn0; session=1; Authorization=Bearer x", "Proxy-Authorization", "Basic eDp5")
-		if plain.Code != cookie.Code || plain.Body.String() != cookie.Body.String() {
-			t.Errorf("%s: %d %s, with a cookie %d %s", target, plain.Code, plain.Body, cookie.Code, cookie.Body)
-		}
-		for name := range cookie.Header() {
-			if plain.Header().Get(name) != cookie.Header().Get(name) {
-				t.Errorf("%s: %s is %q, with a cookie %q", target, name, plain.Header().Get(name), cookie.Header().Get(name))
-			}
-		}
-		if cookie.Header().Get("Set-Cookie") != "" {
-			t.Error("a cookie was set")
-		}
-	}
-}
-
 // TestLoopbackOrigins allows origins of this machine with any port, over HTTP and WebSocket.
 func TestLoopbackOrigins(t *testing.T) {
 	for origin, want := range map[string]bool{
