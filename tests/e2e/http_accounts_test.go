@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"oddsgraph/httpapi"
@@ -94,30 +92,6 @@ func TestBearerTokens(t *testing.T) {
 	}
 	if strings.Contains(s.log.String(), "token-of") {
 		t.Error("a token is in the log")
-	}
-}
-
-// TestRevocationEndsQueries revokes an account while its query waits for the venue.
-func TestRevocationEndsQueries(t *testing.T) {
-	f := newAccountsFile(t)
-	asked, release := make(chan struct{}), make(chan struct{})
-	ask := sync.OnceFunc(func() { close(asked) })
-	v := newStub(t, map[string]func(url.Values) (int, any){"positions": func(url.Values) (int, any) {
-		ask()
-		<-release
-		return http.StatusOK, []any{}
-	}})
-	defer close(release) // runs before the stub's cleanup, which waits for its requests
-	s := start(t, "--accounts-file="+f.path, "--venue-url="+v.URL)
-	done := make(chan response, 1)
-	go func() { done <- s.bearer(t, "token-of-3", viewerQuery) }()
-	<-asked
-	f.write(t, nil)
-	if err := s.Files.Accounts.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-done; got.status != http.StatusOK || !strings.Contains(got.body, "revoked") || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
-		t.Errorf("%+v", got)
 	}
 }
 

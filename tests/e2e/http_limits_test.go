@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -117,28 +116,4 @@ func TestConfiguredLimits(t *testing.T) {
 			t.Errorf("%s: %s", query, errors[0].Message)
 		}
 	}
-}
-
-// TestBusyService occupies the only operation slot with a request to a slow venue. Another request that needs the venue is
-// refused; one that needs no venue is answered.
-func TestBusyService(t *testing.T) {
-	asked, release := make(chan struct{}), make(chan struct{})
-	ask := sync.OnceFunc(func() { close(asked) })
-	v := newStub(t, map[string]func(url.Values) (int, any){"prices": func(url.Values) (int, any) {
-		ask()
-		<-release
-		return http.StatusOK, object{}
-	}})
-	s := start(t, "--max-operations=1", "--max-queue=0", "--venue-url="+v.URL)
-	var wg sync.WaitGroup
-	wg.Go(func() { s.query(t, `{ tokenPrices(tokenIds: ["1"]) { price } }`, nil, anonymous) })
-	<-asked
-	wantJSON(t, "what needs no venue", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
-	got := s.do(t, s.request(t, `{"query":"{ tokenPrices(tokenIds: [\"2\"]) { price } }"}`, anonymous))
-	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, `"RATE_LIMITED"`) {
-		t.Errorf("%+v", got)
-	}
-	close(release)
-	wg.Wait()
-	wantJSON(t, "afterwards", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
