@@ -62,8 +62,9 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 		time.Sleep(time.Second)
 		got := <-mine
 		for i, token := range []string{"flying", "cancelled"} {
-			if err := got[2*i].Err; market.CodeOf(err) != market.CodeUpstreamTimeout || strings.Contains(err.Error(), "context") {
-				t.Errorf("%s: got %v, want UPSTREAM_TIMEOUT", token, err)
+			var e *market.Error
+			if err := got[2*i].Err; !errors.As(err, &e) || e.Code != market.CodeUpstreamTimeout || strings.Contains(e.Message, "context") {
+				t.Errorf("%s: got %v, want UPSTREAM_TIMEOUT with a message that does not name the context", token, err)
 			}
 		}
 		if r := got[1]; r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != "arrived" {
