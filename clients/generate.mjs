@@ -1,7 +1,6 @@
 // Writes src/__generated__/operations.ts, the types and typed documents of what is in operations/ and in the examples,
-// copies the kit of web/kit, as an app would, and makes room for what relay-compiler writes, which reads no schema outside
-// of src.
-import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+// installs the client kit as npm would, and makes the directory of relay-compiler, which reads no schema outside of src.
+import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { codegen } from '@graphql-codegen/core'
 import * as typedDocuments from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
@@ -29,7 +28,11 @@ const code = await codegen({
   plugins: [{ operations: {} }, { typedDocuments: {} }],
   pluginMap: { operations, typedDocuments },
 })
-for (const directory of ['src/__generated__/kit/', 'src/relay/__generated__/']) await mkdir(new URL(directory, root), { recursive: true })
+for (const directory of ['src/__generated__/', 'src/relay/__generated__/']) await mkdir(new URL(directory, root), { recursive: true })
 await writeFile(new URL('src/__generated__/operations.ts', root), code)
 await copyFile(new URL('../schema.graphqls', root), new URL('src/__generated__/schema.graphql', root))
-await cp(new URL('../web/kit/', root), new URL('src/__generated__/kit/', root), { recursive: true, filter: name => !name.includes('node_modules') })
+
+const kit = new URL('node_modules/@oddsgraph/kit/', root)
+await rm(kit, { recursive: true, force: true })
+const { files } = JSON.parse(await readFile(new URL('../web/kit/package.json', root), 'utf8'))
+for (const name of ['package.json', ...files]) await cp(new URL(`../web/kit/${name}`, root), new URL(name, kit), { recursive: true })

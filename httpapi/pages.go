@@ -21,6 +21,7 @@ var typeOf = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".txt":   "text/plain; charset=utf-8",
 	".svg":   "image/svg+xml",
+	".tgz":   "application/gzip",
 	".woff":  "font/woff",
 	".woff2": "font/woff2",
 }
@@ -40,6 +41,7 @@ func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
 	mux.Handle("GET /live/{$}", http.RedirectHandler("/live", http.StatusMovedPermanently))
 	mux.Handle("GET /plain", p.page("plain.html"))
+	mux.HandleFunc("GET /kit.tgz", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "kit.tgz") })
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, "assets/"+r.PathValue("name"))
 	})

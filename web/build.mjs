@@ -1,7 +1,8 @@
 // Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, compressed copies of both where
-// they are smaller, and the licences of the npm packages in them. It builds tests/ for Node.js, into tests/dist.
+// they are smaller, the client kit as kit.tgz, and the licences of the npm packages in the pages. It builds tests/ for Node.js, into tests/dist.
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -97,6 +98,10 @@ await Promise.all(
   }),
 )
 
+// The client kit as an npm package. npm packs equal files into equal bytes.
+const packed = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', fileURLToPath(dist)], { cwd: new URL('kit/', root) })
+await rename(new URL(JSON.parse(packed.stdout)[0].filename.replace('@', '').replace('/', '-'), dist), new URL('kit.tgz', dist))
+
 await writeLicenses(Object.keys(built.metafile.inputs))
 
 await rm(new URL('tests/dist/', root), { recursive: true, force: true })
@@ -106,7 +111,7 @@ await build({
   bundle: true,
   packages: 'external',
   platform: 'node',
-  target: 'node18',
+  target: 'node20',
   format: 'esm',
   sourcemap: true,
   outdir: 'tests/dist',

@@ -1,5 +1,4 @@
-// The kit of web/kit, which generate.mjs copies as an app would: caches with pages, events and objects without an id, and an
-// order book that is kept by its changes.
+// The package @oddsgraph/kit: caches with pages, events and objects without an id, and an order book that is kept by its changes.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, type DataState, type ObservableQuery } from '@apollo/client'
@@ -11,9 +10,9 @@ import { createClient } from 'graphql-ws'
 import { GraphQLClient } from 'graphql-request'
 import { Observable, from } from 'rxjs'
 import WebSocket from 'ws'
-import { possibleTypes, typePolicies } from './__generated__/kit/apollo.js'
-import { applyDelta, type Book } from './__generated__/kit/applyDelta.js'
-import { keys, resolvers } from './__generated__/kit/graphcache.js'
+import { possibleTypes, typePolicies } from '@oddsgraph/kit/apollo'
+import { applyDelta, type Book } from '@oddsgraph/kit'
+import { keys, resolvers } from '@oddsgraph/kit/urql'
 import {
   AnythingDocument, BookDocument, OrderbookChangedDocument, PositionEdgesDocument, PositionNodesDocument, PriceAgeDocument,
   PriceChangedDocument, PriceSourceDocument, StreamChangedDocument, StreamDocument, TokenPriceDocument,

@@ -1,6 +1,6 @@
 // An order book that is kept by its changes.
 import assert from 'node:assert/strict'
-import { applyDelta, type Book } from './__generated__/kit/applyDelta.js'
+import { applyDelta, type Book } from '@oddsgraph/kit'
 import type { OrderbookChangedSubscription } from './__generated__/operations.js'
 import { take } from './events.js'
 

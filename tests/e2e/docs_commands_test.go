@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -269,6 +270,12 @@ func npmCommand(args []string) error {
 			return err
 		}
 		for _, name := range args[1:] {
+			if strings.HasSuffix(name, "/kit.tgz") {
+				if err := served(name); err != nil {
+					return err
+				}
+				continue
+			}
 			if !strings.HasPrefix(name, "-") && !bytes.Contains(text, []byte(`"`+name+`": "`)) {
 				return fmt.Errorf("clients/ does not use the package %s", name)
 			}
@@ -276,6 +283,19 @@ func npmCommand(args []string) error {
 		return nil
 	}
 	return fmt.Errorf("there is no rule for npm %s", strings.Join(args, " "))
+}
+
+// served returns an error if nothing is served at a URL.
+func served(url string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return nil
 }
 
 // oddsgraphCommand runs the program. For commands that serve, it only parses the flags.

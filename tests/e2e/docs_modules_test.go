@@ -13,24 +13,15 @@ import (
 	"testing"
 )
 
-// compileModules writes the TypeScript of each section as one module. Next to the modules lie the kit and the code that
-// the code generator and relay-compiler made for the clients' operations, as in an app. It compiles all modules at once
-// with the packages of clients/. The result maps the first block of each module to the compiled file.
+// compileModules writes the TypeScript of each section as one module. Next to the modules is the code that the code
+// generator and relay-compiler made for the clients' operations, as in an app. It compiles all modules at once with the
+// packages of clients/, which include the kit. The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
 	prepareClients(t)
 	frontend := filepath.Join(d.dir, "frontend")
-	for _, dir := range []string{"kit", "__generated__"} {
-		if err := os.MkdirAll(filepath.Join(frontend, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kit, err := filepath.Glob("web/kit/*")
-	if err != nil || len(kit) == 0 {
-		t.Fatalf("%v, %d files of the kit", err, len(kit))
-	}
-	for _, file := range kit {
-		d.write(t, filepath.Join("frontend/kit", filepath.Base(file)), read(t, file))
+	if err := os.MkdirAll(filepath.Join(frontend, "__generated__"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	d.write(t, "frontend/operations.ts", read(t, "clients/src/__generated__/operations.ts"))
 	artifacts, err := filepath.Glob("clients/src/relay/__generated__/*.ts")
@@ -48,7 +39,7 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	d.write(t, "frontend/tsconfig.json", `{"extends": "`+d.root+`/clients/tsconfig.json",
 	  "compilerOptions": {"rootDir": ".", "outDir": "dist", "resolveJsonModule": true, "sourceMap": false,
 	    "lib": ["es2023", "dom", "esnext.disposable"], "typeRoots": ["node_modules/@types"]},
-	  "include": ["*.ts", "kit"]}`)
+	  "include": ["*.ts"]}`)
 
 	modules, open, written := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, b := range blocks {
@@ -106,6 +97,14 @@ func (d *docs) runModule(t *testing.T, b block) {
 		t.Errorf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
 	}
 	d.answer = stdout.Bytes()
+}
+
+// importConfig checks that a block is a module that exports an object by default.
+func (d *docs) importConfig(t *testing.T, b block) {
+	requireNode(t)
+	d.write(t, "config.mjs", b.text)
+	node(t, d.dir, "node", "--input-type=module", "-e", `import config from './config.mjs'
+if (typeof config !== 'object') throw new Error('no object is exported')`)
 }
 
 // checkRelay checks that a fragment with Relay directives is in a file that relay-compiler compiles.

@@ -20,7 +20,7 @@ import (
 const nodeTimeout = 5 * time.Minute
 
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
-const nodeMajor = 18
+const nodeMajor = 20
 
 // requireNode ends the test as tool.Missing does, unless npm and a recent Node.js are installed.
 func requireNode(t *testing.T) {

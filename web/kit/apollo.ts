@@ -1,6 +1,7 @@
-// What the cache of Apollo Client has to know of the graph: new InMemoryCache({ possibleTypes, typePolicies }).
-import type { FieldMergeFunction, FieldPolicy, Reference, TypePolicies } from '@apollo/client'
+// Configures Apollo Client: new InMemoryCache({ possibleTypes, typePolicies }) and retryLink().
+import { ApolloLink, Observable, type FieldMergeFunction, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
 import { relayStylePagination } from '@apollo/client/utilities'
+import { retryDelay, type GraphError } from './errors.js'
 import { connections, embeddedTypes } from './schema.js'
 
 export { possibleTypes } from './schema.js'
@@ -25,10 +26,43 @@ function pages(keyArgs: string[]): FieldPolicy {
       if (!incoming) return existing ?? null
       const merged = merge(existing, incoming, options)
       if (!incoming.nodes) return merged
-      const before: Reference[] = (options.args?.after && existing?.nodes) || []
+      const before: Reference[] = (options.args?.['after'] && existing?.nodes) || []
       const known = new Set(before.map(node => node.__ref))
       const added = (incoming.nodes as Reference[]).filter(node => !node.__ref || !known.has(node.__ref))
       return { ...merged, nodes: [...before, ...added] }
     },
   }
+}
+
+/**
+ * Returns a link that requests a query again while its errors are retryable, up to attempts times. It waits as long as the
+ * service asks for (retryAfterMs). It delivers the last response. Put it before the HttpLink; subscriptions do not need it,
+ * because their events arrive again by themselves.
+ */
+export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloLink {
+  return new ApolloLink((operation, forward) =>
+    new Observable(observer => {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      let current: { unsubscribe(): void } | undefined
+      const request = (attempt: number) => {
+        let delay: number | undefined
+        current = forward(operation).subscribe({
+          next(result) {
+            delay = attempt < attempts ? retryDelay((result.errors ?? []) as readonly GraphError[], attempt) : undefined
+            if (delay === undefined) observer.next(result)
+          },
+          error: error => observer.error(error),
+          complete() {
+            if (delay === undefined) observer.complete()
+            else timer = setTimeout(() => request(attempt + 1), delay)
+          },
+        })
+      }
+      request(0)
+      return () => {
+        clearTimeout(timer)
+        current?.unsubscribe()
+      }
+    }),
+  )
 }

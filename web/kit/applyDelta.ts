@@ -1,9 +1,9 @@
-// Keeps an order book by the events of orderbookChanged(deltas: true). Copy it into your app. The server repairs
-// gaps; if it still throws, subscribe again.
+// Keeps an order book by the events of orderbookChanged(deltas: true). The server repairs gaps; if applyDelta still throws,
+// subscribe again.
 
 export interface Level { price: string; size: string }
-export interface Book { bids: readonly Level[]; asks: readonly Level[]; sequence?: string | null }
-export interface BookUpdate extends Book { kind: 'SNAPSHOT' | 'DELTA'; previousSequence?: string | null }
+export interface Book { bids: readonly Level[]; asks: readonly Level[]; sequence?: string | null | undefined }
+export interface BookUpdate extends Book { kind: 'SNAPSHOT' | 'DELTA'; previousSequence?: string | null | undefined }
 
 /** The book after an event, best prices first. The one before, undefined at first, is left as it was. */
 export function applyDelta(book: Book | undefined, { kind, previousSequence, sequence, bids, asks }: BookUpdate): Book {

@@ -1,0 +1,42 @@
+// Errors of the graph: their codes, and when to send a query again.
+
+/** Every value of extensions.code. */
+export const errorCodes = [
+  'BAD_USER_INPUT', 'FORBIDDEN', 'GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'INTERNAL_SERVER_ERROR', 'NOT_FOUND',
+  'PERSISTED_QUERY_NOT_FOUND', 'PERSISTED_QUERY_NOT_SUPPORTED', 'RATE_LIMITED', 'RESPONSE_TOO_LARGE', 'UNAUTHENTICATED',
+  'UNSUPPORTED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
+
+/** The part of an error of a response that the kit reads. */
+export interface GraphError { readonly extensions?: Readonly<Record<string, unknown>> | undefined }
+
+const retryable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'RATE_LIMITED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE',
+])
+
+/** Returns the code of an error; undefined if it is not an error of the graph. */
+export function codeOf(error: GraphError): ErrorCode | undefined {
+  const code = error.extensions?.['code']
+  return errorCodes.find(known => known === code)
+}
+
+/** Reports whether the same query may succeed later. */
+export function isRetryable(error: GraphError): boolean {
+  const code = codeOf(error)
+  return code !== undefined && retryable.has(code)
+}
+
+/**
+ * Returns the milliseconds to wait before a response with these errors is requested again. It returns undefined if no error
+ * is retryable. attempt is 0 for the first retry. The service's retryAfterMs is a lower bound; without one, the delay grows
+ * from one second to half a minute. Up to a quarter is added, so that clients do not return at the same moment.
+ */
+export function retryDelay(errors: readonly GraphError[], attempt: number): number | undefined {
+  const again = errors.filter(isRetryable)
+  if (again.length === 0) return undefined
+  const asked = again.map(error => error.extensions?.['retryAfterMs']).filter(ms => typeof ms === 'number' && ms >= 0)
+  const delay = Math.max(...(asked as number[]), asked.length > 0 ? 0 : Math.min(30_000, 1000 * 2 ** attempt))
+  return delay * (1 + Math.random() / 4)
+}

@@ -1,0 +1,9 @@
+// The parts of the kit that need no GraphQL client.
+export { possibleTypes, embeddedTypes, connections } from './schema.js'
+export { applyDelta, type Book, type BookUpdate, type Level } from './applyDelta.js'
+export {
+  applyOrders, applyPortfolio, applyTrades,
+  type Identified, type OrdersEvent, type PortfolioEvent, type TradesEvent, type UpdateReason,
+} from './lists.js'
+export { compareDecimals, decimal, formatDecimal, isDecimal, type Decimal } from './decimal.js'
+export { codeOf, errorCodes, isRetryable, retryDelay, type ErrorCode, type GraphError } from './errors.js'

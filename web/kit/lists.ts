@@ -1,0 +1,59 @@
+// Applies the events of portfolioChanged, ordersChanged, tradesAdded and userTradesAdded to lists. Each function returns a new
+// list and leaves the old one as it was. Cached objects need no code: an event updates them by their ids. Lists do.
+
+export type UpdateReason = 'INITIAL' | 'CHANGE' | 'FRESHNESS' | 'RESYNC'
+
+/** An object with a global id. */
+export interface Identified { readonly id: string }
+
+export interface PortfolioEvent<P extends Identified> {
+  readonly reason: UpdateReason
+  readonly changed: readonly P[]
+  readonly closedPositionIds: readonly string[]
+}
+
+export interface OrdersEvent<O extends Identified> {
+  readonly reason: UpdateReason
+  readonly changed: readonly O[]
+  readonly closedOrderIds: readonly string[]
+}
+
+export interface TradesEvent<T extends Identified> {
+  readonly reason: UpdateReason
+  readonly trades: readonly T[]
+  readonly gap: boolean
+}
+
+/**
+ * Returns the positions after an event. Closed positions leave the list, new ones enter it, and changed ones are replaced.
+ * INITIAL and RESYNC replace the whole list. With compare the list is sorted; without it, new positions come last.
+ * The length of the list is the new totalCount.
+ */
+export function applyPortfolio<P extends Identified>(positions: readonly P[], event: PortfolioEvent<P>, compare?: (a: P, b: P) => number): P[] {
+  return apply(positions, event.reason, event.changed, event.closedPositionIds, compare)
+}
+
+/** Returns the open orders after an event, in the same way as applyPortfolio. */
+export function applyOrders<O extends Identified>(orders: readonly O[], event: OrdersEvent<O>, compare?: (a: O, b: O) => number): O[] {
+  return apply(orders, event.reason, event.changed, event.closedOrderIds, compare)
+}
+
+/**
+ * Returns the newest trades after an event, newest first and at most the limit. Known trades are not repeated.
+ * If event.gap is true, trades may be missing before those of the event: query the list again to fill the gap.
+ */
+export function applyTrades<T extends Identified>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
+  const added = new Map([...event.trades].reverse().map(trade => [trade.id, trade]))
+  return [...added.values(), ...trades.filter(({ id }) => !added.has(id))].slice(0, limit)
+}
+
+function apply<T extends Identified>(
+  list: readonly T[], reason: UpdateReason, changed: readonly T[], closed: readonly string[], compare: ((a: T, b: T) => number) | undefined,
+): T[] {
+  const whole = reason === 'INITIAL' || reason === 'RESYNC'
+  const byId = new Map(whole ? [] : list.map(item => [item.id, item] as const))
+  for (const item of changed) byId.set(item.id, item)
+  for (const id of closed) byId.delete(id)
+  const items = [...byId.values()]
+  return compare ? items.sort(compare) : items
+}

@@ -1,0 +1,35 @@
+// Configures urql: cacheExchange({ keys, resolvers }) and retryExchange().
+import type { Exchange, Operation } from '@urql/core'
+import { filter, makeSubject, merge, pipe, tap } from 'wonka'
+import { retryDelay } from './errors.js'
+
+export { keys, resolvers } from './graphcache.js'
+
+/**
+ * Returns an exchange that requests a query again while its errors are retryable, up to attempts times. It waits as long as
+ * the service asks for (retryAfterMs). It delivers the last result. Put it before the fetchExchange.
+ */
+export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exchange {
+  return ({ forward }) => operations$ => {
+    const { source: again$, next: send } = makeSubject<Operation>()
+    const waiting = new Map<number, { attempt: number; timer?: ReturnType<typeof setTimeout> }>()
+    const forget = (key: number) => {
+      clearTimeout(waiting.get(key)?.timer)
+      waiting.delete(key)
+    }
+    return pipe(
+      merge([pipe(operations$, tap(({ key }) => forget(key))), again$]), // a new request or a teardown ends the retries
+      forward,
+      filter(({ operation, error }) => {
+        const attempt = waiting.get(operation.key)?.attempt ?? 0
+        const delay = operation.kind === 'query' && attempt < attempts ? retryDelay(error?.graphQLErrors ?? [], attempt) : undefined
+        if (delay === undefined) {
+          forget(operation.key)
+          return true
+        }
+        waiting.set(operation.key, { attempt: attempt + 1, timer: setTimeout(() => send(operation), delay) })
+        return false
+      }),
+    )
+  }
+}
