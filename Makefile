@@ -55,7 +55,7 @@ test: tools ## run every test; tests of a missing tool are skipped
 	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
-clients: clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
+clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v ./tests/e2e
 
 pages: web ## run the checks of the pages in a browser alone, showing each
