@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -61,6 +62,7 @@ func (f *Fleet) observe(command, result string, took time.Duration) {
 // reason returns a text for an error that contains no addresses, names and passwords.
 func reason(err error) string {
 	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
 	if answer, ok := rueidis.IsRedisErr(err); ok {
 		code, _, _ := strings.Cut(answer.Error(), " ")
 		switch code {
@@ -80,6 +82,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Redis did not answer in time"
+	case errors.As(err, &certificate):
+		return "the certificate of Redis is not trusted"
 	case errors.As(err, &network) && network.Op == "dial":
 		return "no connection to Redis"
 	}

@@ -187,6 +187,12 @@ func (l *logs) String() string {
 // start starts a replica over a venue, which ends with the test.
 func start(t *testing.T, v *venue, args ...string) *replica {
 	t.Helper()
+	return startIn(t, nil, v, args...)
+}
+
+// startIn is start with additional variables of the environment.
+func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +202,7 @@ func start(t *testing.T, v *venue, args ...string) *replica {
 	r.cmd.Dir = t.TempDir()
 	r.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
 		asProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	r.cmd.Env = append(r.cmd.Env, env...)
 	r.cmd.Stderr = r.log
 	if _, err = r.cmd.StdinPipe(); err == nil {
 		err = r.cmd.Start()

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// group is a primary of Redis with two copies, and a Sentinel that watches them.
+type group struct {
+	cli      string
+	sentinel string
+	servers  map[string]*tool.Redis // by port
+}
+
+// startGroup starts a group that ends with the test. A primary without a copy accepts no writes, as docs/scaling.md demands.
+func startGroup(t *testing.T) *group {
+	t.Helper()
+	program := tool.Require(t, "redis-server")
+	g := &group{cli: filepath.Join(filepath.Dir(program), "redis-cli"), sentinel: freePort(t), servers: map[string]*tool.Redis{}}
+	first := freePort(t)
+	args := func(port string) []string {
+		return []string{"--port", port, "--bind", "127.0.0.1", "--min-replicas-to-write", "1", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
+	}
+	g.servers[first] = tool.StartRedis(t, args(first)...)
+	for range 2 {
+		port := freePort(t)
+		g.servers[port] = tool.StartRedis(t, append(args(port), "--replicaof", "127.0.0.1", first)...)
+	}
+	config := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor odds 127.0.0.1 %s 1\nsentinel down-after-milliseconds odds 500\nsentinel failover-timeout odds 3000\n", g.sentinel, first)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch := exec.Command(program, config, "--sentinel")
+	watch.Dir = filepath.Dir(config)
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = watch.Process.Kill()
+		_ = watch.Wait()
+	})
+	eventually(t, "Sentinel knows both copies", func() bool { return strings.Contains(g.ask("SENTINEL", "MASTER", "odds"), "num-slaves\n2\n") })
+	eventually(t, "both copies are connected", func() bool {
+		return strings.Contains(g.servers[first].CLI(t, "INFO", "replication"), "min_slaves_good_slaves:2")
+	})
+	return g
+}
+
+// ask runs a command of Sentinel.
+func (g *group) ask(args ...string) string {
+	out, _ := exec.Command(g.cli, append([]string{"-p", g.sentinel, "--raw"}, args...)...).CombinedOutput()
+	return string(out)
+}
+
+// primary returns the port of the present primary.
+func (g *group) primary() string {
+	lines := strings.Fields(g.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "odds"))
+	if len(lines) != 2 {
+		return ""
+	}
+	return lines[1]
+}
+
+// TestSentinel kills the primary. The replicas find the new one by themselves and share values again. Its ledger may have lost calls, so
+// it grants none.
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	g := startGroup(t)
+	old := g.primary()
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
+	g.servers[old].OpenLedger(t, v.URL)
+	args := []string{"--shared-url=redis://127.0.0.1:" + g.sentinel + "?master_set=odds", "--shared-timeout=250ms", "--cache-market-fresh=10m"}
+	a, b := start(t, v, args...).connected(t), start(t, v, args...).connected(t)
+	ids := v.markets(2)
+	read := func(r *replica, id string) (string, error) {
+		return r.ask(fmt.Sprintf(`{ markets(marketIds: [%q]) { id question } }`, id))
+	}
+	for _, r := range []*replica{a, b} {
+		if answer, err := read(r, ids[0]); err != nil || strings.Contains(answer, "errors") {
+			t.Fatalf("%v: %s", err, answer)
+		}
+	}
+	if n := v.calls("market-details"); n != 1 {
+		t.Errorf("%d calls for a market; want 1", n)
+	}
+	if n := a.status(t).Limit.Grantable; n < granted-10 {
+		t.Errorf("%d calls can be granted before the failover; want about %d", n, granted)
+	}
+
+	g.servers[old].Kill(t)
+	eventually(t, "a copy is the primary", func() bool { p := g.primary(); return p != "" && p != old })
+	now := g.primary()
+	for _, r := range []*replica{a, b} {
+		eventually(t, "the replica uses the new primary", func() bool {
+			return r.status(t).Connected && strings.Contains(g.servers[now].CLI(t, "CLIENT", "LIST", "TYPE", "NORMAL"), "name=oddsgraph")
+		})
+	}
+	eventually(t, "the replicas see each other in the new primary", func() bool { return a.status(t).Replicas == 2 && b.status(t).Replicas == 2 })
+	grants := b.metric(t, "oddsgraph_shared_grants_total", `result="granted"`)
+	_, _ = read(b, ids[1])
+	if n := b.metric(t, "oddsgraph_shared_grants_total", `result="granted"`) - grants; n != 0 || b.status(t).Limit.Grantable != 0 {
+		t.Errorf("the new primary, which may have lost calls, granted %v", n)
+	}
+	if answer, err := read(start(t, v, args...).connected(t), ids[0]); err != nil || strings.Contains(answer, "errors") {
+		t.Errorf("%v: a new replica does not find the shared value: %s", err, answer)
+	}
+}

@@ -1,0 +1,165 @@
+package fleet
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// freePort returns a port of 127.0.0.1 on which nothing listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// certificates writes a certificate authority, and a certificate of it for 127.0.0.1 with its key. It returns their files.
+func certificates(t *testing.T) (authority, certificate, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	private := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	sign := func(template, parent *x509.Certificate, of, by *ecdsa.PrivateKey) []byte {
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, &of.PublicKey, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	root := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "redis"}, NotBefore: root.NotBefore, NotAfter: root.NotAfter,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	rootKey, leafKey := private(), private()
+	der, err := x509.MarshalPKCS8PrivateKey(leafKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write("ca.pem", "CERTIFICATE", sign(root, root, rootKey, rootKey)), write("redis.pem", "CERTIFICATE", sign(leaf, root, leafKey, rootKey)),
+		write("redis.key", "PRIVATE KEY", der)
+}
+
+// documentedUser returns the command of docs/scaling.md that creates the user.
+func documentedUser(t *testing.T) []string {
+	t.Helper()
+	root, err := tool.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "scaling.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`").FindSubmatch(text)
+	if found == nil {
+		t.Fatal("docs/scaling.md names no ACL user")
+	}
+	return strings.Fields(string(found[1]))
+}
+
+// TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. Its rights suffice for all that
+// replicas do. A replica that does not trust the certificate works on its own.
+func TestTLSAndUser(t *testing.T) {
+	t.Parallel()
+	authority, certificate, key := certificates(t)
+	port := freePort(t)
+	server := tool.StartRedis(t, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority, "--tls-auth-clients", "no")
+	server.CLI(t, documentedUser(t)...)
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
+	server.OpenLedger(t, v.URL)
+	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=250ms"}
+	trusts := []string{"SSL_CERT_FILE=" + authority}
+	a, b := startIn(t, trusts, v, args...).connected(t), startIn(t, trusts, v, args...).connected(t)
+
+	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(v.markets(3)))
+	if one, other := a.must(t, query), b.must(t, query); one != other {
+		t.Errorf("the replicas answered %s and %s", one, other)
+	}
+	if n := v.calls("market-details"); n != 1 {
+		t.Errorf("%d calls for the markets; want 1", n)
+	}
+	resp, err := client.Post(a.admin+"/cache/flush?kind=market", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the flush was answered %s", resp.Status)
+	}
+	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-search", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = a.ask(`{ searchMarkets(query: "refused", first: 1) { nodes { id } } }`)
+	eventually(t, "the other replica knows the hold", func() bool {
+		_, _ = b.ask(fmt.Sprintf(`{ searchMarkets(query: "%d", first: 1) { nodes { id } } }`, time.Now().UnixNano()))
+		return b.status(t).Limit.HoldUntil != nil
+	})
+	for _, r := range []*replica{a, b} {
+		for _, command := range []string{"tick", "ask", "end", "get", "claim", "put"} {
+			if r == a && r.metric(t, "oddsgraph_shared_calls_total", fmt.Sprintf(`command="%s",result="ok"`, command)) == 0 {
+				t.Errorf("no %s has succeeded", command)
+			}
+		}
+		if n := r.metric(t, "oddsgraph_shared_calls_total", `result="failed"`); n != 0 {
+			t.Errorf("%v calls failed", n)
+		}
+	}
+	eventually(t, "the flush is in Redis", func() bool { return strings.Contains(server.CLI(t, "KEYS", "og:*:flushes"), "flushes") })
+	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
+		t.Errorf("Redis denied what a replica does:\n%s", denied)
+	}
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 2 {
+		t.Errorf("the replicas are not connected as the user:\n%s", clients)
+	}
+
+	stranger := start(t, v, args...)
+	eventually(t, "a replica without the authority says why it is alone", func() bool {
+		s := stranger.status(t)
+		return !s.Connected && s.LastError != nil && *s.LastError == "the certificate of Redis is not trusted"
+	})
+	for _, r := range []*replica{a, b, stranger} {
+		if text := r.log.String(); strings.Contains(text, "PASSWORD") {
+			t.Errorf("the log has the password:\n%s", text)
+		}
+	}
+}
