@@ -64,7 +64,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	out := cache.Config{
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
-		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Memory: int(c.Memory),
+		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
 		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
 		Cost: func(e reqctx.Endpoint, keys, bytes int) int { return s.Client.Cost(e, keys, bytes) },
 	}

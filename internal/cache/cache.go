@@ -43,6 +43,9 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize bounds the number of unknown keys that are remembered for each kind.
 	NotFoundSize int
+	// Changes bounds the number of markets whose last streamed change is remembered. It should be the number of markets that the
+	// stream can follow: a change matters to calls that started before it and to older responses.
+	Changes int
 	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
 	// Batch bounds the number of ids in one call to the venue.
@@ -82,6 +85,7 @@ func DefaultConfig() Config {
 		User:         kind(2*time.Second, 0, 10_000),
 		NotFound:     5 * time.Second,
 		NotFoundSize: 10_000,
+		Changes:      2000,
 		Memory:       DefaultMemory,
 		Batch:        40,
 		InFlight:     4,
@@ -120,6 +124,7 @@ func New(venue Venue, cfg Config) *Cache {
 	cfg.Batch = or(cfg.Batch, defaults.Batch)
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
 	cfg.NotFoundSize = or(cfg.NotFoundSize, defaults.NotFoundSize)
+	cfg.Changes = or(cfg.Changes, defaults.Changes)
 	cfg.Memory = or(cfg.Memory, defaults.Memory)
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}

@@ -9,9 +9,6 @@ import (
 )
 
 const (
-	// maxChanges bounds the number of stored changes. A change matters only to calls that started before it and to older
-	// responses.
-	maxChanges = 2000
 	// If a response may be older than a streamed change, the key is fetched again after lateRetry. The time doubles with each such
 	// response, up to maxLateRetry.
 	lateRetry    = 2 * time.Second

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +141,26 @@ func TestRESTContradictsStream(t *testing.T) {
 			t.Errorf("got %d calls in an hour and %d late responses, want 15 to 25 of both", n, c.markets.stats().Late)
 		}
 	})
+}
+
+// TestChangesOfManyMarkets changes more markets than the default of Config.Changes. The first change still overrides REST if Changes
+// allows for as many.
+func TestChangesOfManyMarkets(t *testing.T) {
+	const markets = 2500
+	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{}
+			saying(v)(market.StatusOpen, "")
+			c, session := open(t, v, func(cfg *Config) { cfg.Changes = changes }), new(market.Session)
+			c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
+			for i := range markets - 1 {
+				c.StreamMarket(session, strconv.Itoa(i), nil)
+			}
+			if r := mustRead(t, c.Markets(), marketM); r.Value.Status != want {
+				t.Errorf("with Changes %d and %d changed markets the first is %s, want %s", changes, markets, r.Value.Status, want)
+			}
+		})
+	}
 }
 
 // TestAGapEndsTheStreamsWords: after a gap, the status of the stream is no longer certain.

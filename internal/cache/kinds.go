@@ -161,7 +161,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	}
 	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
 	c.markets.amend = (*announced).apply
-	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
+	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, cfg.Changes))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
