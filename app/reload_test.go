@@ -69,7 +69,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 			t.Error(err)
 		}
 	case <-read:
-		t.Fatal("it goes on without its terminal")
+		t.Fatal("the program did not end when its terminal closed")
 	}
 }
 
@@ -117,7 +117,7 @@ func TestReload(t *testing.T) {
 
 	step("nothing changed", slog.LevelInfo, "1 accounts, 1 trusted documents")
 	if !known("one") || !trusted("first") {
-		t.Error("reloading what has not changed lost something")
+		t.Error("a reload of unchanged files changed something")
 	}
 	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_QUEUE=7\nODDSGRAPH_LISTEN=:1")
 	write(t, dir, "accounts.json", accountsOf("two", "three"))
@@ -132,7 +132,7 @@ func TestReload(t *testing.T) {
 	write(t, dir, "manifest.json", `{"third":"{ nope }"}`)
 	step("all broken", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")
 	if !known("two") || !trusted("second") {
-		t.Error("what was in force is lost")
+		t.Error("an invalid file replaced the valid content")
 	}
 
 	write(t, dir, "accounts.json", accountsOf("one"))

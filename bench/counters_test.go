@@ -25,16 +25,16 @@ oddsgraph_response_cache_requests_total{verdict="hit"} 40
 oddsgraph_response_cache_requests_total{verdict="miss"} 10
 `)
 	if got := after.executed(before); got != 10 {
-		t.Errorf("%v of the operations that were looked for were executed", got)
+		t.Errorf("got %v executed operations, want 10", got)
 	}
 	without := read(`oddsgraph_operations_total{outcome="ok",type="query"} 8`)
 	if got := without.executed(nil); got != 8 {
-		t.Errorf("%v operations", got)
+		t.Errorf("got %v executed operations, want 8", got)
 	}
 	if got := after.hits(before); got != .75 {
-		t.Errorf("a share of %v hits", got)
+		t.Errorf("got a share of %v hits, want 0.75", got)
 	}
 	if got := counters(nil).hits(nil) + counters(nil).executed(nil); got != 0 {
-		t.Errorf("%v of nothing", got)
+		t.Errorf("without counters: got %v, want 0", got)
 	}
 }

@@ -299,7 +299,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("the image is made from %s", last.from)
 	}
 	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(last.user) {
-		t.Errorf("its user is %q, want the numbers of somebody without privileges", last.user)
+		t.Errorf("got user %q, want the numbers of an unprivileged user", last.user)
 	}
 	var files []string
 	_ = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -376,7 +376,7 @@ func serve(t testing.TB, root string, image *stage) {
 	if !healthy {
 		t.Error("it does not become healthy")
 	} else if page := get(t, "http://"+address); !strings.Contains(page, "/assets/") {
-		t.Errorf("its page is not what was built: %s", page)
+		t.Errorf("got page %s, want the built one", page)
 	}
 	cancel()
 	<-read

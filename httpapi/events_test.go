@@ -36,6 +36,6 @@ func TestEventsForClientsThatHaveLeft(t *testing.T) {
 		t.Errorf("an event that failed: %v, counted as %q", ok, codes)
 	}
 	if _, ok := x.Next(); ok || len(codes) != 1 {
-		t.Errorf("an event for nobody: %v, counted as %q", ok, codes)
+		t.Errorf("event after the clients left: got %v, counted as %q", ok, codes)
 	}
 }

@@ -54,7 +54,7 @@ func TestLimiter(t *testing.T) {
 		synctest.Wait()
 		cancel(gone)
 		if r := <-results; !errors.Is(r.err, gone) {
-			t.Errorf("whose client has gone: %v", r.err)
+			t.Errorf("cancelled client: got %v", r.err)
 		}
 		first.leave()
 		leave2()

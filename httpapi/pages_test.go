@@ -70,7 +70,7 @@ func TestPages(t *testing.T) {
 	for _, accept := range []string{"", "br", "gzip"} {
 		tag := send(t, api, http.MethodGet, "/assets/page-ABCDEF23.js", "", "Accept-Encoding", accept).Header().Get("ETag")
 		if other, taken := tags[tag]; taken {
-			t.Errorf("the ETag %s stands for %q and %q", tag, other, accept)
+			t.Errorf("got the ETag %s for both %q and %q", tag, other, accept)
 		}
 		tags[tag] = accept
 	}
@@ -122,6 +122,6 @@ func TestThePolicyOfPages(t *testing.T) {
 		}
 	}
 	if got := send(t, api, http.MethodGet, "/assets/page-ABCDEF23.js", "").Header().Get("Content-Security-Policy"); got != noContent[0] {
-		t.Errorf("what is no page has the policy %s", got)
+		t.Errorf("asset: got policy %s", got)
 	}
 }

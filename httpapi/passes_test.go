@@ -123,7 +123,7 @@ func TestPasses(t *testing.T) {
 	}
 	cancel()
 	if resp := e.execute(ctx, op); resp.Data != nil || len(resp.Errors) != 1 {
-		t.Errorf("who has gone gets %s %v", resp.Data, resp.Errors)
+		t.Errorf("cancelled client: got %s %v", resp.Data, resp.Errors)
 	}
 }
 

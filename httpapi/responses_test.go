@@ -101,7 +101,7 @@ func TestKeptResponses(t *testing.T) {
 	asked := source.asked.Load()
 	w := post(t, h, priceBody, CostHeader, "1")
 	if !strings.Contains(w.Body.String(), `"extensions":{"cost"`) || source.asked.Load() == asked {
-		t.Errorf("what its cost was asked for: %s", w.Body)
+		t.Errorf("request for the cost: got %s, want an execution", w.Body)
 	}
 	want("after that", priceBody, most, 0)
 	if s := h.Stats().Responses; s.Hits != 4 || s.Stored != 3 {
@@ -260,7 +260,7 @@ func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	post(t, h, hashed("{ __typename }"))
 	w := post(t, h, fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}}`, hashOf("{ __typename }")))
 	if w.Body.String() != `{"data":{"__typename":"Query"}}` {
-		t.Errorf("what was asked for all the time is %s", w.Body)
+		t.Errorf("repeated document: got %s", w.Body)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestSharedFailures(t *testing.T) {
 					got := converse(t, server.URL+PathGraphQL+"?from="+from, `"type":"error"`,
 						`{"id":"1","type":"subscribe","payload":{"query":"subscription { balanceChanged(address: \"0x1111111111111111111111111111111111111111\") { reason } }"}}`)
 					if !strings.Contains(got, test.want) || strings.Contains(got, "request of") {
-						t.Errorf("%s is told %s", from, got)
+						t.Errorf("%s: got %s", from, got)
 					}
 				})
 			}

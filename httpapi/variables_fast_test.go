@@ -143,7 +143,7 @@ func TestFastVariables(t *testing.T) {
 	subscription := simpleOperation(t, "")
 	subscription.Operation = ast.Subscription
 	if _, ok := newFastVariables(simpleSchema, subscription).read(""); ok {
-		t.Error("what is read for a subscription would hold on to a text for as long as that lasts")
+		t.Error("variables of a subscription share memory with the request's body")
 	}
 }
 

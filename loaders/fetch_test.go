@@ -319,10 +319,10 @@ func TestDoneForgets(t *testing.T) {
 		_, _ = set.Prices.Get("b")
 		set.Done()
 		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(recorder.Handles()) != 2 {
-			t.Fatal("the context leads to a set, or has forgotten what is its own")
+			t.Fatal("the context still has a set, or has lost its other values")
 		}
 		if _, ok := set.Prices.Peek("a"); ok || set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
-			t.Fatal("the set holds what the response has read")
+			t.Fatal("the set still has values of the response")
 		}
 	}
 }

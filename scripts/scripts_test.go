@@ -1,4 +1,4 @@
-// Package scripts holds what the Makefile takes more than a line for.
+// Package scripts has the scripts of the Makefile.
 package scripts
 
 import (
@@ -47,7 +47,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestChangelog holds the changelog to the form that the notes of releases are taken from.
+// TestChangelog checks that scripts/notes can read the changelog.
 func TestChangelog(t *testing.T) {
 	text, err := os.ReadFile("../CHANGELOG.md")
 	if err != nil {
@@ -77,6 +77,6 @@ func TestChangelog(t *testing.T) {
 		t.Error("there is no version")
 	}
 	if got, err := exec.Command("./notes", "Unreleased").CombinedOutput(); err != nil || !strings.HasPrefix(string(got), "### ") {
-		t.Errorf("the notes of what is not released: %q, %v", got, err)
+		t.Errorf("notes of Unreleased: got %q, %v", got, err)
 	}
 }

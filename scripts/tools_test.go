@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// bare is a machine with nothing that the tests need: its directory of programs, and the calls of its apt-get.
+// bare is a machine without the programs that tests need. It records the calls of apt-get.
 type bare struct {
 	bin, calls string
 }
 
-// newBare makes a machine whose user has this id. Its apt-get installs what installable lists, of the packages it is given.
+// newBare returns a machine whose user has the given id. Its apt-get can install the installable packages only.
 func newBare(t *testing.T, uid string, installable ...string) *bare {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func (m *bare) program(t *testing.T, name, script string) {
 	}
 }
 
-// tools runs scripts/tools and returns what it printed, whether it succeeded, and what apt-get was asked for.
+// tools runs scripts/tools. It returns the output, whether the script succeeded, and the calls of apt-get.
 func (m *bare) tools(t *testing.T, ci string, args ...string) (printed string, ok bool, calls string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(m.bin, "sh"), append([]string{"tools"}, args...)...)
@@ -86,7 +86,7 @@ func TestToolsInstalls(t *testing.T) {
 }
 
 func TestToolsReportsWhatIsMissing(t *testing.T) {
-	m := newBare(t, "0", "promtool") // apt-get does not have the others
+	m := newBare(t, "0", "promtool") // apt-get has no other package
 	for _, test := range []struct {
 		ci string
 		ok bool

@@ -22,7 +22,7 @@ func handler() http.Handler {
 	})
 }
 
-// TestWhoIsRefused: browsers are the one kind of client on the operator's own host that strangers can send.
+// TestWhoIsRefused: requests of browsers are refused, because a stranger's page can make a browser on the operator's host send them.
 func TestWhoIsRefused(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {

@@ -25,7 +25,7 @@ func TestBroadcast(t *testing.T) {
 		defer c.CloseNow()
 		conns = append(conns, c)
 	}
-	// A socket is open a moment before it listens, so that a message may be too early for it.
+	// A socket is open a moment before it listens, so it may miss the first messages.
 	heard := make(chan error, len(conns))
 	for _, c := range conns {
 		go func() {

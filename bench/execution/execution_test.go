@@ -1,4 +1,4 @@
-// Package execution measures what executing an operation takes, with all that it reads in the cache and without a transport.
+// Package execution measures the execution of operations, without a transport. All data are in the cache.
 package execution
 
 import (
@@ -54,7 +54,7 @@ func newGraphService(t testing.TB) *graphService {
 	cfg := cache.DefaultConfig()
 	cfg.Clock = market.SystemClock{}
 	for _, k := range []*cache.Kind{&cfg.Price, &cfg.Book, &cfg.Spread, &cfg.Market, &cfg.Search, &cfg.History, &cfg.User} {
-		k.Fresh = 1 << 50 // what is read once stays
+		k.Fresh = 1 << 50 // entries do not expire
 	}
 	c := cache.New(client, cfg)
 	t.Cleanup(c.Close)
@@ -68,7 +68,7 @@ func newGraphService(t testing.TB) *graphService {
 	return s
 }
 
-// execution is an operation with its variables, executed by either path.
+// execution is an operation with its variables. library and passes execute it.
 type execution struct {
 	*graphService
 	ctx       context.Context
@@ -99,8 +99,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads, and with books that keep
-// nothing of what they are rendered as.
+// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. "no texts" has books that do
+// not cache their texts.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -122,13 +122,13 @@ func BenchmarkReplacedBooks(b *testing.B) {
 			}
 		})
 	}
-	run("nothing kept", 0)
+	run("no texts", 0)
 	for _, reads := range []int{1, 2, 3, 5, 10} {
 		run(fmt.Sprintf("reads=%d", reads), reads)
 	}
 }
 
-// replaced is a source of books that are others for who writes them when rendered is empty again, or keep nothing.
+// replaced is a source of books with the texts in rendered, or without cached texts unless keep is set.
 type replaced struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
@@ -151,7 +151,7 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes by gqlgen, in passes. Its resolvers take turns, since a set belongs to one goroutine at a time.
+// library executes with gqlgen, in passes. One resolver runs at a time, because a set belongs to one goroutine.
 func (x *execution) library() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -171,7 +171,7 @@ func (x *execution) library() (resp *graphql.Response) {
 	return resp
 }
 
-// passes executes from memory.
+// passes executes with our executor. ok is false if a value is not in the cache.
 func (x *execution) passes(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -179,7 +179,7 @@ func (x *execution) passes(buf []byte) ([]byte, bool) {
 	return data, len(errs) == 0 && !set.Pending()
 }
 
-// The documents of the workloads, and one that asks for more of a portfolio.
+// The documents of the workloads, and one with more fields of a portfolio.
 const (
 	portfolioQuery = `query Portfolio($address: Address!) {
   user(address: $address) {
@@ -217,7 +217,7 @@ const (
 	anyCredentials    = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
 )
 
-// executions are the documents of the workloads, warm.
+// executions returns the documents of the workloads by name. All of their data are cached.
 func (s *graphService) executions(t testing.TB) map[string]*execution {
 	t.Helper()
 	var ids []string
@@ -250,7 +250,7 @@ func (s *graphService) executions(t testing.TB) map[string]*execution {
 		}
 		data, ok := x.passes(nil)
 		if !ok || !bytes.Equal(data, first.Data) {
-			t.Fatalf("%s: executed %v\n%s\ninstead of\n%s", name, ok, data, first.Data)
+			t.Fatalf("%s: executed %v\n%s\nwant\n%s", name, ok, data, first.Data)
 		}
 	}
 	return out
@@ -276,16 +276,16 @@ func deep(t testing.TB, data []byte) bool {
 	return len(page.Market.Tokens) == 2
 }
 
-// TestCompiledAllocations holds what executing a portfolio of 50 positions takes, with everything in the cache.
+// TestCompiledAllocations bounds the allocations of a portfolio of 50 cached positions.
 func TestCompiledAllocations(t *testing.T) {
 	x := newGraphService(t).executions(t)["wholePortfolio"]
 	var buf []byte
 	if n := testing.AllocsPerRun(50, func() { buf, _ = x.passes(buf[:0]) }); n >= 300 {
-		t.Errorf("a portfolio of 50 positions takes %.0f allocations", n)
+		t.Errorf("got %.0f allocations for 50 positions, want fewer than 300", n)
 	}
 }
 
-// TestListsAreLookedUpAtOnce holds how often memory is gone to: once for all markets of a portfolio, and once for all prices.
+// TestListsAreLookedUpAtOnce counts the look-ups: one for all markets of a portfolio, and one for all prices.
 func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s := newGraphService(t)
 	executions := s.executions(t)
@@ -299,17 +299,17 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 		var wantMarkets, wantPrices []int
 		switch name {
 		case "portfolio", "wholePortfolio":
-			wantMarkets, wantPrices = []int{49}, []int{50} // two positions are of one market
+			wantMarkets, wantPrices = []int{49}, []int{50} // two positions are in one market
 		case "market":
 			wantMarkets, wantPrices = []int{1}, []int{1, 1}
 		case "prices":
 			wantPrices = []int{50}
 		}
 		if !slices.Equal(markets.keys, wantMarkets) || !slices.Equal(prices.keys, wantPrices) {
-			t.Errorf("%s looks up %v markets and %v prices", name, markets.keys, prices.keys)
+			t.Errorf("%s: got look-ups of %v markets and %v prices, want %v and %v", name, markets.keys, prices.keys, wantMarkets, wantPrices)
 		}
 	}
-	for document, want := range map[string][2]int{ // what is not selected is not looked up
+	for document, want := range map[string][2]int{ // only selected values are looked up
 		`{ user(address: $address) { positions(first: 3) { edges { node { outcome m: market { slug } } } } } }`:                          {3, 0},
 		`{ user(address: $address) { positions(first: 3) { nodes { token { tokenId p: price { price } } } } } }`:                         {0, 3},
 		`{ user(address: $address) { positions(first: 3) { nodes { size } nodes { ... on Position { token { outcomeKind } } } } } }`:     {3, 0},
@@ -321,7 +321,7 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 			t.Errorf("%s is not in memory", document)
 		}
 		if got := [2]int{sum(markets.keys), sum(prices.keys)}; got != want || len(markets.keys) > 1 || len(prices.keys) > 1 {
-			t.Errorf("%s looks up %v markets and %v prices", document, markets.keys, prices.keys)
+			t.Errorf("%s: got look-ups of %v markets and %v prices, want %v", document, markets.keys, prices.keys, want)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func sum(ns []int) (n int) {
 	return n
 }
 
-// counted is a source that notes how many keys each look-up is of.
+// counted is a source that records the number of keys of each look-up.
 type counted[K comparable, T any] struct {
 	loaders.Source[K, T]
 	keys []int
@@ -344,7 +344,7 @@ func (c *counted[K, T]) Lookup(ctx context.Context, keys []K, out []market.Resul
 	return c.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkMiss attempts a portfolio one price of which is not in the cache, the last one that is read.
+// BenchmarkMiss executes a portfolio up to its last price, which is not in the cache.
 func BenchmarkMiss(b *testing.B) {
 	s := newGraphService(b)
 	for name, x := range s.executions(b) {
@@ -393,7 +393,7 @@ func BenchmarkPasses(b *testing.B) {
 	}
 }
 
-// sentFor is a source that has nothing in memory, and gives what the other one has when it is sent for.
+// sentFor is a source that finds nothing in Lookup. Fetch returns the values of another source.
 type sentFor[K comparable, T any] struct{ loaders.Source[K, T] }
 
 func (s sentFor[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
@@ -409,7 +409,7 @@ func (s sentFor[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// without is a source that has a key nowhere in memory.
+// without is a source that lacks one key in Lookup.
 type without struct {
 	loaders.Source[string, market.Price]
 	key string
@@ -473,7 +473,7 @@ func BenchmarkVaried(b *testing.B) {
 	}
 }
 
-// cpu is the processor time that the process has used.
+// cpu returns the processor time of the process.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -482,7 +482,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and by our executor.
+// BenchmarkExecute executes cached documents with gqlgen and with our executor.
 func BenchmarkExecute(b *testing.B) {
 	for name, x := range newGraphService(b).executions(b) {
 		b.Run(name+"/library", func(b *testing.B) {

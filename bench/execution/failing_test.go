@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// failing are the documents of the workloads beside the same with a field that fails, and with one invalid id of 50.
+// failing returns pairs of documents: one of the workloads, and the same with a failing field or with one invalid id of 50.
 func (s *graphService) failing(t testing.TB) map[string][2]*execution {
 	t.Helper()
 	warm := s.executions(t)
@@ -28,7 +28,7 @@ func (s *graphService) failing(t testing.TB) map[string][2]*execution {
 	}
 }
 
-// TestAFailureCostsLittle holds what an error adds to the allocations of a query, which is executed like every other.
+// TestAFailureCostsLittle bounds the allocations that an error adds to a query.
 func TestAFailureCostsLittle(t *testing.T) {
 	for name, x := range newGraphService(t).failing(t) {
 		var allocations [2]float64
@@ -43,12 +43,12 @@ func TestAFailureCostsLittle(t *testing.T) {
 		}
 		t.Logf("%s: %v allocations", name, allocations)
 		if more := allocations[1] - allocations[0]; more > 12 {
-			t.Errorf("%s: a failure takes %.0f allocations", name, more)
+			t.Errorf("%s: got %.0f more allocations with a failure, want at most 12", name, more)
 		}
 	}
 }
 
-// BenchmarkFailing executes them in turn. A query with a failure may take 1.3 times as long as the one without.
+// BenchmarkFailing executes the pairs of failing. A query with a failure should take at most 1.3 times as long as the one without.
 func BenchmarkFailing(b *testing.B) {
 	for name, x := range newGraphService(b).failing(b) {
 		for i, way := range []string{"without", "with"} {

@@ -26,7 +26,7 @@ import (
 // list is the number of ids in a list.
 const list = 40
 
-// recorded is a venue whose answers come from memory, so that what is measured is the client.
+// recorded is a transport that returns recorded responses, so that only the client is measured.
 type recorded map[string][]byte
 
 func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -44,7 +44,7 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 // holder is the demo account with 50 positions.
 const holder = "0x2222222222222222222222222222222222222222"
 
-// record has the demo venue answer once, and returns a client of the answers with a caller and the ids that it knows.
+// record records responses of the demo venue. It returns a client of the recorded responses, a caller's context and known ids.
 func record(b *testing.B) (client *venue.Client, ctx context.Context, tokens, markets []string) {
 	b.Helper()
 	v := demo.New(demo.Config{Seed: 1})
@@ -95,7 +95,7 @@ func join(ids []string) string {
 	return buf.String()
 }
 
-// BenchmarkVenue is a call to the venue without the network: the request, and reading the answer.
+// BenchmarkVenue makes calls without a network: it writes the request and decodes the response.
 func BenchmarkVenue(b *testing.B) {
 	client, ctx, tokens, markets := record(b)
 	whole := func(n, want int, err error) error {
@@ -136,7 +136,7 @@ func BenchmarkVenue(b *testing.B) {
 	}
 }
 
-// BenchmarkCache is 40 prices that the cache has, and 40 that it fetches.
+// BenchmarkCache reads 40 cached prices, and 40 that the cache fetches.
 func BenchmarkCache(b *testing.B) {
 	client, ctx, tokens, _ := record(b)
 	for name, fresh := range map[string]time.Duration{"hits": time.Hour, "misses": 0} {
@@ -162,7 +162,7 @@ func BenchmarkCache(b *testing.B) {
 	}
 }
 
-// events is a subscription whose events the benchmark hands over.
+// events is a subscription whose events come from the benchmark.
 type events struct {
 	ctx   context.Context
 	group *fanout.Group
@@ -186,7 +186,7 @@ func (s *events) Next() ([]byte, bool) {
 
 func (*events) Last() []byte { return nil }
 
-// BenchmarkFanOut lays one event into the queues of all members of a group, who take it.
+// BenchmarkFanOut puts one event into the queues of all members of a group. Each member takes it.
 func BenchmarkFanOut(b *testing.B) {
 	for _, members := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
@@ -220,7 +220,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// ample is an upstream with room for everything.
+// ample is an upstream that accepts all topics.
 type ample struct{}
 
 func (ample) Watch(messages.Topic, *market.Credentials) error { return nil }
@@ -275,7 +275,7 @@ func BenchmarkWatched(b *testing.B) {
 	}
 }
 
-// perItem reports the time for one of the items that each turn of the loop is about.
+// perItem reports the time per item. Each iteration of the loop handles n items.
 func perItem(b *testing.B, items int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(items), "ns/item")
 }

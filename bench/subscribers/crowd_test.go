@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stage is a server that speaks the protocol and sends what is posted to it.
+// stage is a server of graphql-transport-ws. It sends the posted messages to its subscribers.
 type stage struct {
 	t *testing.T
 
@@ -106,7 +106,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("the report is %+v", r)
 		}
 	}
-	// What was not ordered is not counted.
+	// Other messages are not counted.
 	if err := json.NewEncoder(orders).Encode(Order{URL: server.URL, Prices: []int{5300}, Bodies: []string{event("0.77")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestRelayScalars fails when relay-compiler is not told of every scalar what the kit says of it.
+// TestRelayScalars fails when the scalars in the configuration of relay-compiler differ from those of the kit.
 func TestRelayScalars(t *testing.T) {
 	read := func(name string, into any) {
 		t.Helper()

@@ -155,7 +155,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	if _, ok := s.Lookup("removed"); ok || !revoked(before["removed"]) {
-		t.Error("the removed account stays")
+		t.Error("the removed account is still found")
 	}
 	if a := lookup(t, s, "new"); revoked(a) || s.Status().Accounts != 5 {
 		t.Errorf("%+v %+v", a, s.Status())

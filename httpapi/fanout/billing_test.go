@@ -89,7 +89,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded: nobody pays for an execution that has ended by itself, even if members have not left.
+// TestNobodyIsChargedForWhatHasEnded: no client pays for an ended execution, even if members have not left.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

@@ -151,7 +151,7 @@ func send[T any](t *testing.T, c chan<- T, v T) {
 	select {
 	case c <- v:
 	case <-time.After(patience):
-		t.Fatal("nobody took it")
+		t.Fatal("the group did not take the event in time")
 	}
 }
 

@@ -126,7 +126,7 @@ func TestMemoryOfASend(t *testing.T) {
 	r.want(t, 10<<10)
 }
 
-// askedAgain reports whether the group has asked for its next event.
+// askedAgain reports whether the group has requested its next event.
 func (s *script) askedAgain() bool {
 	synctest.Wait()
 	select {
@@ -152,18 +152,18 @@ func TestPause(t *testing.T) {
 		}
 		event()
 		if s.askedAgain() {
-			t.Fatal("it goes on")
+			t.Fatal("the execution continues, want a pause")
 		}
 		one.Take()
 		if s.askedAgain() {
-			t.Fatal("it goes on while the event is being written")
+			t.Fatal("the execution continues during the write, want a pause")
 		}
 		if one.Written(); !s.askedAgain() {
 			t.Fatal("it pauses though its member has read")
 		}
 		event()
 		if s.askedAgain() {
-			t.Fatal("it goes on")
+			t.Fatal("the execution continues, want a pause")
 		}
 		if h.Join(t.Context(), key("k"), other.Member, opens); !s.askedAgain() {
 			t.Fatal("it pauses though another member wants the state")

@@ -331,7 +331,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 		t.Errorf("%v, then %v", first, second)
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = g.Document(text) }); n > 1 {
-		t.Errorf("%v allocations for what is known", n)
+		t.Errorf("got %v allocations for a known document", n)
 	}
 	for i := range 3 * maxRefused {
 		_, _ = g.Document(fmt.Sprint("}", i))

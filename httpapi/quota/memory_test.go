@@ -63,13 +63,13 @@ func TestMemoryIsShared(t *testing.T) {
 		}
 	}
 	if n := hold("192.0.2.1"); n != 6 {
-		t.Errorf("one client holds %d bodies", n)
+		t.Errorf("one client: got %d bodies", n)
 	}
 	if n := hold("2001:db8::1"); n != 2 {
-		t.Errorf("another client holds %d", n)
+		t.Errorf("another client: got %d bodies", n)
 	}
 	if n := hold("2001:db8::2"); n != 0 {
-		t.Errorf("the same network holds %d more", n)
+		t.Errorf("another address of the same network: got %d more bodies", n)
 	}
 	if m.Held() != 8*(112<<10) || m.Refused() != 3 {
 		t.Errorf("%d bytes are held, %d bodies refused", m.Held(), m.Refused())

@@ -37,7 +37,7 @@ func TestLimits(t *testing.T) {
 	c.Disconnect(one)
 	c.End(one)
 	if c.Connect(one) != nil || c.Begin(one) != nil {
-		t.Error("what was returned cannot be taken")
+		t.Error("a returned unit cannot be acquired again")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestExecutions(t *testing.T) {
 		t.Error("more than was returned can be taken")
 	}
 	if err := c.Execute(one, 60); err != nil {
-		t.Errorf("what was returned cannot be taken: %v", err)
+		t.Errorf("after a release: got %v, want a new operation", err)
 	}
 }
 

@@ -242,7 +242,7 @@ func (g *rig) counted() (n int64) {
 	return n
 }
 
-// TestInvalidResponsesAreSwept although nobody asks for them again.
+// TestInvalidResponsesAreSwept: invalid responses are removed even if they are not requested again.
 func TestInvalidResponsesAreSwept(t *testing.T) {
 	g := newRig(1 << 30)
 	dead := g.fresh(time.Hour)

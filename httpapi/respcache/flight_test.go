@@ -19,7 +19,7 @@ type answer struct {
 	err     error
 }
 
-// asker asks for one key from many goroutines. The test decides what an execution records and when it ends.
+// asker calls Do for one key from many goroutines. The test decides what an execution records and when it ends.
 type asker struct {
 	*rig
 	key     Key
@@ -41,7 +41,7 @@ func newAsker() *asker {
 	return a
 }
 
-// start asks on a goroutine of its own and returns when the goroutine waits.
+// start calls Do on a new goroutine and returns when that goroutine is blocked.
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {

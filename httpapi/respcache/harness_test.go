@@ -39,7 +39,7 @@ func newRig(bytes int64) *rig {
 // fresh returns a handle that is fresh for d.
 func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
 
-// executed returns a response with a new text for each call, which depends on what was recorded.
+// executed returns a response with a new text for each call and with the recorded dependencies.
 func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,7 +47,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
 }
 
-// ask asks for a key whose response depends on what record records.
+// ask calls Do for a key. record records the dependencies of the response.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
@@ -78,7 +78,7 @@ func personally(handles ...*market.Handle) func(context.Context, *reqctx.Depende
 	}
 }
 
-// want asks for a key again and checks the outcome.
+// want calls Do again and checks the outcome.
 func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	t.Helper()
 	if _, got := g.ask(t, key, on()); got != outcome {

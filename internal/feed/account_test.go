@@ -169,10 +169,10 @@ func TestEqualFills(t *testing.T) {
 		}
 	}
 	if len(want) != 3 || !maps.Equal(got, want) {
-		t.Errorf("the stream brought %v, REST %v", got, want)
+		t.Errorf("got keys %v from the stream, want %v as from REST", got, want)
 	}
 	if again := l.addFills(message(0, "0.65")); len(again) != 0 {
-		t.Errorf("a message without a number brought %+v again", again)
+		t.Errorf("message without a number: got %+v again, want none", again)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 				}
 				if stuck {
 					if n := len(lazy.items.Trades); n > queue {
-						t.Fatalf("%d trades wait for one that does not read", n)
+						t.Fatalf("got %d waiting trades, want at most the queue", n)
 					}
 				}
 			}
@@ -57,11 +57,11 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 				return
 			}
 			if waiting := len(lazyReader.changed); waiting != 3 {
-				t.Errorf("%d changes wait for one that does not read, of 3 topics that change", waiting)
+				t.Errorf("got %d waiting changes of 3 topics, want 3", waiting)
 			}
 			_, items, err := lazy.Take()
 			if market.CodeOf(err) != market.CodeRateLimited || !items.empty() || !strings.Contains(err.Error(), "too slowly") {
-				t.Errorf("who does not read ends with %v", err)
+				t.Errorf("reader that does not read: got %v, want RATE_LIMITED", err)
 			}
 			if s := r.Stats(); s.Dropped != queue+1 || s.Conflated == 0 {
 				t.Errorf("the counters are %+v", s)

@@ -50,7 +50,7 @@ func TestReadersShareATopic(t *testing.T) {
 			t.Fatalf("after the linger the upstream got %q, %+v", calls, r.Stats())
 		}
 		if r.sink.of(bookOf("T")).fresh() {
-			t.Error("queries read as fresh what nobody follows any more")
+			t.Error("after the last watch: queries get a fresh book, want a stale one")
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 				t.Fatal("a new watch of a known topic is not signalled")
 			}
 			if s, err := w.State(); err != nil || !s.Live || s.Seq != 1 {
-				t.Fatalf("who joins finds %+v, %v", s, err)
+				t.Fatalf("second watch: got %+v, %v; want a live book", s, err)
 			}
 			time.Sleep(time.Minute)
 			first = second
@@ -191,7 +191,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		feed(topics)
 		r.downNow(topics[:40]...)
 		if n := live(topics); n != 60 || live(topics[:40]) != 0 {
-			t.Fatalf("%d books are fresh after 40 of 100 were put off", n)
+			t.Fatalf("got %d fresh books, want 60 after 40 of 100 went down", n)
 		}
 		feed(topics)
 		if n := live(topics); n != 60 {
@@ -266,7 +266,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("the other topic is %+v, %v", s, err)
 		}
 		if r.sink.of(bookOf("T")).fresh() || !r.sink.of(bookOf("U")).fresh() {
-			t.Error("queries read what was refused, or do not read the other")
+			t.Error("want a stale book of the refused topic and a fresh one of the other")
 		}
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
 			t.Errorf("upstream, %q are open", open)
@@ -423,7 +423,7 @@ func TestRaces(t *testing.T) {
 						}
 						for _, w := range reader.Take() {
 							if s, _, err := w.Take(); err == nil && s.Live && w.Topic().Channel == messages.ChannelOrderbook && s.Book == nil {
-								t.Error("a live book that is not known")
+								t.Error("got a live state without a book")
 							}
 						}
 					}
@@ -460,7 +460,7 @@ func TestRaces(t *testing.T) {
 		wg.Go(r.Close)
 		wg.Wait()
 		if _, err := r.NewReader().Watch(bookOf("0"), nil); err == nil {
-			t.Error("a closed feed is watched")
+			t.Error("Watch succeeded after Close")
 		}
 	})
 }

@@ -221,7 +221,7 @@ func (p *player) play(line string) {
 			p.t.Fatalf("%s: the source is %s", p.at, s.Meta.Source)
 		}
 	default:
-		p.t.Fatalf("what is %q?", line)
+		p.t.Fatalf("unknown line %q", line)
 	}
 }
 

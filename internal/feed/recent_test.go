@@ -13,7 +13,7 @@ func TestRecentPrices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		if r.Recent("T") != nil {
-			t.Error("a token that nobody watches has recent prices")
+			t.Error("got recent prices of a token without watches")
 		}
 		reader, _ := r.watch(t, priceOf("T"))
 		defer reader.Close()

@@ -67,7 +67,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			opened += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
 		}
 		if opened != 2000-warm {
-			t.Errorf("the attacker holds %d topics beside %d auto-watches", opened, warm)
+			t.Errorf("attacker: got %d topics beside %d auto-watches", opened, warm)
 		}
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
 			t.Errorf("another caller watches %d topics", n)
@@ -179,7 +179,7 @@ func TestShares(t *testing.T) {
 		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("past its share the second's watch of trades fails with %v", err)
 		}
-		// A topic of another caller costs nothing. It counts for the next caller when the first one leaves.
+		// A topic that another caller already watches does not count. It counts for the second caller when the first one leaves.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
 			t.Errorf("the second joined %d topics", n)
 		}

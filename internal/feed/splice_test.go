@@ -151,7 +151,7 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				p.answerRead("-@900", ".50x900 | .60x1")
 				if s, _ := w.State(); s.Live {
-					t.Fatalf("the book %s is live without what was lost", showBook(s.Book))
+					t.Fatalf("got the live book %s, want none before the lost changes are known", showBook(s.Book))
 				}
 				if numbered {
 					time.Sleep(4 * time.Second)
@@ -165,7 +165,7 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 				late.Time = time.Unix(900, 0)
 				r.Message(late)
 				if s, _ := w.State(); s.Live {
-					t.Fatalf("the book %s is live without what was lost", showBook(s.Book))
+					t.Fatalf("got the live book %s, want none before the lost changes are known", showBook(s.Book))
 				}
 			})
 		})

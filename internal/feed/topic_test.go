@@ -38,11 +38,11 @@ func TestSides(t *testing.T) {
 	one := applyChanges(b, deltaMessage("T", "", 0, "b.40x1").Changes)
 	two := applyChanges(b, deltaMessage("T", "", 0, "b.30x1").Changes)
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
-		t.Errorf("two books of one origin run into each other: %s and %s", got, showBook(two))
+		t.Errorf("two changes of one book affect each other: %s and %s", got, showBook(two))
 	}
 	// Rendered texts belong to one version of the levels.
 	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
-		t.Error("a book with other levels keeps nothing, or where the one before does")
+		t.Error("a changed book has no place for texts, or that of the book before")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestTapeIsBounded(t *testing.T) {
 		apply(&s, m)
 	}
 	if len(s.Trades) != maxTape || s.Trades[0].TradeID != fmt.Sprintf("t%d", 2*maxTape) {
-		t.Errorf("the tape holds %d trades from %s on", len(s.Trades), s.Trades[0].TradeID)
+		t.Errorf("got %d trades from %s on", len(s.Trades), s.Trades[0].TradeID)
 	}
 	long := make([]market.Trade, 120)
 	for i := range long {
@@ -97,7 +97,7 @@ func TestTapeIsBounded(t *testing.T) {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)
 	}
 	if _, items := mergeTape(nil, long[:maxTape], true); !items.Gap {
-		t.Error("a full snapshot after an empty tape leaves no gap")
+		t.Error("a full snapshot after an empty tape: got no gap, want one")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logs is a log that a test reads while it is written.
+// logs is a log buffer that is safe for concurrent use.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -69,7 +69,7 @@ func connected(t *testing.T, f *Fleet) {
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
 
-// TestOpenWithoutRedis starts before Redis does, works without it, and connects when it is there.
+// TestOpenWithoutRedis: a replica starts and works without Redis, and connects when Redis has started.
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -163,7 +163,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// TestCloseWhileRedisHangs shows that Close returns although Redis does not.
+// TestCloseWhileRedisHangs: Close returns although Redis does not respond.
 func TestCloseWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -183,7 +183,7 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	}
 }
 
-// TestAccount connects as a user of an access control list, and logs no password when it is wrong.
+// TestAccount connects as a user of an access control list. A wrong password is not logged.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -227,7 +227,7 @@ func TestCheckURL(t *testing.T) {
 		if err == nil {
 			t.Errorf("CheckURL(%q) = nil; want an error", url)
 		} else if strings.Contains(err.Error(), "secret") {
-			t.Errorf("CheckURL(%q) tells the password: %v", url, err)
+			t.Errorf("CheckURL(%q): the error contains the password: %v", url, err)
 		}
 	}
 }

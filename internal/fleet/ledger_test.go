@@ -12,7 +12,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// answer is what an Ask was told.
+// answer has the arguments of Ask's callback.
 type answer struct {
 	calls []string
 	left  int
@@ -141,7 +141,7 @@ func TestLedgerHold(t *testing.T) {
 	}
 }
 
-// TestLedgerForgets shows that a server that lost calls grants none until these have left the window.
+// TestLedgerForgets: a server that lost its state grants no calls until the lost ones have left the window.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
@@ -151,7 +151,7 @@ func TestLedgerForgets(t *testing.T) {
 			server.Start(t)
 		},
 		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill(t) // it has the state of SAVE, see below
+			server.Kill(t) // after a restart it has the state of SAVE, see below
 			server.Start(t)
 		},
 	} {
@@ -176,7 +176,7 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// TestLedgerReturnsUnansweredCalls shows that calls are not lost which a server grants too late for the replica to hear of.
+// TestLedgerReturnsUnansweredCalls: calls that a server grants after the replica's timeout are returned to the ledger.
 func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -227,7 +227,7 @@ func TestLedgerWhateverHappens(t *testing.T) {
 					mu.Lock()
 					made = append(made, time.Now())
 					mu.Unlock()
-					if rand.IntN(8) > 0 { // else the end is lost
+					if rand.IntN(8) > 0 { // otherwise the end is lost
 						f.End("", []string{call}, nil)
 					}
 				}

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// skewed is a clock that is wrong.
+// skewed is a clock with a constant error.
 type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns what a replica finds of a key.
+// read returns a replica's value of a key.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
@@ -26,7 +26,7 @@ func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Ti
 	return value, asked, came, ok
 }
 
-// put shares a value and waits until it is there.
+// put shares a value and waits until it is stored.
 func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 	t.Helper()
 	f.Put("price", []Record{{Key: key, Value: []byte(value), Keep: time.Minute}}, asked, came)
@@ -65,7 +65,7 @@ func TestValues(t *testing.T) {
 	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
 	put(t, a, "last", "x", now, now) // comes after it
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
-		t.Errorf("the value became %q, which was asked for earlier", value)
+		t.Errorf("got value %q, which is older than the stored one", value)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestClaim(t *testing.T) {
 		t.Error("a claim does not hold")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
-	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // not its claim any more
+	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // its claim has ended
 	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
@@ -119,7 +119,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestDrop shows that an answer which was asked for before a change is not shared, whenever it comes.
+// TestDrop: the response to a request from before a change is never shared.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

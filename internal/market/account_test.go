@@ -20,7 +20,7 @@ func TestHeldByBuys(t *testing.T) {
 				left.SetInt64(0)
 			}
 			if rat(t, o.Remaining()).Cmp(left) != 0 {
-				t.Fatalf("%s of %s leaves %s", o.FilledSize, o.Size, o.Remaining())
+				t.Fatalf("%s filled of %s: got %s remaining", o.FilledSize, o.Size, o.Remaining())
 			}
 			if o.Side == SideBuy {
 				want.Add(want, left.Mul(left, rat(t, o.Price)))
@@ -44,6 +44,6 @@ func TestStreamedHandle(t *testing.T) {
 		t.Errorf("ended %v at %s, version %d", ended, at, h.Version())
 	}
 	if late := NewStreamHandle(s); late.Version() == 0 {
-		t.Error("an entry of an ended session stands")
+		t.Error("an entry of an ended session is still live")
 	}
 }

@@ -222,7 +222,7 @@ func TestBookCoversAndCut(t *testing.T) {
 		t.Errorf("cut to 4: %+v of %+v", c, b)
 	}
 	if c.Covers(5) {
-		t.Error("a cut book covers what was cut off")
+		t.Error("a cut book covers levels that were cut off")
 	}
 	_ = append(c.Bids, Level{Price: MustDecimal("1")})
 	if b.Bids[4].Price.Sign() != 0 {

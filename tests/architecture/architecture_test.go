@@ -48,7 +48,7 @@ const domain = "github.com/cockroachdb/apd/v3"
 // redis is the client that only internal/fleet imports.
 const redis = "github.com/redis/rueidis"
 
-// runtimes are the packages of gqlgen that execute operations, which is for the generated executor.
+// runtimes are the packages of gqlgen that execute operations. Only tests and generated code may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
 // brokenArrows returns a line for each import that the picture does not have. imports are by file, with paths from the
@@ -133,7 +133,7 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// TestArchitectureCheck shows that the check sees every kind of wrong arrow.
+// TestArchitectureCheck checks that brokenArrows reports every kind of wrong import.
 func TestArchitectureCheck(t *testing.T) {
 	for _, test := range []struct {
 		file, imports string

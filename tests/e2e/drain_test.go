@@ -173,7 +173,7 @@ func TestDraining(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	if d := <-paused; d != 7*time.Second {
-		t.Errorf("it goes on accepting for %s", d)
+		t.Errorf("got %s in which new connections are accepted", d)
 	}
 	draining := func(got response) {
 		t.Helper()

@@ -105,7 +105,7 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// largeAllocated is what a row with large may allocate temporarily, largeLeft what it may leave in use. laneLeft is what a
+// largeAllocated is the memory that a row with large may allocate temporarily, largeLeft the memory still in use after it. laneLeft is what a
 // lane may leave after all its smaller rows, such as idle connections.
 const (
 	largeAllocated = 48 << 20

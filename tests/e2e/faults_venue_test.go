@@ -18,7 +18,7 @@ import (
 // recordedDepth is the number of levels on each side of a book that a recordedVenue compares.
 const recordedDepth = 20
 
-// recordedVenue are a venue that records every price and book that it publishes. Change the venue through move only, so that
+// recordedVenue is a venue that records every price and book that it publishes. Change the venue through move only, so that
 // each state is recorded before a client can read it.
 type recordedVenue struct {
 	seed    uint64
@@ -81,7 +81,7 @@ func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *rec
 	return openRecordedVenue(t, seed, tokens, limits, false)
 }
 
-// newBubbleVenue is newAnnals for a synctest bubble.
+// newBubbleVenue is newRecordedVenue for a synctest bubble.
 func newBubbleVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
 	t.Helper()
 	return openRecordedVenue(t, seed, tokens, limits, true)

@@ -121,7 +121,7 @@ func TestIfNoneMatch(t *testing.T) {
 			}
 			s.expireCaches()
 			if got := ask(tag); got.status != http.StatusOK || got.header.Get("ETag") == tag || !strings.Contains(decompressed(t, got), price.String()) {
-				t.Errorf("%s: what has changed is %d %s", coding, got.status, decompressed(t, got)[:100])
+				t.Errorf("%s: after a change got %d %s", coding, got.status, decompressed(t, got)[:100])
 			}
 		}
 	}
@@ -319,10 +319,10 @@ func TestRefusedCredentials(t *testing.T) {
 		// blocked: all these requests count as one client.
 		blocked bool
 	}{
-		{"nobody is believed", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
-		{"the proxy is believed", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, false},
-		{"what the client says before the proxy is not", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7", n) }, true},
-		{"hops that are none", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, junk", n) }, true},
+		{"no trusted proxy", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
+		{"trusted proxy", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, false},
+		{"address from the client before the proxy's", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7", n) }, true},
+		{"invalid address", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, junk", n) }, true},
 		{"two proxies", "127.0.0.1,10.0.0.0/8", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7, 10.1.2.3", n) }, true},
 		{"one network of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8::%d", n) }, true},
 		{"networks of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8:0:%d::1", n) }, false},
@@ -479,7 +479,7 @@ func TestSaturatedService(t *testing.T) {
 	}
 	// Queries that need no venue are answered. Open subscriptions continue, health checks and pages work.
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
-		t.Errorf("what needs no venue: %+v", got)
+		t.Errorf("query that needs no venue: got %+v", got)
 	}
 	s.move(t, token)
 	open.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })

@@ -57,7 +57,7 @@ var (
 	keyOfAny  = credentials("demo")
 )
 
-// anonymous stands for a request without credentials.
+// anonymous means a request without credentials.
 const anonymous = ""
 
 // credentials returns the credentials header of a demo account. more adds members to the JSON object, as pairs of name and
@@ -91,7 +91,7 @@ func (l *logBuffer) String() string {
 // service is the whole program, run in the test's process and served on a port, with an HTTP client.
 type service struct {
 	*app.App
-	// venue is the demo venue that the service calls. It is nil if the test brings its own venue.
+	// venue is the demo venue that the service calls. It is nil if the test has a venue of its own.
 	venue  *demo.Venue
 	clock  *testclock.Clock
 	client *http.Client

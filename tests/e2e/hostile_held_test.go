@@ -44,7 +44,7 @@ func heldAttacks() []attack {
 		}
 		held, most := p.figures(t, true).Heap-before, uint64(room+clients*each*(48<<10))
 		if held > most && held < 1<<62 {
-			t.Errorf("it holds %d MiB, more than %d", held>>20, most>>20)
+			t.Errorf("got %d MiB held, want at most %d", held>>20, most>>20)
 		}
 		if testing.Verbose() {
 			t.Logf("it holds %d MiB of %d", int64(held)>>20, clients*each*size>>20)

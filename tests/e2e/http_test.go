@@ -347,7 +347,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 		}
 	})
 	if codes["UNAUTHENTICATED"] != 5 || codes["RATE_LIMITED"] != 4 {
-		t.Errorf("the answers were %v, want five refusals and no more questions", codes)
+		t.Errorf("got %v, want five refusals and then no calls", codes)
 	}
 	if got := asked["positions"][0]; got != 5 {
 		t.Errorf("the venue was asked %d times, want 5", got)

@@ -51,7 +51,7 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 			})
 			for n := range 5 {
 				if got := s.do(t, ask(strings.Replace(cached, "price }", fmt.Sprintf("a%d: price }", n), 1))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-					t.Errorf("what is cached: %+v", got)
+					t.Errorf("cached value: got %+v", got)
 				}
 			}
 			if got := s.do(t, ask(`{ serviceStatus { version } }`)); got.status != http.StatusOK {

@@ -98,7 +98,7 @@ func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 			data := s.ask(t, query, vars{"ids": ids}, anonymous)
 			recent = list(data, "tokens.0.recentPrices")
 			if at(data, "tokens.1.recentPrices") != nil {
-				t.Fatalf("a token that nobody follows has recent prices: %s", asJSON(data))
+				t.Fatalf("got recent prices of a token without watches: %s", asJSON(data))
 			}
 			return len(recent) >= 4
 		})

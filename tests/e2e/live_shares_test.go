@@ -103,7 +103,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	for _, id := range ids[room:] { // each from another address
 		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
 		if source := text(book, "book.freshness.source"); source != "STREAM" {
-			t.Errorf("another caller within its share is shown what is from %s: %v are watched", source, topics())
+			t.Errorf("caller within its share: got values from %s, want the stream; watched: %v", source, topics())
 		}
 	}
 	if n := topics(); n["prices"]+n["orderbook"] != room || n["prices"] == room {

@@ -64,7 +64,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 					again := ask()
 					for endpoint, n := range again {
 						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
-							t.Errorf("%s is asked for %d keys by %d calls, at first it was for %d by %d", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+							t.Errorf("%s: got %d keys in %d calls, want at most %d in %d as at first", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
 						}
 					}
 					wantCalls(t, ask(), calls{})

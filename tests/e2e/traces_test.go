@@ -246,7 +246,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			t.Errorf("%v", call)
 		}
 		if told := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.heard()[i] != told {
-			t.Errorf("the venue heard %q, the span is %s", gate.heard()[i], told)
+			t.Errorf("got trace header %q, want span %s", gate.heard()[i], told)
 		}
 		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
 			t.Errorf("the call is below %x", call.ParentSpanId)

@@ -89,7 +89,7 @@ func (p *target) withstand(t *testing.T, a unread) {
 	deadline := time.Now().Add(patience)
 	for p.scrape(t).sum("oddsgraph_output_unread_bytes") != 0 {
 		if time.Now().After(deadline) {
-			t.Fatal("what was left unread still has room")
+			t.Fatal("the limit of unread output is not reached")
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -107,7 +107,7 @@ func TestBudgetReplicaFaults(t *testing.T) {
 	})
 }
 
-// TestAlone shows that a replica without --shared-url does not know of Redis.
+// TestAlone: a replica without --shared-url makes no calls to Redis.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -48,7 +48,7 @@ func TestAddAField(t *testing.T) {
 	}
 }
 
-// copyModule copies the module without its version history and what npm has installed.
+// copyModule copies the module without its version history and its npm packages.
 func copyModule(t *testing.T, root string) string {
 	t.Helper()
 	work := t.TempDir()

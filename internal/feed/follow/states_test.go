@@ -22,7 +22,7 @@ func TestPricesInAnOutage(t *testing.T) {
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		if r.calls != 0 {
-			t.Errorf("%d reads of what is live", r.calls)
+			t.Errorf("got %d reads of a live topic, want 0", r.calls)
 		}
 		s.down(pricesOf("T"))
 		f.want(showPrice, "FRESHNESS 0.5 STREAM stale")
@@ -45,7 +45,7 @@ func TestPricesInAnOutage(t *testing.T) {
 		calls := r.calls
 		time.Sleep(time.Minute)
 		if r.calls != calls {
-			t.Error("what is live is polled")
+			t.Error("a live topic is polled")
 		}
 	})
 }
