@@ -55,6 +55,8 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
+	// list is the variable with the ids of a subscription that is executed for each id alone; "" for other operations.
+	list string
 	// fast decodes common forms of variables; nil if the operation's variables have other types.
 	fast fastVariables
 	// executable executes the operation.
@@ -128,7 +130,7 @@ func (d *documentCache) load(text string, trusted bool) *document {
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			p := &plan{info: operationInfo(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), fast: newFastVariables(d.schema, op)}
+			p := &plan{info: operationInfo(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), list: listVariable(doc.ast, op), fast: newFastVariables(d.schema, op)}
 			p.executable = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			doc.plans[op] = p
 		}

@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -16,9 +17,9 @@ import (
 const eventReadTimeout = 3 * time.Second
 
 // subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last
-// one. next is not safe for concurrent use. If the first response has no data, the subscription did not start. The clients of g
-// are charged for the events.
-func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() *graphql.Response) {
+// one. next is not safe for concurrent use. If the first response has no data, the subscription did not start. unknown
+// reports that the subscription has ended because the venue does not know an id. The clients of g are charged for the events.
+func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
 		ended = true
@@ -42,33 +43,33 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
 	}
-	return func() (resp *graphql.Response) {
+	return func() (resp *graphql.Response, unknown bool) {
 		if ended {
-			return nil
+			return nil, false
 		}
 		defer func() {
 			if v := recover(); v != nil {
-				resp = failed(v)
+				resp, unknown = failed(v), false
 			}
 		}()
 		switch turn := resolvers.NextEvent(ctx); {
 		case turn.Problem != nil:
 			resp = e.problem(ctx, turn)
 			e.identities.countRefusal(ctx, resp)
-			return resp
+			return resp, turn.Ended && follow.IsUnknown(turn.Problem)
 		case stream.Next(ctx):
 			guess.settle(true)
-			return e.event(ctx, stream, g)
+			return e.event(ctx, stream, g), false
 		}
-		return nil
+		return nil, false
 	}
 }
 
 // once returns a function that returns a response the first time, and then nil.
-func once(resp *graphql.Response) func() *graphql.Response {
-	return func() (r *graphql.Response) {
+func once(resp *graphql.Response) func() (*graphql.Response, bool) {
+	return func() (r *graphql.Response, unknown bool) {
 		r, resp = resp, nil
-		return r
+		return r, false
 	}
 }
 

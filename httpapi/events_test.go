@@ -26,11 +26,11 @@ func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	cut := &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: gqlerror.List{{Message: "cut", Extensions: map[string]any{"code": "INTERNAL_SERVER_ERROR"}}}}
 	events := 0
-	x := &execution{engine: newEngine(cfg, nil), ctx: ctx, next: func() *graphql.Response {
+	x := &execution{engine: newEngine(cfg, nil), ctx: ctx, next: func() (*graphql.Response, bool) {
 		if events++; events == 2 {
 			leave()
 		}
-		return cut
+		return cut, false
 	}}
 	if _, ok := x.Next(); !ok || !slices.Equal(codes, []string{"INTERNAL_SERVER_ERROR"}) {
 		t.Errorf("an event that failed: %v, counted as %q", ok, codes)

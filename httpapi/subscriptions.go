@@ -63,16 +63,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		if err != nil {
 			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
-		client, key := identityFrom(ctx).client, s.key(ctx, op)
-		err = s.hub.JoinCharged(ctx, key, m, quota.Network(client), func() (func(), error) {
-			return s.charge(client, key, op, own)
-		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
-			if of := s.engine.cfg.Shared; of != nil {
-				ctx = of(ctx)
-			}
-			return s.engine.open(resolvers.WithGroup(ctx, g), op, g)
-		})
-		if err != nil {
+		if err := s.join(ctx, op, own, m); err != nil {
 			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
 		m.OnLeave(s.onLeave(ctx, log))
@@ -197,6 +188,28 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
+// join makes m a member of the groups that execute a subscription. own is the number of bytes of its compiled form.
+func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
+	client, key := identityFrom(ctx).client, s.key(ctx, op)
+	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }
+	if parts := s.parts(ctx, op); parts != nil {
+		if joined, err := s.hub.JoinParts(ctx, key, m, network, charge, parts); joined || err != nil {
+			return err
+		}
+	}
+	return s.hub.JoinCharged(ctx, key, m, network, charge, s.opener(op))
+}
+
+// opener returns the function that starts the shared execution of an operation.
+func (s *subscriptions) opener(op *operation) fanout.Open {
+	return func(ctx context.Context, g *fanout.Group) fanout.Source {
+		if of := s.engine.cfg.Shared; of != nil {
+			ctx = of(ctx)
+		}
+		return s.engine.open(resolvers.WithGroup(ctx, g), op, g)
+	}
+}
+
 // key returns the key of the group that shares an execution. Operations have equal keys if their documents, variables and
 // credentials are equal.
 func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key) {
@@ -233,8 +246,9 @@ func (o *operation) watched() (ids int) {
 type execution struct {
 	engine *engine
 	ctx    context.Context
-	next   func() *graphql.Response
-	last   []byte
+	next   func() (resp *graphql.Response, unknown bool)
+	// last are the errors at the end, event the response for members that go on with other ids.
+	last, event []byte
 }
 
 // open starts a subscription for a group.
@@ -251,12 +265,15 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		x.last = appendJSON(nil, r.Errors)
 		payload, ok = nil, false
 	})
-	resp := x.next()
+	resp, unknown := x.next()
 	if resp == nil || x.ctx.Err() != nil { // all members have left
 		return nil, false
 	}
 	if resp.Data == nil { // an error that ends the subscription
 		x.last = appendJSON(nil, bounded(resp.Errors))
+		if unknown {
+			x.event = appendResponse(nil, &graphql.Response{Data: json.RawMessage("null"), Errors: resp.Errors})
+		}
 		return nil, false
 	}
 	if o := x.engine.cfg.Observer; o != nil && len(resp.Errors) > 0 {
@@ -266,7 +283,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 }
 
 // Last implements fanout.Source.
-func (x *execution) Last() (errors []byte) { return x.last }
+func (x *execution) Last() (errors, event []byte) { return x.last, x.event }
 
 // operator runs the operations of WebSockets.
 type operator struct {

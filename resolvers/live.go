@@ -101,6 +101,25 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
+// ListOf returns the argument with the ids of a subscription field whose events concern one id each, and "" for other fields. A
+// subscription to several ids is then equal to one subscription to each of them. It is not so for trades: their first event
+// contains the trades of all tokens.
+func ListOf(field string) string {
+	switch field {
+	case "priceChanged":
+		return "tokenIds"
+	case "marketChanged":
+		return "marketIds"
+	}
+	return ""
+}
+
+// DistinctIDs returns the ids of a subscription without duplicates, or nil if they are invalid.
+func DistinctIDs(ids []string) []string {
+	ids, _ = distinctIDs("ids", ids)
+	return ids
+}
+
 // distinctIDs checks the ids of a subscription and removes duplicates.
 func distinctIDs(argument string, ids []string) ([]string, error) {
 	if len(ids) == 0 || len(ids) > maxIDs {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// notReceiving is the value of Member.since for a member that at present gets no events that are for all members.
+// notReceiving is the value of seat.since for a member that at present gets no events that are for all members.
 const notReceiving = math.MaxUint64
 
 // Group is an execution and its members. The execution calls Announce before it returns an event. It sends the present state to
@@ -30,10 +30,10 @@ type Group struct {
 
 	// mu protects the rest.
 	mu      sync.Mutex
-	members []*Member
+	members []*seat
 	// newcomers are new members, and behind are members that have missed events. Both wait for the present state, and may contain
 	// members that have left. resynced reports whether the last batch came from behind.
-	newcomers, behind []*Member
+	newcomers, behind []*seat
 	resynced          bool
 	// batches are the cohorts that are getting the present state.
 	batches []batch
@@ -47,7 +47,7 @@ type Group struct {
 // gets.
 type batch struct {
 	to       follow.Cohort
-	members  []*Member
+	members  []*seat
 	admitted uint64
 }
 
@@ -55,42 +55,36 @@ func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), billing: make(billing)}
 }
 
-// add makes m a member. It returns false if m has already left. If the group has already had an event, m waits for the present
-// state. The caller holds the hub's lock.
-func (g *Group) add(m *Member, p *payer) bool {
+// add gives a member its seat. If the group has already had an event, the member waits for the present state. The caller holds
+// the hub's lock.
+func (g *Group) add(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !m.join(g) {
-		return false
-	}
-	g.hub.counts.members.Add(1)
-	m.index, m.payer = len(g.members), p
-	g.members = append(g.members, m)
+	s.index = len(g.members)
+	g.members = append(g.members, s)
 	g.signalWanted()
 	if g.announced > 0 {
-		m.since = notReceiving
-		g.newcomers = append(g.newcomers, m)
+		s.since = notReceiving
+		g.newcomers = append(g.newcomers, s)
 		g.signalWaiting()
 	}
-	return true
 }
 
-// remove removes a member and reports whether the group is empty now. The caller holds the hub's lock.
-func (g *Group) remove(m *Member) (empty bool) {
+// remove removes a member's seat and reports whether the group is empty now. The caller holds the hub's lock.
+func (g *Group) remove(s *seat) (empty bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if m.index < 0 {
+	if s.index < 0 {
 		return false
 	}
 	last := len(g.members) - 1
-	g.members[m.index], g.members[last].index = g.members[last], m.index
+	g.members[s.index], g.members[last].index = g.members[last], s.index
 	g.members[last] = nil
 	g.members = g.members[:last]
-	m.index = -1
-	g.hub.counts.members.Add(-1)
+	s.index = -1
 	g.signalWanted()
 	if last > 0 { // the last client pays until the execution has ended
-		g.billing.leave(m.payer)
+		g.billing.leave(s.payer)
 	}
 	return last == 0
 }
@@ -118,7 +112,7 @@ func (g *Group) signalWanted() {
 func (g *Group) wanting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(m *Member) bool { return m.unread() < g.hub.limits.Ahead })
+	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(s *seat) bool { return s.member.unread() < g.hub.limits.Ahead })
 }
 
 // await waits until a member wants more events and one of the clients has no debt, or until ctx ends.
@@ -162,7 +156,7 @@ func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	left := func(m *Member) bool { return m.index < 0 }
+	left := func(s *seat) bool { return s.index < 0 }
 	g.newcomers, g.behind = slices.DeleteFunc(g.newcomers, left), slices.DeleteFunc(g.behind, left)
 	resync = len(g.newcomers) == 0 || len(g.behind) > 0 && !g.resynced
 	wanting, others := &g.newcomers, &g.behind
@@ -189,8 +183,8 @@ func (g *Group) Join(to follow.Cohort) {
 	for i := range g.batches {
 		if b := &g.batches[i]; b.to == to {
 			b.admitted = g.announced
-			for _, m := range b.members {
-				m.since = g.announced
+			for _, s := range b.members {
+				s.since = g.announced
 			}
 		}
 	}
@@ -235,15 +229,15 @@ func (g *Group) run(ctx context.Context, open Open) {
 		g.hub.spend(g, len(payload))
 	}
 	abandoned := ctx.Err() != nil // no member is left, or the hub is closing
-	errors := source.Last()
+	errors, event := source.Last()
 	g.hub.ended(g)
 	if abandoned {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, m := range g.members {
-		m.finish(errors, nil)
+	for _, s := range g.members {
+		s.member.finishPart(s, errors, event)
 	}
 }
 
@@ -261,11 +255,11 @@ func (g *Group) deliver(payload []byte) {
 			members = g.batches[i].members
 		}
 	}
-	for _, m := range members {
-		if addressed && m.index >= 0 || !addressed && m.since <= number {
+	for _, s := range members {
+		if addressed && s.index >= 0 || !addressed && s.since <= number {
 			delivered++
-			m.payer.delivered++
-			m.enqueue(e)
+			s.payer.delivered++
+			s.member.enqueue(s, e)
 		}
 	}
 	g.dropDelivered()
@@ -273,12 +267,16 @@ func (g *Group) deliver(payload []byte) {
 	g.hub.counts.deliveries.Add(delivered)
 }
 
-// resync makes a member wait for the present state. The member has missed a delta and has read everything before that delta.
-func (g *Group) resync(m *Member) {
+// resync makes a member wait for the present state. The member has missed events and has read everything before them.
+func (g *Group) resync(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if m.index >= 0 {
-		g.behind = append(g.behind, m)
+	if !s.member.caughtUp(s) {
+		return
+	}
+	s.since = notReceiving // under the group's lock, so that no event comes before the present state
+	if s.index >= 0 {
+		g.behind = append(g.behind, s)
 		g.signalWaiting()
 	}
 }

@@ -321,7 +321,7 @@ func (c *counter) Next() ([]byte, bool) {
 	return []byte(payload), ok
 }
 
-func (c *counter) Last() []byte { return nil }
+func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
 // replay reads the numbers as a client does, until to or until the member ends.
 func (r *reader) replay(to, pause int) error {

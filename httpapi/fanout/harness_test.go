@@ -25,9 +25,9 @@ type script struct {
 	group  *fanout.Group
 	events chan []byte
 	// laid is signalled when the group asks for the next event: the previous event is in the queues.
-	laid  chan struct{}
-	asked bool
-	last  []byte
+	laid        chan struct{}
+	asked       bool
+	last, event []byte
 	// closed is closed when the execution's context has ended.
 	closed chan struct{}
 }
@@ -62,7 +62,7 @@ func (s *script) Next() ([]byte, bool) {
 	}
 }
 
-func (s *script) Last() []byte { return s.last }
+func (s *script) Last() (errors, event []byte) { return s.last, s.event }
 
 // hand returns an event that was not announced and waits until it is in the queues.
 func (s *script) hand(payload string) {

@@ -19,8 +19,9 @@ type Key [32]byte
 type Source interface {
 	Next() (payload []byte, ok bool)
 	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or
-	// nil if there were none.
-	Last() (errors []byte)
+	// nil if there were none. A member of several groups gets event instead and stays in the others; if event is nil, the
+	// errors end all its memberships.
+	Last() (errors, event []byte)
 }
 
 // Open starts to execute a subscription for a group. The execution ends with ctx.
@@ -39,6 +40,8 @@ type Limits struct {
 	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery costs a
 	// sixteenth of that in addition.
 	Pace Pace
+	// Groups is the number of groups that may be open after JoinParts. The default is 4,000.
+	Groups int
 	// Bytes bounds the size of the payloads that wait for a member. An event beyond it ends the membership. A single event may be
 	// larger. The default is 4 MiB.
 	Bytes int
@@ -80,6 +83,8 @@ type Hub struct {
 	// mu protects the rest. Lock order: the hub, then a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
+	// lists are the clients that pay for subscriptions in parts, by the keys of the whole subscriptions.
+	lists  map[Key]billing
 	closed bool
 }
 
@@ -91,7 +96,8 @@ type counts struct {
 // New returns an empty hub.
 func New(l Limits) *Hub {
 	l.Events, l.Deltas, l.Bytes, l.Ahead = cmp.Or(l.Events, 1000), cmp.Or(l.Deltas, 64), cmp.Or(l.Bytes, 4<<20), cmp.Or(l.Ahead, 64<<10)
-	h := &Hub{limits: l, groups: make(map[Key]*Group)}
+	l.Groups = cmp.Or(l.Groups, 4000)
+	h := &Hub{limits: l, groups: make(map[Key]*Group), lists: make(map[Key]billing)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -109,27 +115,47 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
+	if h.refuses(m) {
 		return nil
 	}
-	g := h.groups[key]
-	opened := g == nil
-	if opened {
-		g = newGroup(h, key)
-	}
+	g := h.group(key)
 	p, err := g.billing.charge(client, charge)
 	if err != nil {
 		return err
 	}
-	if !g.add(m, p) {
+	seats := []seat{{member: m, group: g, payer: p}}
+	if !m.join(h, seats, listPayment{}) {
 		g.billing.leave(p)
 		return nil
 	}
-	if !opened {
-		return nil
+	h.take(ctx, &seats[0], open)
+	return nil
+}
+
+// refuses ends a member that wants to join a closed hub. The caller holds the lock.
+func (h *Hub) refuses(m *Member) bool {
+	if h.closed {
+		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
 	}
-	h.groups[key] = g
+	return h.closed
+}
+
+// group returns the group of a key, or a new one that take opens. The caller holds the lock.
+func (h *Hub) group(key Key) *Group {
+	if g := h.groups[key]; g != nil {
+		return g
+	}
+	return newGroup(h, key)
+}
+
+// take gives a member its seat and opens the group if it is new. The caller holds the lock.
+func (h *Hub) take(ctx context.Context, s *seat, open Open) {
+	g := s.group
+	g.add(s)
+	if h.groups[g.key] == g {
+		return
+	}
+	h.groups[g.key] = g
 	h.counts.executions.Add(1)
 	groupCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(h.ctx, cancel)
@@ -139,16 +165,19 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.
 		defer g.cancel()
 		g.run(groupCtx, open)
 	})
-	return nil
 }
 
-// leave removes a member from its group and ends a group that is empty.
-func (h *Hub) leave(g *Group, m *Member) {
+// leave removes a member from its groups and ends those that are empty.
+func (h *Hub) leave(seats []seat, paid listPayment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g.remove(m) {
-		h.forget(g)
+	h.counts.members.Add(-1)
+	for i := range seats {
+		if s := &seats[i]; s.group.remove(s) {
+			h.forget(s.group)
+		}
 	}
+	h.unpay(paid)
 }
 
 // spend charges the clients of a group for an event of the given size and for its deliveries.

@@ -24,16 +24,13 @@ type Memory interface {
 type Member struct {
 	wake func(*Member)
 
-	// The group's lock guards index and since. index is the position in the group's members, or -1. since is the number of the
-	// first event that the member gets.
-	index int
-	since uint64
-	// payer is guarded by the hub's lock.
-	payer *payer
-
 	// mu protects the rest.
-	mu    sync.Mutex
-	group *Group
+	mu sync.Mutex
+	// hub is nil before the member joins. seats are its places in groups, open the number of those that have not ended.
+	hub   *Hub
+	seats []seat
+	open  int
+	paid  listPayment
 	queue []*event
 	bytes int
 	// memory counts the bytes that are queued, that are being written, that were reserved for Send, and those of the final errors.
@@ -41,10 +38,12 @@ type Member struct {
 	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
-	// deltas and appended are the numbers of queued events with these modes. behind reports that a delta was lost. When the queue
-	// is empty, the member then waits for the present state.
+	// deltas and appended are the numbers of queued events with these modes. behind reports that events were lost. When the queue
+	// is empty, the member then waits for the present state of its groups.
 	deltas, appended int
 	behind           bool
+	// problem is the last problem of a member of several groups. Groups often have equal problems.
+	problem []byte
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
 	end  End
@@ -80,16 +79,17 @@ type End struct {
 
 // NewMember returns a member without a group. wake is called when Take has something to return. wake may run under the group's
 // lock, so it must not wait and must not call the member.
-func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, index: -1} }
+func NewMember(wake func(*Member)) *Member { return &Member{wake: wake} }
 
-// join sets the member's group. It returns false if the member must not join.
-func (m *Member) join(g *Group) bool {
+// join sets the member's groups. It returns false if the member must not join. The caller holds the hub's lock.
+func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
 		return false
 	}
-	m.group = g
+	m.hub, m.seats, m.open, m.paid = h, seats, len(seats), paid
+	h.counts.members.Add(1)
 	return true
 }
 
@@ -112,13 +112,14 @@ func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.e
 // Leave ends the membership. A member that has not joined yet will not join. Further calls do nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
-	g, onLeave, stats := m.group, m.onLeave, m.stats()
+	h, seats, paid, onLeave, stats := m.hub, m.seats, m.paid, m.onLeave, m.stats()
+	joined := h != nil && !m.left
 	m.over, m.queue, m.left, m.onLeave = true, nil, true, nil
 	m.bytes, m.promised = 0, 0
 	m.settle()
 	m.mu.Unlock()
-	if g != nil {
-		g.hub.leave(g, m)
+	if joined {
+		h.leave(seats, paid)
 	}
 	if onLeave != nil {
 		onLeave(stats)
@@ -187,12 +188,27 @@ func (m *Member) unread() int {
 // Written releases the payload of the last Take, whether it was written or discarded. It may be called after Leave.
 func (m *Member) Written() {
 	m.mu.Lock()
+	before := m.bytes + m.writing
 	m.writing = 0
 	m.settle()
-	g := m.group
+	wanting := m.wantsAgain(before)
 	m.mu.Unlock()
-	if g != nil {
-		g.signalWanted()
+	signalWanted(wanting)
+}
+
+// wantsAgain returns the seats of a member that had before unread bytes, too many to want more, and wants more now. The
+// caller holds the lock.
+func (m *Member) wantsAgain(before int) (seats []seat) {
+	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
+		return nil
+	}
+	return m.seats
+}
+
+// signalWanted wakes the executions that wait for a member to read.
+func signalWanted(seats []seat) {
+	for i := range seats {
+		seats[i].group.signalWanted()
 	}
 }
 
@@ -204,6 +220,7 @@ func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 // payload is nil and over is true, no response will follow; end is the reason.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
+	before := m.bytes + m.writing
 	m.writing = 0
 	if len(m.queue) > 0 {
 		payload = m.remove(0).payload
@@ -214,19 +231,22 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
 			m.queue = nil // long queues are rare
 		}
+		wanting := m.wantsAgain(before)
 		m.mu.Unlock()
+		signalWanted(wanting)
 		return payload, false, End{}
 	}
 	over, end = m.over, m.end
-	behind, g := m.behind && !over, m.group
+	wanting, missed := m.wantsAgain(before), []seat(nil)
+	if m.behind && !over {
+		missed = m.seats
+	}
 	m.behind = false
 	m.settle()
 	m.mu.Unlock()
-	if g != nil {
-		g.signalWanted()
-	}
-	if behind {
-		g.resync(m)
+	signalWanted(wanting)
+	for i := range missed {
+		missed[i].group.resync(&missed[i])
 	}
 	return nil, over, end
 }
@@ -247,108 +267,39 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// enqueue adds an event to the queue in the way that its envelope requires. The caller holds the group's lock.
-func (m *Member) enqueue(e *event) {
-	if m.add(e) {
-		m.wake(m)
-	}
-}
-
-// add adds an event to the queue. It reports whether Take has something new to return.
-func (m *Member) add(e *event) bool {
+// caughtUp lets a member get events of a group again, and reports whether it has missed some. The caller holds the group's
+// lock.
+func (m *Member) caughtUp(s *seat) (missed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
-		return false
-	}
-	limits, counts := &m.group.hub.limits, &m.group.hub.counts
-	replaced := false
-	switch {
-	case e.Mode == follow.Append:
-		m.appended++
-	case e.State:
-		m.supersede(e.Topic)
-	case e.Mode == follow.Replace:
-		replaced = m.replace(e)
-	default:
-		m.deltas++
-	}
-	if !replaced {
-		m.queue = append(m.queue, e)
-		m.bytes += len(e.payload)
-	}
-	switch {
-	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // a single event may have any size
-		counts.dropped.Add(1)
-		m.clear()
-		m.over = true
-		m.end = End{Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events or %d bytes were waiting", limits.Events, limits.Bytes)}
-	case m.deltas > limits.Deltas:
-		counts.lost.Add(1)
-		m.clear()
-		m.behind, m.since = true, notReceiving
-	case !m.settle():
-		counts.crowded.Add(1)
-		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
-	default:
-		return !replaced
-	}
-	m.settle()
-	return true
+	missed, s.behind = s.behind, false
+	return missed
 }
 
-// crowd handles an event for which there is not enough memory. A member that is reading restarts from the present state. A
-// member that reads nothing, or that would miss an Append event, ends.
-func (m *Member) crowd(reading bool) {
-	ends := m.appended > 0 || !reading
-	m.clear()
-	if m.behind, m.since = !ends, notReceiving; ends {
-		m.over, m.end = true, tooMuchUnread
+// finishPart ends one membership. The last one ends the queue, and so do errors without an event.
+func (m *Member) finishPart(s *seat, errors, event []byte) {
+	if m.continues(s, errors, event) {
+		return
 	}
+	m.finish(errors, nil)
+}
+
+// continues reports whether a member of an ended group still gets events of other groups. It queues event, if there is one.
+func (m *Member) continues(s *seat, errors, payload []byte) bool {
+	m.mu.Lock()
+	m.open--
+	s.over, s.behind = true, false
+	goes := m.open > 0 && (errors == nil || payload != nil)
+	wakes := goes && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
+	m.mu.Unlock()
+	if wakes {
+		m.wake(m)
+	}
+	return goes
 }
 
 // tooMuchUnread ends a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
-
-// replace replaces the newest queued event of the same topic by e. It returns false if there is none or if that event may not
-// be replaced.
-func (m *Member) replace(e *event) bool {
-	for i := len(m.queue) - 1; i >= 0; i-- {
-		q := m.queue[i]
-		if q.Topic != e.Topic {
-			continue
-		}
-		if q.State || q.Mode != follow.Replace {
-			return false
-		}
-		m.group.hub.counts.conflated.Add(1)
-		m.bytes += len(e.payload) - len(q.payload)
-		m.queue[i] = e
-		return true
-	}
-	return false
-}
-
-// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps the first state, so
-// that a reader gets the state at the start, and Append events.
-func (m *Member) supersede(topic string) {
-	first := true
-	for i := 0; i < len(m.queue); {
-		q := m.queue[i]
-		if q.Topic != topic || q.Mode == follow.Append || q.State && first {
-			first = first && (q.Topic != topic || !q.State)
-			i++
-			continue
-		}
-		m.group.hub.counts.conflated.Add(1)
-		m.remove(i)
-	}
-}
-
-func (m *Member) clear() {
-	clear(m.queue)
-	m.queue, m.bytes, m.deltas, m.appended = m.queue[:0], 0, 0, 0
-}
 
 // finish ends the queue.
 func (m *Member) finish(errors []byte, err error) {

@@ -189,7 +189,7 @@ func (s *source) Next() (payload []byte, ok bool) {
 	}
 }
 
-func (s *source) Last() []byte { return s.last }
+func (s *source) Last() (errors, event []byte) { return s.last, nil }
 
 // service is a server with its operator.
 type service struct {

@@ -24,6 +24,8 @@ type Envelope struct {
 	// State reports that the event contains the complete present state of its topic. It replaces waiting events of the topic and
 	// is never replaced itself.
 	State bool
+	// Problem reports that the event contains only an error, and that the stream goes on.
+	Problem bool
 	// To are the readers of the event.
 	To Cohort
 }

@@ -85,7 +85,7 @@ func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) err
 
 // problem publishes a failure.
 func (o *publisher[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.audience})
+	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
 }
 
 // reportUnknown publishes once that the venue does not know an id. If the venue knows no id of the stream, it returns an error,
@@ -170,8 +170,8 @@ func (u *unknowns) problem(id string) error {
 	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.kind, id)
 }
 
-// isUnknown reports whether an error means that the venue does not know an id.
-func isUnknown(err error) bool {
+// IsUnknown reports whether an error means that the venue does not know an id.
+func IsUnknown(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }

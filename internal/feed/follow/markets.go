@@ -66,7 +66,7 @@ func (b *markets) changed(w *feed.Watch) error {
 	}
 	s, items, err := w.Take()
 	switch {
-	case isUnknown(err):
+	case IsUnknown(err):
 		delete(b.watched, w)
 		return b.out.reportUnknown(b.unknown, m.key)
 	case err != nil:

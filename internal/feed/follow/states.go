@@ -85,7 +85,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	}
 	s, _, err := w.Take()
 	switch {
-	case err != nil && !b.personal && isUnknown(err):
+	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
 	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed took the room for others

@@ -92,7 +92,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	}
 	s, items, err := w.Take()
 	switch {
-	case isUnknown(err):
+	case IsUnknown(err):
 		delete(b.watched, w)
 		return b.out.reportUnknown(b.unknown, w.Topic().ID)
 	case err != nil || !s.Known:
@@ -120,7 +120,7 @@ func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {
 		switch s, err := w.State(); {
-		case isUnknown(err):
+		case IsUnknown(err):
 			delete(b.watched, w)
 			if err := b.out.reportUnknown(b.unknown, w.Topic().ID); err != nil {
 				return err

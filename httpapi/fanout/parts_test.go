@@ -1,0 +1,300 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/feed/follow"
+)
+
+// scripts opens the parts of lists. It holds the scripts that run now.
+type scripts struct {
+	t      *testing.T
+	mu     sync.Mutex
+	byPart map[string]*script
+	ready  chan struct{}
+}
+
+func newScripts(t *testing.T) *scripts {
+	return &scripts{t: t, byPart: make(map[string]*script), ready: make(chan struct{}, 1000)}
+}
+
+// parts returns the parts of a list.
+func (s *scripts) parts(names ...string) (parts []fanout.Part) {
+	for _, name := range names {
+		parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
+			one := &script{t: s.t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
+			s.mu.Lock()
+			s.byPart[name] = one
+			s.mu.Unlock()
+			s.ready <- struct{}{}
+			return one
+		}})
+	}
+	return parts
+}
+
+func (s *scripts) of(name string) *script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byPart[name]
+}
+
+func free() (func(), error) { return func() {}, nil }
+
+// join makes a new reader a member of the groups of a list and waits for the executions that it opens.
+func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
+	s.t.Helper()
+	r := newReader()
+	if joined, err := h.JoinParts(s.t.Context(), key("list "+strings.Join(names, ",")), r.Member, netip.Prefix{}, free, s.parts(names...)); !joined || err != nil {
+		s.t.Fatalf("joined: %v, %v", joined, err)
+	}
+	for range opens {
+		receive(s.t, s.ready)
+	}
+	return r
+}
+
+// TestPartsShareExecutions has members with different lists. Each part is executed once, and each member gets the events
+// of its parts in order. Members that leave free the groups.
+func TestPartsShareExecutions(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{}), newScripts(t)
+	one := s.join(h, 2, "a", "b")
+	two := s.join(h, 1, "b", "c")
+	three := s.join(h, 0, "c", "a")
+	for i := range 3 {
+		for _, name := range []string{"a", "b", "c"} {
+			s.of(name).post(fmt.Sprint(name, i), about(name, appended))
+		}
+	}
+	one.expect(t, "a0", "b0", "a1", "b1", "a2", "b2")
+	two.expect(t, "b0", "c0", "b1", "c1", "b2", "c2")
+	three.expect(t, "a0", "c0", "a1", "c1", "a2", "c2")
+	if got := h.Stats(); got.Groups != 3 || got.Members != 3 || got.Executions != 3 || got.Events != 9 || got.Deliveries != 18 {
+		t.Errorf("%+v", got)
+	}
+	one.Leave()
+	one.Leave()
+	if got := h.Stats(); got.Groups != 3 || got.Members != 2 {
+		t.Errorf("after one has left: %+v", got)
+	}
+	two.Leave()
+	receive(t, s.of("b").closed)
+	three.Leave()
+	receive(t, s.of("a").closed)
+	receive(t, s.of("c").closed)
+	if got := h.Stats(); got.Groups != 0 || got.Members != 0 {
+		t.Errorf("after all have left: %+v", got)
+	}
+}
+
+// TestSlowMemberOfParts has one member read nothing. Its waiting events are replaced for each part alone, and the other
+// member gets every event.
+func TestSlowMemberOfParts(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{}), newScripts(t)
+	slow, fast := s.join(h, 2, "a", "b"), s.join(h, 0, "b", "a")
+	for i := range 3 {
+		s.of("a").post(fmt.Sprint("a", i), about("a", replaced))
+		s.of("b").post(fmt.Sprint("b", i), about("b", replaced))
+		fast.expect(t, fmt.Sprint("a", i), fmt.Sprint("b", i))
+	}
+	slow.expect(t, "a2", "b2")
+}
+
+// TestUnknownPart ends the executions of parts one by one. A member gets an event for a part that has ended so, and goes on
+// with the others. The last part ends it with the errors, and so does an end without an event.
+func TestUnknownPart(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{}), newScripts(t)
+	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")
+	end := func(name, errors, event string) {
+		x := s.of(name)
+		x.last = []byte(errors)
+		if event != "" {
+			x.event = []byte(event)
+		}
+		close(x.events)
+	}
+	end("a", "[a]", "{a}")
+	for _, r := range []*reader{both, third, alone} {
+		receive(t, r.woken)
+	}
+	both.expect(t, "{a}")
+	third.expect(t, "{a}")
+	if got, over, why := alone.take(); len(got) > 0 || !over || string(why.Errors) != "[a]" {
+		t.Errorf("the member of the part alone got %q, over: %v, %s", got, over, why.Errors)
+	}
+	s.of("b").post("B", about("b", appended))
+	both.expect(t, "B")
+	receive(t, both.woken)
+	end("b", "[b]", "{b}")
+	receive(t, both.woken)
+	if got, over, why := both.take(); len(got) > 0 || !over || string(why.Errors) != "[b]" {
+		t.Errorf("the member without more parts got %q, over: %v, %s", got, over, why.Errors)
+	}
+	again := s.join(h, 1, "c", "d")
+	end("c", "[c]", "")
+	receive(t, again.woken)
+	if got, over, why := again.take(); len(got) > 0 || !over || string(why.Errors) != "[c]" {
+		t.Errorf("an error without an event: got %q, over: %v, %s", got, over, why.Errors)
+	}
+}
+
+// TestProblemOfParts has several parts report the same problem. A member gets it once.
+func TestProblemOfParts(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{}), newScripts(t)
+	r := s.join(h, 2, "a", "b")
+	down := follow.Envelope{Mode: follow.Append, Problem: true}
+	s.of("a").post("down", down)
+	s.of("b").post("down", down)
+	s.of("b").post("B", about("b", replaced))
+	s.of("b").post("other", down)
+	r.expect(t, "down", "B", "other")
+}
+
+// TestPartsRestart has a member's memory run out. It gets nothing more until it has read its queue, and then the present
+// state of all its parts.
+func TestPartsRestart(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{}), newScripts(t)
+	r := newReader()
+	r.SetMemory(&memory{free: 4 << 10}, netip.Prefix{})
+	if _, err := h.JoinParts(t.Context(), key("list"), r.Member, netip.Prefix{}, free, s.parts("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, s.ready)
+	receive(t, s.ready)
+	s.of("a").post(text("a", 4), about("a", replaced))
+	s.of("b").post(text("b", 4), about("b", replaced)) // does not fit
+	s.of("a").post("a lost", about("a", replaced))
+	s.of("b").post("b lost", about("b", replaced))
+	r.expect(t)
+	s.of("a").post("a early", about("a", replaced))
+	for _, name := range []string{"b", "a"} {
+		if !s.of(name).waiting() {
+			t.Fatalf("no member of %s waits for the present state", name)
+		}
+		if resync, ok := s.of(name).show(name+" now", about(name, replaced)); !resync || !ok {
+			t.Errorf("%s: shown %v, as a resync: %v", name, ok, resync)
+		}
+	}
+	s.of("b").post("b next", about("b", replaced))
+	r.expect(t, "b now", "a now", "b next")
+}
+
+// TestPartsAreCharged charges a client once for its equal lists until the last member leaves. A refused client joins nothing.
+func TestPartsAreCharged(t *testing.T) {
+	h, s := newHub(t, fanout.Limits{Groups: 3}), newScripts(t)
+	charged, released := 0, 0
+	charge := func() (func(), error) { charged++; return func() { released++ }, nil }
+	join := func(list string, charge func() (func(), error), names ...string) (*reader, bool, error) {
+		r := newReader()
+		joined, err := h.JoinParts(t.Context(), key(list), r.Member, netip.Prefix{}, charge, s.parts(names...))
+		return r, joined, err
+	}
+	one, _, _ := join("ab", charge, "a", "b")
+	two, _, _ := join("ab", charge, "a", "b")
+	if charged != 1 {
+		t.Errorf("charged %d times for one list", charged)
+	}
+	if _, _, err := join("bc", func() (func(), error) { return nil, context.Canceled }, "b", "c"); err == nil {
+		t.Error("a client joined that was not charged")
+	}
+	if _, joined, err := join("cd", charge, "c", "d"); joined || err != nil || charged != 1 {
+		t.Errorf("with too many groups: joined %v, %v, charged %d times", joined, err, charged)
+	}
+	three, joined, _ := join("bc", charge, "b", "c")
+	if !joined || charged != 2 || h.Stats().Groups != 3 {
+		t.Errorf("joined: %v, charged %d times, %+v", joined, charged, h.Stats())
+	}
+	one.Leave()
+	if released != 0 {
+		t.Error("released before the last member has left")
+	}
+	two.Leave()
+	three.Leave()
+	if released != 2 || h.Stats().Groups != 0 {
+		t.Errorf("released %d times, %+v", released, h.Stats())
+	}
+	gone := newReader()
+	gone.Leave()
+	if _, err := h.JoinParts(t.Context(), key("ab"), gone.Member, netip.Prefix{}, charge, s.parts("a")); err != nil || charged != 3 || released != 3 {
+		t.Errorf("a member that has left: %v, charged %d times, released %d times", err, charged, released)
+	}
+}
+
+// TestPartsAtOnce joins, reads and leaves on many goroutines while events come.
+func TestPartsAtOnce(t *testing.T) {
+	h := newHub(t, fanout.Limits{Ahead: 1})
+	names := n("t%d", 0, 19)
+	parts := func(names []string) (parts []fanout.Part) {
+		for _, name := range names {
+			parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
+				return &ticking{ctx: ctx, group: g, name: name}
+			}})
+		}
+		return parts
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			list := []string{names[i%20], names[(i*7+1)%20], names[(i*3+2)%20]}
+			slices.Sort(list)
+			list = slices.Compact(list)
+			for range 3 {
+				r := newReader()
+				if _, err := h.JoinParts(context.Background(), key(fmt.Sprint(list)), r.Member, netip.Prefix{}, free, parts(list)); err != nil {
+					t.Error(err)
+				}
+				last := map[string]int{}
+				for events := 0; events < 10; {
+					receive(t, r.woken)
+					got, _, _ := r.take()
+					for _, payload := range got {
+						var name string
+						var number int
+						if _, err := fmt.Sscanf(payload, "%s %d", &name, &number); err != nil || !slices.Contains(list, name) || number <= last[name] {
+							t.Errorf("%q after %d in the list %q: %v", payload, last[name], list, err)
+						}
+						last[name] = number
+						events++
+					}
+				}
+				r.Leave()
+			}
+		})
+	}
+	all.Wait()
+	if got := h.Stats(); got.Groups != 0 || got.Members != 0 {
+		t.Errorf("%+v are left", got)
+	}
+}
+
+// ticking is a source that counts.
+type ticking struct {
+	ctx    context.Context
+	group  *fanout.Group
+	name   string
+	number int
+}
+
+func (s *ticking) Next() ([]byte, bool) {
+	if s.ctx.Err() != nil {
+		return nil, false
+	}
+	if to, _, ok := s.group.TakeWaiting(); ok {
+		s.number++
+		s.group.Announce(follow.Envelope{Topic: s.name, State: true, To: to})
+		s.group.Join(to)
+	} else {
+		s.number++
+		s.group.Announce(about(s.name, replaced))
+	}
+	return fmt.Appendf(nil, "%s %d", s.name, s.number), true
+}
+
+func (s *ticking) Last() (errors, event []byte) { return nil, nil }

@@ -1,0 +1,133 @@
+package fanout
+
+import (
+	"bytes"
+
+	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
+)
+
+// enqueue adds an event to the queue in the way that its envelope requires. The caller holds the group's lock.
+func (m *Member) enqueue(s *seat, e *event) {
+	if m.add(s, e) {
+		m.wake(m)
+	}
+}
+
+// add adds an event of a group to the queue. It reports whether Take has something new to return.
+func (m *Member) add(s *seat, e *event) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over || s.behind || e.Problem && m.knows(e.payload) {
+		return false
+	}
+	return m.append(e)
+}
+
+// knows reports whether a member of several groups had a problem before, from another group. It remembers the problem.
+// The caller holds the lock.
+func (m *Member) knows(problem []byte) bool {
+	if len(m.seats) == 1 {
+		return false
+	}
+	known := bytes.Equal(m.problem, problem)
+	m.problem = problem
+	return known
+}
+
+// append puts an event into the queue and reports whether Take has something new to return. The caller holds the lock.
+func (m *Member) append(e *event) bool {
+	limits, counts := &m.hub.limits, &m.hub.counts
+	replaced := false
+	switch {
+	case e.Mode == follow.Append:
+		m.appended++
+	case e.State:
+		m.supersede(e.Topic)
+	case e.Mode == follow.Replace:
+		replaced = m.replace(e)
+	default:
+		m.deltas++
+	}
+	if !replaced {
+		m.queue = append(m.queue, e)
+		m.bytes += len(e.payload)
+	}
+	switch {
+	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // a single event may have any size
+		counts.dropped.Add(1)
+		m.clear()
+		m.over = true
+		m.end = End{Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events or %d bytes were waiting", limits.Events, limits.Bytes)}
+	case m.deltas > limits.Deltas:
+		counts.lost.Add(1)
+		m.restart()
+	case !m.settle():
+		counts.crowded.Add(1)
+		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
+	default:
+		return !replaced
+	}
+	m.settle()
+	return true
+}
+
+// crowd handles an event for which there is not enough memory. A member that is reading restarts from the present state. A
+// member that reads nothing, or that would miss an Append event, ends.
+func (m *Member) crowd(reading bool) {
+	if m.appended > 0 || !reading {
+		m.clear()
+		m.over, m.end = true, tooMuchUnread
+		return
+	}
+	m.restart()
+}
+
+// restart drops the queue and every event until the member's groups learn of it. Then they show it the present state.
+func (m *Member) restart() {
+	m.clear()
+	m.behind, m.problem = true, nil
+	for i := range m.seats {
+		m.seats[i].behind = !m.seats[i].over
+	}
+}
+
+// replace replaces the newest queued event of the same topic by e. It returns false if there is none or if that event may not
+// be replaced.
+func (m *Member) replace(e *event) bool {
+	for i := len(m.queue) - 1; i >= 0; i-- {
+		q := m.queue[i]
+		if q.Topic != e.Topic {
+			continue
+		}
+		if q.State || q.Mode != follow.Replace {
+			return false
+		}
+		m.hub.counts.conflated.Add(1)
+		m.bytes += len(e.payload) - len(q.payload)
+		m.queue[i] = e
+		return true
+	}
+	return false
+}
+
+// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps the first state, so
+// that a reader gets the state at the start, and Append events.
+func (m *Member) supersede(topic string) {
+	first := true
+	for i := 0; i < len(m.queue); {
+		q := m.queue[i]
+		if q.Topic != topic || q.Mode == follow.Append || q.State && first {
+			first = first && (q.Topic != topic || !q.State)
+			i++
+			continue
+		}
+		m.hub.counts.conflated.Add(1)
+		m.remove(i)
+	}
+}
+
+func (m *Member) clear() {
+	clear(m.queue)
+	m.queue, m.bytes, m.deltas, m.appended = m.queue[:0], 0, 0, 0
+}

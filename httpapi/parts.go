@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"maps"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/resolvers"
+)
+
+// maxParts bounds the executions of one subscription. A longer list is executed as a whole, so a member's memory stays small.
+const maxParts = 100
+
+// listVariable returns the variable that is the list of ids of a subscription whose events concern one id each, and "" if
+// there is none. The variable appears nowhere else in the document, so it has no other effect on an event.
+func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
+	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
+		return ""
+	}
+	field, ok := op.SelectionSet[0].(*ast.Field)
+	if !ok {
+		return ""
+	}
+	list := field.Arguments.ForName(resolvers.ListOf(field.Name))
+	if list == nil || list.Value.Kind != ast.Variable {
+		return ""
+	}
+	uses := usesIn(list.Value.Raw, op.SelectionSet)
+	for _, f := range doc.Fragments {
+		uses += usesIn(list.Value.Raw, f.SelectionSet)
+	}
+	if uses != 1 {
+		return ""
+	}
+	return list.Value.Raw
+}
+
+// usesIn counts the uses of a variable in a selection. It does not follow fragment spreads.
+func usesIn(variable string, selection ast.SelectionSet) (n int) {
+	arguments := func(list ast.ArgumentList) {
+		for _, a := range list {
+			n += usesOf(variable, a.Value)
+		}
+	}
+	directives := func(list ast.DirectiveList) {
+		for _, d := range list {
+			arguments(d.Arguments)
+		}
+	}
+	for _, s := range selection {
+		switch s := s.(type) {
+		case *ast.Field:
+			arguments(s.Arguments)
+			directives(s.Directives)
+			n += usesIn(variable, s.SelectionSet)
+		case *ast.InlineFragment:
+			directives(s.Directives)
+			n += usesIn(variable, s.SelectionSet)
+		case *ast.FragmentSpread:
+			directives(s.Directives)
+		}
+	}
+	return n
+}
+
+// usesOf counts the uses of a variable in a value.
+func usesOf(variable string, v *ast.Value) (n int) {
+	if v.Kind == ast.Variable && v.Raw == variable {
+		return 1
+	}
+	for _, child := range v.Children {
+		n += usesOf(variable, child.Value)
+	}
+	return n
+}
+
+// parts splits a subscription to a list of ids into one part for each id, whose execution it shares with all other lists that contain
+// the id. It returns nil for a subscription that is executed as a whole: one of a caller with credentials, one with an invalid
+// or long list, and one whose events may concern several ids.
+func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
+	name := op.plan.list
+	if name == "" || op.shared || reqctx.CredentialsFrom(ctx) != nil {
+		return nil
+	}
+	values, ok := op.variables[name].([]any)
+	if !ok {
+		return nil
+	}
+	ids := make([]string, len(values))
+	for i, v := range values {
+		if ids[i], ok = v.(string); !ok {
+			return nil
+		}
+	}
+	if ids = resolvers.DistinctIDs(ids); len(ids) == 0 || len(ids) > maxParts {
+		return nil
+	}
+	others := maps.Clone(op.variables)
+	delete(others, name)
+	shape := s.key(ctx, op.with(others))
+	parts := make([]fanout.Part, len(ids))
+	for i, id := range ids {
+		parts[i] = fanout.Part{Key: s.partKey(shape, id), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
+			own := maps.Clone(others)
+			own[name] = []any{id}
+			return s.opener(op.with(own))(ctx, g)
+		}}
+	}
+	return parts
+}
+
+// with returns an operation that differs in its variables.
+func (o *operation) with(variables map[string]any) *operation {
+	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
+}
+
+// partKey returns the key of the group of one id.
+func (s *subscriptions) partKey(shape fanout.Key, id string) (key fanout.Key) {
+	mac := hmac.New(sha256.New, s.secret[:])
+	mac.Write(shape[:])
+	mac.Write([]byte(id))
+	mac.Sum(key[:0])
+	return key
+}

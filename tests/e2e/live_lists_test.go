@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// subListed has only fields that do not depend on when an event is executed.
+const subListed = `{ reason previousPrice price { tokenId price basis timestamp freshness { source stale } } token { tokenId market { marketId } } } }`
+
+// rawSubscription is a subscription on a socket of its own that keeps the bytes of its events.
+type rawSubscription struct {
+	*socket
+	ids []string
+	// byToken has the payloads of each token in order.
+	byToken map[string][]string
+}
+
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is a part of the document, so the subscription is not split.
+func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
+	t.Helper()
+	k := s.dialUnread(t, anonymous)
+	payload := vars{"query": "subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) " + subListed, "variables": vars{"ids": ids}}
+	if whole {
+		payload = vars{"query": "subscription { priceChanged(tokenIds: " + asJSON(ids) + ") " + subListed}
+	}
+	k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(asJSON(payload))})
+	return &rawSubscription{k, ids, map[string][]string{}}
+}
+
+// read reads until each of some tokens has a number of events.
+func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for slices.ContainsFunc(tokens, func(id string) bool { return len(r.byToken[id]) < events }) {
+		f, err := r.socket.read(ctx)
+		if err != nil || f.Type != "next" {
+			t.Fatalf("got %+v, %v", f, err)
+		}
+		ev := eventOf(f.Type, f.Payload)
+		id := text(ev.data, "priceChanged.token.tokenId")
+		if len(ev.errors) > 0 || !slices.Contains(r.ids, id) {
+			t.Fatalf("the list %q got %s", r.ids, f.Payload)
+		}
+		r.byToken[id] = append(r.byToken[id], string(f.Payload))
+	}
+}
+
+// last returns the last of some texts, or "".
+func last(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[len(texts)-1]
+}
+
+// randomList returns 8 of some ids, one of them twice.
+func randomList(random *rand.Rand, of []string) []string {
+	list := make([]string, 8, 9)
+	for i, at := range random.Perm(len(of))[:8] {
+		list[i] = of[at]
+	}
+	return append(list, list[random.IntN(8)])
+}
+
+// TestListsShareTheWorkForEachToken subscribes to many different lists. Each event of a token is executed once for all of them, and
+// has the bytes that an execution of the whole list sends. No execution is left after the clients.
+func TestListsShareTheWorkForEachToken(t *testing.T) {
+	s := startLive(t, "--demo-markets=600")
+	s.streaming(t)
+	tokens := s.openTokens(500)
+	if len(tokens) < 400 {
+		t.Fatalf("the venue has %d open tokens", len(tokens))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	const clients, moved = 30, 4
+	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens live, so that all clients begin with values of the stream
+	for _, id := range tokens {
+		for events := 1; !strings.Contains(last(anchor.byToken[id]), `"source":"STREAM"`); events++ {
+			anchor.read(t, []string{id}, events)
+		}
+	}
+	routines, executions := goroutines(t), s.executions()
+	var all []*rawSubscription
+	used := map[string]bool{}
+	for i := range clients {
+		list := randomList(random, tokens)
+		copy(list, tokens[:moved]) // all of them follow the tokens that move
+		list[8] = list[0]
+		for _, id := range list {
+			used[id] = true
+		}
+		all = append(all, s.rawSubscribe(t, list, false))
+		all[i].read(t, list, 1)
+	}
+	if got := s.executions() - executions; got != uint64(len(used)) {
+		t.Errorf("%d executions for %d lists of %d tokens", got, clients, len(used))
+	}
+	whole := make([]*rawSubscription, 3)
+	for i := range whole {
+		whole[i] = s.rawSubscribe(t, all[i].ids, true)
+		whole[i].read(t, whole[i].ids, 1)
+	}
+	const rounds = 5
+	before := s.API.Stats().Groups.Events
+	for round := range rounds {
+		for _, id := range tokens[:moved] {
+			s.move(t, id)
+		}
+		for _, r := range slices.Concat(all, whole) {
+			r.read(t, tokens[:moved], 2+round)
+		}
+	}
+	if got := s.API.Stats().Groups.Events - before; got > rounds*moved*uint64(2+len(whole)) {
+		t.Errorf("%d events were executed for %d changes, want at most one for each change and each of %d whole lists, and one for all others", got, rounds*moved, 1+len(whole))
+	}
+	for _, r := range slices.Concat(all, whole) {
+		for _, id := range tokens[:moved] {
+			if got, want := r.byToken[id], all[0].byToken[id]; !slices.Equal(got[1:], want[1:]) {
+				t.Fatalf("token %s: got %q, want %q", id, got, want)
+			}
+		}
+	}
+	for i, r := range whole {
+		for _, id := range r.ids {
+			if !slices.Contains(tokens[:moved], id) && !slices.Equal(r.byToken[id], all[i].byToken[id]) {
+				t.Errorf("token %s: got %q, want %q", id, all[i].byToken[id], r.byToken[id])
+			}
+		}
+	}
+	for _, r := range slices.Concat(all, whole) {
+		r.close()
+	}
+	eventually(t, "only the anchor is left", func() bool { g := s.API.Stats().Groups; return g.Groups == 1 && g.Members == 1 })
+	if got := goroutines(t); got > routines+20 { // idle connections to the venue
+		t.Errorf("%d goroutines, %d before the clients came", got, routines)
+	}
+}
+
+// TestListsWithUnknownIDs compares the errors of lists that are split with those of whole lists.
+func TestListsWithUnknownIDs(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	good := s.openTokens(2)
+	outcome := func(ids []string, perSecond int, whole bool) (errors []string, events int, ended bool) {
+		query, variables := "subscription($ids: [String!]!, $n: Int) { priceChanged(tokenIds: $ids, maxPerSecond: $n) { reason token { tokenId } } }", vars{"ids": ids}
+		if whole {
+			query, variables = strings.ReplaceAll(query, "tokenIds: $ids", "tokenIds: "+asJSON(ids)), vars{}
+			query = strings.Replace(query, "$ids: [String!]!, ", "", 1)
+		}
+		if perSecond != 0 {
+			variables["n"] = perSecond
+		}
+		sub := s.dial(t, anonymous).subscribe(t, query, variables)
+		for len(errors)+events < max(len(ids), 1) && !ended { // one event or error for each id
+			ev := sub.next(t)
+			for _, err := range ev.errors {
+				errors = append(errors, fmt.Sprintf("%v %+v", ev.refused, err))
+			}
+			if ended = ev.ended; ev.data != nil {
+				events++
+			}
+		}
+		if !ended {
+			sub.stop()
+		}
+		slices.Sort(errors)
+		return errors, events, ended
+	}
+	for name, test := range map[string]struct {
+		ids       []string
+		perSecond int
+	}{
+		"one unknown":            {ids: []string{good[0], "999999999999", good[1]}},
+		"all unknown":            {ids: []string{"999999999999", "999999999998"}},
+		"one unknown alone":      {ids: []string{"999999999999"}},
+		"an id that is no id":    {ids: []string{good[0], "no id\n"}},
+		"an empty list":          {ids: []string{}},
+		"a rate that is too big": {ids: good, perSecond: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errors, events, ended := outcome(test.ids, test.perSecond, false)
+			wantErrors, wantEvents, wantEnded := outcome(test.ids, test.perSecond, true)
+			if events != wantEvents || ended != wantEnded || len(errors) != len(wantErrors) {
+				t.Errorf("got %q, %d events, ended %v; want %q, %d events, ended %v", errors, events, ended, wantErrors, wantEvents, wantEnded)
+			}
+			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // there the id that ends the subscription may be any
+				t.Errorf("got the errors %q, want %q", errors, wantErrors)
+			}
+		})
+	}
+}
+
+// TestListsThatAreNotSplit subscribes in ways whose events may depend on more than one id or on the caller.
+func TestListsThatAreNotSplit(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	ids := s.openTokens(3)
+	const price = "{ reason token { tokenId } } }"
+	for name, test := range map[string]struct {
+		query       string
+		credentials string
+		want        uint64
+	}{
+		"split":                  {"subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) " + price, anonymous, 3},
+		"a caller's credentials": {"subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) " + price, keyOf50, 1},
+		"trades":                 {"subscription($ids: [String!]!) { tradesAdded(tokenIds: $ids) { reason } }", anonymous, 1},
+		"a list in the document": {"subscription { priceChanged(tokenIds: " + asJSON(ids) + ") " + price, anonymous, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := s.executions()
+			variables := vars{}
+			if strings.Contains(test.query, "$ids") {
+				variables["ids"] = ids
+			}
+			sub := s.dial(t, test.credentials).subscribe(t, test.query, variables)
+			sub.reason(t, "INITIAL")
+			if got := s.executions() - before; got != test.want {
+				t.Errorf("%d executions, want %d", got, test.want)
+			}
+		})
+	}
+}
