@@ -274,7 +274,7 @@ func (aw *autoWatcher) expire() {
 	}
 	for _, w := range aw.watches {
 		left := autoWatchFor - now.Sub(w.polled)
-		if left <= 0 || w.watch != nil && w.watch.ended() {
+		if left <= 0 || w.watch != nil && w.watch.Ended() {
 			aw.remove(w)
 			continue
 		}
@@ -299,7 +299,7 @@ func (aw *autoWatcher) expire() {
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()
-	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.isOnly() })
+	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.Only() })
 	if w == nil {
 		return false
 	}

@@ -74,3 +74,35 @@ func (t *topic) sent(last messages.Internal) {
 		t.arrived = last
 	}
 }
+
+// Snapshot returns the state of a live topic as a merged message, or nil. The message contains all messages that have arrived. There is
+// none of a state from REST while late messages may still be part of that state, except of a price, which each message replaces.
+func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
+	t := f.find(key)
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &t.state
+	if t.ended || t.phase != following || !s.Known || t.base != nil && key.Channel != messages.ChannelPrices {
+		return nil
+	}
+	m := &messages.Message{
+		Topic: key, Internal: t.arrived, Merged: true, Epoch: s.Epoch, Seq: s.Seq, Time: s.Meta.AsOf, ReceivedAt: s.Meta.ReceivedAt,
+	}
+	switch key.Channel {
+	case messages.ChannelPrices:
+		m.Kind, m.Price, m.Spread = messages.KindPrice, s.Price, s.Spread
+	case messages.ChannelOrderbook:
+		m.Kind, m.Book = messages.KindBookSnapshot, s.Book
+	case messages.ChannelTrades:
+		m.Kind, m.Trades = messages.KindTradesSnapshot, s.Trades
+	default:
+		return nil
+	}
+	return m
+}
+
+// Hold keeps a public topic open that only other processes read, until the watch is closed.
+func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.watchForQueries(key) }

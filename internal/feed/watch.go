@@ -189,15 +189,15 @@ func (w *Watch) Close() {
 	w.topic.leave(w)
 }
 
-// ended reports whether the topic has ended.
-func (w *Watch) ended() bool {
+// Ended reports whether the topic has ended.
+func (w *Watch) Ended() bool {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	return w.topic.ended
 }
 
-// isOnly reports whether the topic has no other watch.
-func (w *Watch) isOnly() bool {
+// Only reports whether the topic has no other watch.
+func (w *Watch) Only() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }

@@ -22,6 +22,9 @@ const (
 	commandClaim   = "claim"
 	commandPut     = "put"
 	commandFlush   = "flush"
+	commandLease   = "lease"
+	commandWant    = "want"
+	commandPublish = "publish"
 )
 
 // The results of Config.Observe.

@@ -1,0 +1,106 @@
+package relay
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// wantedHere returns the topics that this replica wants for itself, not only for others.
+func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
+	wanted := make([]messages.Topic, 0, len(topics))
+	for _, t := range topics {
+		if h := p.holds[t]; h == nil || !h.Only() {
+			wanted = append(wanted, t)
+		}
+	}
+	return wanted
+}
+
+// want adds topics to what all replicas want.
+func (p *pass) want(ctx context.Context, topics []messages.Topic) {
+	members := make(map[int][]string)
+	for _, t := range topics {
+		members[shardOf(t)] = append(members[shardOf(t)], topicText(t))
+	}
+	if err := p.bus.Want(ctx, members); err != nil {
+		p.wantAt = time.Time{} // again with the next pass
+	}
+}
+
+// demand wants this replica's topics again, and reads what the others want of its shards.
+func (p *pass) demand(ctx context.Context, now time.Time) {
+	if now.Before(p.wantAt) {
+		return
+	}
+	p.wantAt = now.Add(wantEvery)
+	p.mu.Lock()
+	topics := make([]messages.Topic, 0, len(p.watched))
+	for t := range p.watched {
+		topics = append(topics, t)
+	}
+	p.mu.Unlock()
+	if topics = p.wantedHere(topics); len(topics) > 0 {
+		p.want(ctx, topics)
+	}
+	var owned []int
+	for i, held := range p.held {
+		if held {
+			owned = append(owned, i)
+		}
+	}
+	if len(owned) > 0 {
+		p.readDemand(ctx, owned)
+	}
+}
+
+// readDemand reads what other replicas want of shards.
+func (p *pass) readDemand(ctx context.Context, shards []int) {
+	members, err := p.bus.Wanted(ctx, shards)
+	if err != nil {
+		p.wantAt = time.Time{}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, member := range members {
+		if t, ok := topicOf(member); ok {
+			p.keep(t)
+		}
+	}
+}
+
+// syncHolds keeps the topics open that other replicas want of this one's shards.
+func (p *pass) syncHolds(now time.Time) {
+	open := make(map[messages.Topic]bool)
+	p.mu.Lock()
+	for t, until := range p.remote {
+		if now.After(until) || !p.held[shardOf(t)] {
+			delete(p.remote, t)
+			continue
+		}
+		open[t] = true
+	}
+	p.mu.Unlock()
+	for t, h := range p.holds {
+		if !open[t] || h.Ended() {
+			h.Close()
+			delete(p.holds, t)
+		}
+	}
+	for t := range open {
+		if p.holds[t] != nil {
+			continue
+		}
+		h, err := p.feed.Hold(t)
+		if err != nil {
+			p.log.Debug("there is no room for a topic of another replica", "error", err)
+			p.mu.Lock()
+			delete(p.remote, t) // it is wanted again
+			p.mu.Unlock()
+			continue
+		}
+		p.holds[t] = h
+	}
+}

@@ -1,0 +1,117 @@
+package relay
+
+import (
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+)
+
+// shardCount is the number of shards. All replicas need the same.
+const shardCount = 64
+
+// shardOf returns the shard of a topic. All channels of a token have the same.
+func shardOf(t messages.Topic) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(t.ID))
+	return int(h.Sum32() % shardCount)
+}
+
+// frameKind is the first byte of a frame. The second byte is the shard.
+type frameKind byte
+
+const (
+	// frameHello says that a replica is there. The replica also listens to its own.
+	frameHello frameKind = 'h'
+	// frameWant has topics that a replica wants, frameResync topics of which it needs a snapshot.
+	frameWant   frameKind = 'w'
+	frameResync frameKind = 'r'
+	// frameBeat has the numbers of the last messages of all topics that are up in a shard.
+	frameBeat frameKind = 'b'
+	// frameMessage has a message, frameRefused a topic that the venue has rejected.
+	frameMessage frameKind = 'm'
+	frameRefused frameKind = 'x'
+)
+
+// frame is what replicas send each other. Its text is the kind, the shard and a JSON object.
+type frame struct {
+	kind  frameKind
+	shard int
+	// From is the sender. Fence is the fence of its lease in frames of an owner.
+	From    string            `json:"f"`
+	Fence   uint64            `json:"e,omitempty"`
+	Topics  []messages.Topic  `json:"t,omitempty"`
+	Beat    []position        `json:"b,omitempty"`
+	Message *messages.Message `json:"m,omitempty"`
+	Code    market.Code       `json:"c,omitempty"`
+	Text    string            `json:"x,omitempty"`
+}
+
+// position is the number of the last message of a topic in a beat.
+type position struct {
+	Hash         uint64 `json:"h"`
+	N            uint64 `json:"n"`
+	Acknowledged bool   `json:"a,omitempty"`
+}
+
+// hashOf identifies a topic of a shard in beats.
+func hashOf(t messages.Topic) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.Channel))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(t.ID))
+	return h.Sum64()
+}
+
+// encode returns the text of a frame.
+func (f *frame) encode() (string, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 2)
+	b.WriteByte(byte(f.kind))
+	b.WriteByte(byte(f.shard) + ' ')
+	b.Write(text)
+	return b.String(), nil
+}
+
+// header returns the kind and the shard of a frame.
+func header(text string) (kind frameKind, shard int, err error) {
+	if len(text) < 2 || text[1] < ' ' || int(text[1]-' ') >= shardCount {
+		return 0, 0, errors.New("relay: a frame without a kind and a shard")
+	}
+	return frameKind(text[0]), int(text[1] - ' '), nil
+}
+
+// decode returns the frame of a text whose header is valid.
+func decode(text string) (*frame, error) {
+	f := &frame{}
+	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
+		return nil, err
+	}
+	f.kind, f.shard, _ = header(text)
+	return f, nil
+}
+
+// topicText is a topic as a member of a set in the Bus. topicOf is the inverse; ok is false for anything else than a public topic.
+func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
+
+func topicOf(text string) (t messages.Topic, ok bool) {
+	channel, id, _ := strings.Cut(text, "|")
+	t = messages.Topic{Channel: messages.Channel(channel), ID: id}
+	return t, public(t)
+}
+
+// public reports whether a topic has a public channel and a valid id.
+func public(t messages.Topic) bool {
+	switch t.Channel {
+	case messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades, messages.ChannelMarket:
+		return t.Scope == "" && market.CheckID(t.ID) == nil
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package relay
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+)
+
+// renew renews the leases of this replica and takes those that nobody has.
+func (p *pass) renew(ctx context.Context, now time.Time) {
+	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
+		return // first learn which replicas there are
+	}
+	if !p.ready {
+		p.ready = true
+		p.resetSilence(now)
+	}
+	replicas := p.replicas(now)
+	var release []int
+	shards := make(map[int]uint64)
+	for i := range p.shards {
+		s := &p.shards[i]
+		rank := p.rank(i, replicas)
+		s.mu.Lock()
+		switch {
+		case len(s.topics) == 0:
+		case p.held[i] && p.handsOver(i, rank, now):
+			release = append(release, i)
+			p.held[i], p.rest[i] = false, now.Add(restFor)
+			s.until, s.heard = time.Time{}, now
+		case p.held[i], now.After(p.rest[i]) && now.Sub(s.heard) >= takeAfter+time.Duration(rank)*waitForRank:
+			shards[i] = s.fence
+		}
+		s.mu.Unlock()
+	}
+	if len(release) > 0 {
+		_ = p.bus.Release(ctx, p.cfg.Replica, release) // they expire by themselves
+	}
+	if len(shards) == 0 {
+		return
+	}
+	fences, err := p.bus.Lease(ctx, p.cfg.Replica, shards)
+	if err != nil {
+		return // a lease that was not renewed ends by this replica's clock
+	}
+	var taken []int
+	for i := range shards {
+		fence, granted := fences[i]
+		if granted && p.leaseGranted(i, fence, now.Add(LeaseFor-leaseMargin)) {
+			taken = append(taken, i)
+		}
+		p.held[i] = granted
+	}
+	if len(taken) > 0 {
+		p.readDemand(ctx, taken)
+	}
+}
+
+// resetSilence begins to wait for the owners of all shards.
+func (p *pass) resetSilence(now time.Time) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		s.heard = now
+		s.mu.Unlock()
+	}
+}
+
+// handsOver reports whether a shard has belonged to another replica for long.
+func (p *pass) handsOver(i, rank int, now time.Time) bool {
+	switch {
+	case rank == 0:
+		p.second[i] = time.Time{}
+	case p.second[i].IsZero():
+		p.second[i] = now
+	case now.Sub(p.second[i]) > handOverAfter:
+		p.second[i] = time.Time{}
+		return true
+	}
+	return false
+}
+
+// leaseGranted applies a lease and reports whether it is new. A new lease begins with new subscriptions, so that their snapshots follow.
+func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
+	s := &p.shards[i]
+	s.mu.Lock()
+	if s.local && fence == s.fence {
+		s.until = until
+		s.mu.Unlock()
+		return false
+	}
+	p.takeovers.Add(1)
+	if !s.local {
+		p.endAll(s, errMoved)
+	}
+	s.local, s.fence, s.until = true, fence, until
+	for t, c := range s.topics {
+		c.subscribed = p.client.Watch(t, nil) == nil
+	}
+	s.mu.Unlock()
+	return true
+}
+
+// replicas returns the names of the replicas that are there.
+func (p *pass) replicas(now time.Time) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := make([]string, 0, len(p.live))
+	for name, at := range p.live {
+		if now.Sub(at) > liveFor {
+			delete(p.live, name)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// rank returns how many replicas come before this one for a shard, by rendezvous hashing: a replica that joins or leaves moves only
+// its own shards.
+func (p *pass) rank(shard int, replicas []string) (rank int) {
+	own := weight(p.cfg.Replica, shard)
+	for _, name := range replicas {
+		if name != p.cfg.Replica && weight(name, shard) > own {
+			rank++
+		}
+	}
+	return rank
+}
+
+func weight(name string, shard int) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte{byte(shard)})
+	_, _ = h.Write([]byte(name))
+	x := h.Sum64()
+	x ^= x >> 33 // mix: the names of replicas are short
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return x
+}

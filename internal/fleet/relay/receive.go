@@ -1,0 +1,200 @@
+package relay
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+)
+
+var errMoved = errors.New("another replica carries the topic now")
+
+// refusal returns the frame of a topic that the venue has rejected. It contains the code and the text for clients only.
+func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
+	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
+	var e *market.Error
+	if errors.As(err, &e) {
+		f.Text = e.Message
+	}
+	return f
+}
+
+// handle handles a text from the bus. One goroutine calls it.
+func (r *Relay) handle(text string) {
+	kind, i, err := header(text)
+	if err != nil {
+		return
+	}
+	s := &r.shards[i]
+	own := strings.HasPrefix(text[2:], r.own)
+	if own && kind != frameHello {
+		return
+	}
+	if kind == frameMessage { // most frames: decode only what is watched
+		s.mu.Lock()
+		skip := len(s.topics) == 0
+		s.mu.Unlock()
+		if skip {
+			return
+		}
+	}
+	f, err := decode(text)
+	if err != nil {
+		r.log.Debug("a frame of another replica cannot be read", "error", err)
+		return
+	}
+	switch kind {
+	case frameHello:
+		r.hello(f.From)
+	case frameWant:
+		r.wantedByOther(f, s)
+	case frameResync:
+		r.answer(f, s)
+	case frameBeat, frameMessage, frameRefused:
+		if !r.alone.Load() {
+			r.fromOwner(f, s)
+		}
+	}
+}
+
+// hello records a replica.
+func (r *Relay) hello(name string) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.live[name]; known || len(r.live) < maxReplicas {
+		r.live[name] = now
+	}
+	if name == r.cfg.Replica {
+		r.heard.Store(int64(now.Sub(r.started)))
+	}
+}
+
+// wantedByOther records topics that another replica wants of a shard of this one.
+func (r *Relay) wantedByOther(f *frame, s *shard) {
+	s.mu.Lock()
+	owned := s.leased(time.Now())
+	s.mu.Unlock()
+	if !owned {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range f.Topics {
+		r.keep(t)
+	}
+	r.signal()
+}
+
+// keep records a topic that another replica wants. The caller holds mu.
+func (r *Relay) keep(t messages.Topic) {
+	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
+		r.remote[t] = time.Now().Add(WantFor)
+	}
+}
+
+// answer sends the states of topics that another replica has lost messages of.
+func (r *Relay) answer(f *frame, s *shard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.leased(time.Now()) {
+		return
+	}
+	for _, t := range f.Topics {
+		c := s.topics[t]
+		if c == nil || !c.up || c.fence != s.fence {
+			continue
+		}
+		m := r.feed.Snapshot(t)
+		if m == nil || m.Internal.Seq != 0 && m.Internal.Epoch != s.fence {
+			continue // the next snapshot of the venue goes to all replicas
+		}
+		r.publish(&frame{kind: frameMessage, shard: f.shard, Fence: s.fence, Message: m}, s.until)
+	}
+}
+
+// fromOwner handles a frame of the shard's owner.
+func (r *Relay) fromOwner(f *frame, s *shard) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Fence < s.fence {
+		r.fenced.Add(1)
+		return
+	}
+	if f.Fence > s.fence || s.local {
+		r.endAll(s, errMoved)
+		if s.local {
+			s.local, s.until = false, time.Time{}
+			r.signal() // the next pass unsubscribes the topics
+		}
+		s.fence = f.Fence
+	}
+	s.heard = now
+	switch f.kind {
+	case frameBeat:
+		r.follow(f, s)
+	case frameMessage:
+		m := f.Message
+		if m == nil {
+			return
+		}
+		if c := s.topics[m.Topic]; c != nil && c.up {
+			m.ReceivedAt = now
+			r.feed.Message(m)
+		}
+	case frameRefused:
+		for _, t := range f.Topics {
+			if s.topics[t] != nil {
+				r.feed.Refused(t, market.Errorf(f.Code, "%s", f.Text))
+			}
+		}
+	}
+}
+
+// follow compares the topics that are up at the owner with this replica's. The caller holds the shard's lock.
+func (r *Relay) follow(f *frame, s *shard) {
+	positions := make(map[uint64]position, len(f.Beat))
+	for _, p := range f.Beat {
+		positions[p.Hash] = p
+	}
+	var up, down, acknowledged []messages.Topic
+	last := make(map[messages.Topic]uint64, len(s.topics))
+	for t, c := range s.topics {
+		p, carried := positions[c.hash]
+		if !carried {
+			if c.up {
+				c.up = false
+				down = append(down, t)
+			}
+			continue
+		}
+		if !c.up {
+			c.up, c.acknowledged = true, false
+			up = append(up, t)
+		}
+		if p.Acknowledged && !c.acknowledged {
+			acknowledged = append(acknowledged, t)
+		}
+		c.acknowledged = p.Acknowledged
+		last[t] = p.N
+	}
+	if len(down) > 0 {
+		r.feed.Down(down, errMoved)
+	}
+	if len(up) > 0 {
+		r.feed.Up("", up)
+		r.mu.Lock()
+		for _, t := range up {
+			r.resyncs[t] = struct{}{}
+		}
+		r.signal()
+		r.mu.Unlock()
+	}
+	if len(acknowledged) > 0 {
+		r.feed.Acknowledged(acknowledged)
+	}
+	r.feed.Sent(f.Fence, last)
+}

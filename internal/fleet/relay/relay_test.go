@@ -1,0 +1,218 @@
+package relay_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// inBothVenues runs a test with a venue that sends numbers and with one that sends none.
+func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
+	for _, numbered := range []bool{true, false} {
+		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, numbered, replicas, tokens)
+				defer f.end()
+				f.run(3 * time.Second)
+				f.mustLive()
+				test(f)
+				f.noneWrong()
+			})
+		})
+	}
+}
+
+// TestOneSubscription subscribes each topic once for all replicas, also of a replica that joins and of topics that the owner does not
+// want itself.
+func TestOneSubscription(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions; want one for each of 12 topics", n)
+		}
+		for _, r := range f.replicas {
+			if n := r.client.count(); n == 0 || n == 12 {
+				f.Errorf("a replica carries %d of 12 topics", n)
+			}
+		}
+		f.join("more", 20)
+		f.run(20 * time.Second) // the new replica is the first for some shards
+		f.mustLive()
+		if n := f.subscriptions(); n != 20 {
+			f.Errorf("the venue has %d subscriptions; want one for each of 20 topics", n)
+		}
+		if f.replicas[3].client.count() == 0 {
+			f.Error("a replica that joined carries nothing")
+		}
+		last := f.replicas[3]
+		last.reader.Close()
+		clear(last.watches)
+		f.run(70 * time.Second)
+		f.mustLive()
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("%d subscriptions are left; nobody wants more than 12", n)
+		}
+	})
+}
+
+// TestLostFrames loses frames between the replicas.
+func TestLostFrames(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		random := rand.New(rand.NewPCG(3, 4))
+		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
+		f.run(20 * time.Second)
+		f.server.set(func() { f.server.lose = nil })
+		time.Sleep(2 * time.Second) // a lost last frame shows in a beat
+		f.mustLive()
+		gaps := uint64(0)
+		for _, r := range f.replicas {
+			gaps += r.feed.Stats().Gaps
+		}
+		if f.server.lost == 0 || gaps == 0 {
+			f.Errorf("%d frames were lost and %d gaps found", f.server.lost, gaps)
+		}
+		asked := 0
+		for _, r := range f.replicas {
+			asked += r.client.resyncs
+		}
+		if asked > 0 {
+			f.Errorf("the venue was asked for %d snapshots; the owners have the states", asked)
+		}
+	})
+}
+
+// TestTakeover kills an owner. Its topics are stale within a second and live again within two.
+func TestTakeover(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		f.kill(f.owner(bookOf(0)))
+		f.run(time.Second)
+		f.run(time.Second)
+		f.mustLive()
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+		}
+	})
+}
+
+// TestStuckOwner stops an owner, and lets it send its backlog when others have taken its shards.
+func TestStuckOwner(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		stuck := f.owner(bookOf(0))
+		f.server.set(func() { stuck.port.stuck = true })
+		f.run(200 * time.Millisecond)
+		others := f.replicas
+		f.run(2800 * time.Millisecond)
+		stuck.port.release()
+		f.run(time.Second)
+		f.run(2 * time.Second)
+		f.mustLive()
+		dropped := uint64(0)
+		for _, r := range others {
+			dropped += r.Stats().Fenced
+		}
+		if dropped == 0 {
+			f.Error("no frame was dropped by its fence")
+		}
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+		}
+	})
+}
+
+// TestRestartedServer takes the server away for a second. It has lost its fences when it returns.
+func TestRestartedServer(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		f.server.restart()
+		f.run(time.Second)
+		f.server.set(func() { f.server.away = false })
+		f.run(1600 * time.Millisecond)
+		f.mustLive()
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+		}
+	})
+}
+
+// TestAlone takes the server away for 30 s. The replicas subscribe what they want, in their own room, and share again later.
+func TestAlone(t *testing.T) {
+	inBothVenues(t, 3, 12, func(f *fleet) {
+		f.replicas[2].client.room = 8
+		f.server.restart()
+		f.run(9 * time.Second)
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("%d subscriptions after 9 s; want 12", n)
+		}
+		f.run(21 * time.Second)
+		if n := f.subscriptions(); n != 12+12+8 {
+			f.Errorf("%d subscriptions after 30 s; want those of each replica within its room", n)
+		}
+		if live, _ := f.live(); live < 28 {
+			f.Errorf("%d topics are live", live)
+		}
+		f.server.set(func() { f.server.away = false })
+		f.replicas[2].client.room = 0
+		f.run(50 * time.Second)
+		f.mustLive()
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+		}
+	})
+}
+
+// TestDeafReplica lets a replica's connection receive nothing. It opens another one.
+func TestDeafReplica(t *testing.T) {
+	inBothVenues(t, 2, 12, func(f *fleet) {
+		deaf := f.replicas[0]
+		f.server.set(func() { deaf.port.deaf = true })
+		f.run(6 * time.Second)
+		f.mustLive()
+		if deaf.port.receives < 2 {
+			f.Errorf("the replica has opened %d connections", deaf.port.receives)
+		}
+	})
+}
+
+// TestSilentBus shows that an owner sends nothing after its lease has ended on its own clock.
+func TestSilentBus(t *testing.T) {
+	inBothVenues(t, 2, 12, func(f *fleet) {
+		owner := f.owner(bookOf(0))
+		f.server.set(func() { owner.port.stuck = true })
+		f.run(500 * time.Millisecond)
+		var before int
+		f.server.set(func() { before = len(owner.port.kept) })
+		f.run(time.Second)
+		f.server.set(func() {
+			for _, text := range owner.port.kept[before:] {
+				if text[0] == 'm' || text[0] == 'b' {
+					f.Errorf("the owner has sent %.100s after its lease", text)
+					break
+				}
+			}
+		})
+		owner.port.release()
+		f.run(3 * time.Second)
+		f.mustLive()
+	})
+}
+
+// TestUserTopicsPass passes user topics to the own client and back.
+func TestUserTopicsPass(t *testing.T) {
+	inBothVenues(t, 1, 1, func(f *fleet) {
+		r, user := f.replicas[0], messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}
+		w, err := r.reader.Watch(user, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r.Up("A", []messages.Topic{user})
+		r.Message(&messages.Message{Topic: user, Kind: messages.KindUserSnapshot, Seq: 1, Epoch: "A", ReceivedAt: time.Now()})
+		if s, err := w.State(); err != nil || !s.Live {
+			f.Errorf("the account is live %t, error %v", s.Live, err)
+		}
+		if len(r.client.users) != 1 {
+			f.Errorf("the client got %q", r.client.users)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package relay
+
+import (
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// shard has the topics of a shard that this replica watches. The feed is called with mu held, so that it gets a topic's calls in order.
+type shard struct {
+	mu sync.Mutex
+	// local reports that the topics come from this replica's own client, which also holds without a lease: the values are as
+	// good. Otherwise they come from the owner.
+	local bool
+	// fence is the highest fence that was seen. until is the end of this replica's lease on its own clock.
+	fence uint64
+	until time.Time
+	// heard is the time of the owner's last frame.
+	heard  time.Time
+	topics map[messages.Topic]*carried
+	// count is not below the number of any message, so a topic that was removed does not use a number again.
+	count uint64
+}
+
+// carried is a watched topic.
+type carried struct {
+	hash uint64
+	// subscribed is set while the own client watches the topic. up is set between Up and Down of the feed.
+	subscribed, up bool
+	acknowledged   bool
+	// fence is the fence at the client's last Up, and n the number of the last message since. They are not used for topics that
+	// come from another replica.
+	fence, n uint64
+}
+
+// leased reports whether this replica may send frames of the shard. The caller holds the lock.
+func (s *shard) leased(now time.Time) bool { return s.local && now.Before(s.until) }
+
+// byShard groups public topics by their shard.
+func byShard(topics []messages.Topic) map[int][]messages.Topic {
+	groups := make(map[int][]messages.Topic)
+	for _, t := range topics {
+		groups[shardOf(t)] = append(groups[shardOf(t)], t)
+	}
+	return groups
+}
+
+// split passes user topics on and calls do for the others, with the lock of their shard held, while they come from the own client.
+func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do func(int, *shard, []messages.Topic)) {
+	var users, others []messages.Topic
+	for _, t := range topics {
+		if t.Channel == messages.ChannelUser {
+			users = append(users, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	if len(users) > 0 {
+		pass(users)
+	}
+	for i, group := range byShard(others) {
+		s := &r.shards[i]
+		s.mu.Lock()
+		if s.local {
+			do(i, s, group)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// known returns the topics that are watched. The caller holds the lock.
+func (s *shard) known(topics []messages.Topic) []messages.Topic {
+	known := make([]messages.Topic, 0, len(topics))
+	for _, t := range topics {
+		if s.topics[t] != nil {
+			known = append(known, t)
+		}
+	}
+	return known
+}
+
+// Up passes the start of a subscription to the feed. It implements the handler of the stream client.
+func (r *Relay) Up(epoch string, topics []messages.Topic) {
+	r.split(topics, func(users []messages.Topic) { r.feed.Up(epoch, users) }, func(i int, s *shard, topics []messages.Topic) {
+		topics = s.known(topics)
+		for _, t := range topics {
+			c := s.topics[t]
+			// The number that nobody sends is a gap for the others: changes before this subscription's snapshot may be missing.
+			c.n = max(c.n, s.count) + 1
+			s.count = c.n
+			c.up, c.acknowledged, c.fence = true, false, s.fence
+		}
+		r.feed.Up(epoch, topics)
+		r.beat(i, s)
+	})
+}
+
+// Acknowledged passes confirmed subscriptions to the feed.
+func (r *Relay) Acknowledged(topics []messages.Topic) {
+	r.split(topics, r.feed.Acknowledged, func(i int, s *shard, topics []messages.Topic) {
+		topics = s.known(topics)
+		for _, t := range topics {
+			s.topics[t].acknowledged = true
+		}
+		r.feed.Acknowledged(topics)
+		r.beat(i, s)
+	})
+}
+
+// Down passes the end of subscriptions to the feed.
+func (r *Relay) Down(topics []messages.Topic, err error) {
+	r.split(topics, func(users []messages.Topic) { r.feed.Down(users, err) }, func(i int, s *shard, topics []messages.Topic) {
+		topics = s.known(topics)
+		for _, t := range topics {
+			s.topics[t].up = false
+		}
+		r.feed.Down(topics, err)
+		r.beat(i, s)
+	})
+}
+
+// Message numbers a message, passes it to the feed and sends it to the other replicas.
+func (r *Relay) Message(m *messages.Message) {
+	if m.Topic.Channel == messages.ChannelUser {
+		r.feed.Message(m)
+		return
+	}
+	i := shardOf(m.Topic)
+	s := &r.shards[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.topics[m.Topic]
+	if !s.local || c == nil || !c.up {
+		return
+	}
+	c.n++
+	s.count = max(s.count, c.n)
+	numbered := *m
+	numbered.Internal = messages.Internal{Epoch: c.fence, Seq: c.n}
+	r.feed.Message(&numbered)
+	if c.fence == s.fence && s.leased(time.Now()) {
+		r.publish(&frame{kind: frameMessage, shard: i, Fence: s.fence, Message: &numbered}, s.until)
+	}
+}
+
+// Heartbeat passes the venue's numbers to the feed. The other replicas get beats.
+func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
+	groups := make(map[int]map[messages.Topic]uint64)
+	for t, seq := range seqs {
+		i := shardOf(t)
+		if t.Channel == messages.ChannelUser {
+			i = shardCount
+		}
+		if groups[i] == nil {
+			groups[i] = make(map[messages.Topic]uint64)
+		}
+		groups[i][t] = seq
+	}
+	for i, group := range groups {
+		if i == shardCount {
+			r.feed.Heartbeat(epoch, group)
+			continue
+		}
+		s := &r.shards[i]
+		s.mu.Lock()
+		if s.local {
+			r.feed.Heartbeat(epoch, group)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Refused passes a rejected topic to the feed and to the other replicas.
+func (r *Relay) Refused(t messages.Topic, err error) {
+	r.split([]messages.Topic{t}, func([]messages.Topic) { r.feed.Refused(t, err) }, func(i int, s *shard, _ []messages.Topic) {
+		if c := s.topics[t]; c != nil {
+			c.up, c.subscribed = false, false
+		}
+		r.feed.Refused(t, err)
+		if s.leased(time.Now()) {
+			r.publish(refusal(i, s.fence, t, err), s.until)
+		}
+	})
+}
+
+// beat sends the numbers of the topics that are up, if this replica owns the shard. The caller holds the shard's lock.
+func (r *Relay) beat(i int, s *shard) {
+	if !s.leased(time.Now()) {
+		return
+	}
+	f := &frame{kind: frameBeat, shard: i, Fence: s.fence}
+	for _, c := range s.topics {
+		if c.up && c.fence == s.fence {
+			f.Beat = append(f.Beat, position{c.hash, c.n, c.acknowledged})
+		}
+	}
+	r.publish(f, s.until)
+}
+
+// endAll reports to the feed that all topics are down. The caller holds the lock.
+func (r *Relay) endAll(s *shard, err error) {
+	var down []messages.Topic
+	for t, c := range s.topics {
+		if c.up {
+			c.up = false
+			down = append(down, t)
+		}
+	}
+	if len(down) > 0 {
+		r.feed.Down(down, err)
+	}
+}
