@@ -70,7 +70,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	a.openCache(w)
-	if a.Live, err = openLive(w.Stream, w.Linger, a.Cache, a.Metrics, log, clock); err != nil {
+	if a.Live, err = openLive(w.Stream, w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
 		return nil, err
 	}
 	a.Cache.SetWatcher(a.Live.Feed)

@@ -60,6 +60,14 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	return status
 }
 
+// sharedStream returns what a shared stream needs, or nil if this replica has its own.
+func (s *App) sharedStream(cfg *config.Config) *sharedStream {
+	if s.fleet == nil || !cfg.Shared.Stream {
+		return nil
+	}
+	return &sharedStream{s.fleet, cfg.Shared.Replicas}
+}
+
 // readSecret reads the secret of the fleet from a file. If no file is configured, it returns nil.
 func readSecret(file string) ([]byte, error) {
 	if file == "" {
@@ -79,6 +87,9 @@ func readSecret(file string) ([]byte, error) {
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {
+		if c.Stream {
+			return errors.New("--shared-stream (ODDSGRAPH_SHARED_STREAM) is set without --shared-url (ODDSGRAPH_SHARED_URL)")
+		}
 		return nil
 	}
 	if cfg.Venue.URL == "" {

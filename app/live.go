@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/fleet/relay"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/stream"
 )
@@ -18,38 +22,71 @@ import (
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
+	// Relay shares the stream with other replicas; nil without --shared-stream.
+	Relay *relay.Relay
+	// ended is closed when run has returned.
+	ended chan struct{}
 }
 
 // openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be
-// nil. A topic without watches stays open for the time linger.
-func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
+// nil. A topic without watches stays open for the time linger. shared may be nil. shared may be nil.
+func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}
 	if metrics != nil {
 		state.Lag, cfg.Observer = metrics.Stream().Lag, metrics.Stream()
 	}
-	l := &live{Feed: feed.New(state)}
+	l := &live{Feed: feed.New(state), ended: make(chan struct{})}
 	if cfg.URL == "" {
 		return l, nil
 	}
 	cfg.Tokens = c.YesAndNo
-	client, err := stream.New(cfg, l.Feed)
+	var handler stream.Handler = l.Feed
+	if shared != nil {
+		l.Relay = relay.New(relay.Config{Replica: shared.fleet.Replica(), Topics: state.Topics, Log: log}, shared.fleet.Bus())
+		handler, cfg.Connections = l.Relay, max(cfg.Connections/shared.replicas, 1)
+	}
+	client, err := stream.New(cfg, handler)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	l.Client = client
-	l.Feed.Connect(client)
+	if l.Relay == nil {
+		l.Feed.Connect(client)
+		return l, nil
+	}
+	l.Relay.Connect(client, relayedFeed{l.Feed})
+	l.Feed.Connect(l.Relay)
 	return l, nil
 }
 
+// sharedStream is what a stream needs that several replicas share.
+type sharedStream struct {
+	fleet    *fleet.Fleet
+	replicas int
+}
+
+// relayedFeed is the feed as the relay uses it.
+type relayedFeed struct{ *feed.Feed }
+
+// Hold implements relay.Feed.
+func (f relayedFeed) Hold(t messages.Topic) (relay.Hold, error) { return f.Feed.Hold(t) }
+
 // run runs the stream until ctx ends.
 func (l *live) run(ctx context.Context) error {
+	defer close(l.ended)
 	if l.Client == nil {
 		<-ctx.Done()
 		return nil
 	}
-	return l.Client.Run(ctx)
+	var relaying sync.WaitGroup
+	if l.Relay != nil {
+		relaying.Go(func() { l.Relay.Run(ctx) })
+	}
+	err := l.Client.Run(ctx)
+	relaying.Wait()
+	return err
 }
 
 // Status returns the state of the stream. A live stream is RESYNCING while a topic waits for a snapshot after a gap.

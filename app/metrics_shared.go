@@ -5,6 +5,7 @@ import (
 
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/fleet/relay"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
@@ -32,6 +33,9 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 func (s *App) registerShared(clock market.Clock) {
 	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
+	if s.Live.Relay != nil {
+		telemetry.Register(s.Metrics, s.Live.Relay.Stats, relayFamilies...)
+	}
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{
@@ -95,4 +99,19 @@ var sharedCacheFamilies = []kinds{
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Found, s.Ours, s.Theirs} }),
 	sharedCache("oddsgraph_shared_cache_waits_total", "Keys that another replica fetched, by whether they came in time.", "result", []string{"arrived", "overdue"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Arrived, s.Overdue} }),
+}
+
+var relayFamilies = []telemetry.Family[relay.Stats]{
+	present("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica carries for all replicas.", func(s relay.Stats) int { return s.Owned }),
+	present("oddsgraph_relay_topics", "Public topics that this replica's own client carries.", func(s relay.Stats) int { return s.Topics }),
+	present("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) int {
+		if s.Alone {
+			return 1
+		}
+		return 0
+	}),
+	counted("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
+	counted("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),
+	counted("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or a lease had ended.", func(s relay.Stats) uint64 { return s.Lost }),
+	counted("oddsgraph_relay_reconnects_total", "Connections to Redis for the stream that were opened again.", func(s relay.Stats) uint64 { return s.Reopened }),
 }

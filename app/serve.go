@@ -53,6 +53,7 @@ func (s *App) Serve(ctx context.Context) error {
 		<-drained
 		s.Live.Feed.Close()
 		stopLive()
+		<-s.Live.ended // the relay gives its leases back
 		s.Cache.Close()
 		if s.budget != nil {
 			s.budget.Close()

@@ -188,8 +188,10 @@ func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	running.Go(func() { r.receive(ctx, p.reopen) })
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the leases are given back over its connection
+	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
+	stop()
 	running.Wait()
 }
 

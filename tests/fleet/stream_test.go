@@ -1,0 +1,354 @@
+//go:build unix
+
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// depth is the number of levels that the tests of the stream compare.
+const depth = 5
+
+// moving is a venue whose books change a hundred times a second. It remembers each state of the watched tokens.
+type moving struct {
+	*venue
+	tokens  []string
+	mu      sync.Mutex
+	still   bool
+	history map[string]map[uint64]string
+}
+
+func openMoving(t *testing.T, tokens int) *moving {
+	m := &moving{venue: openVenue(t, demo.Config{Markets: 8, Seed: 1, Heartbeat: time.Second}), history: map[string]map[uint64]string{}}
+	for _, token := range m.demo.Tokens() {
+		if b, ok := m.demo.Book(token.TokenID); ok && len(b.Bids) > 0 && len(b.Asks) > 0 && len(m.tokens) < tokens {
+			m.tokens = append(m.tokens, token.TokenID)
+			m.history[token.TokenID] = map[uint64]string{}
+		}
+	}
+	if len(m.tokens) < tokens {
+		t.Fatalf("the venue has %d tokens with books", len(m.tokens))
+	}
+	m.record()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			m.mu.Lock()
+			if !m.still {
+				m.demo.Step()
+				m.record()
+			}
+			m.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-stopped
+	})
+	return m
+}
+
+// record remembers the present books. The caller holds the lock, except at the start.
+func (m *moving) record() {
+	for _, id := range m.tokens {
+		b, _ := m.demo.Book(id)
+		m.history[id][b.Seq] = side(b.Bids) + "|" + side(b.Asks)
+	}
+}
+
+func side(levels []demo.Level) (text string) {
+	for _, l := range levels[:min(len(levels), depth)] {
+		text += number(l.Price.String()) + "x" + number(l.Size.String()) + " "
+	}
+	return text
+}
+
+// number writes a number in one form.
+func number(text string) string {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
+}
+
+// rest lets the books change or keeps them as they are.
+func (m *moving) rest(still bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.still = still
+}
+
+// event is an event of orderbookChanged.
+type event struct {
+	seq   uint64
+	book  string
+	stale bool
+}
+
+// bookReader is a client that reads the book of a token from a replica.
+type bookReader struct {
+	token  string
+	mu     sync.Mutex
+	events []event
+}
+
+// follow reads the events of a token until the test or the replica ends.
+func (r *replica) follow(t *testing.T, g *sync.WaitGroup, ctx context.Context, token string) *bookReader {
+	t.Helper()
+	f := &bookReader{token: token}
+	query := fmt.Sprintf(`subscription { orderbookChanged(tokenId: %q, depth: %d) { sequence book { freshness { stale } bids { price size } asks { price size } } } }`, token, depth)
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	g.Go(func() {
+		resp, err := streaming.Do(req)
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
+				f.take(text)
+			}
+		}
+	})
+	return f
+}
+
+var streaming = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0}}
+
+func (f *bookReader) take(text string) {
+	type level struct{ Price, Size string }
+	var e struct {
+		Data struct {
+			OrderbookChanged *struct {
+				Sequence string
+				Book     struct {
+					Freshness  struct{ Stale bool }
+					Bids, Asks []level
+				}
+			}
+		}
+	}
+	if json.Unmarshal([]byte(text), &e) != nil || e.Data.OrderbookChanged == nil {
+		return
+	}
+	u := e.Data.OrderbookChanged
+	at := u.Sequence[strings.LastIndexAny(u.Sequence, ":-/. ")+1:]
+	seq, _ := strconv.ParseUint(at, 10, 64)
+	show := func(levels []level) (text string) {
+		for _, l := range levels {
+			text += number(l.Price) + "x" + number(l.Size) + " "
+		}
+		return text
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, event{seq, show(u.Book.Bids) + "|" + show(u.Book.Asks), u.Book.Freshness.Stale})
+}
+
+// last returns the last event.
+func (f *bookReader) last() event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.events) == 0 {
+		return event{stale: true}
+	}
+	return f.events[len(f.events)-1]
+}
+
+// watchers are clients of several replicas.
+type watchers struct {
+	venue   *moving
+	running sync.WaitGroup
+	ctx     context.Context
+	of      map[*replica][]*bookReader
+	ended   []*bookReader
+}
+
+func newWatchers(t *testing.T, v *moving) *watchers {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watchers{venue: v, ctx: ctx, of: map[*replica][]*bookReader{}}
+	t.Cleanup(func() {
+		cancel()
+		w.running.Wait()
+	})
+	return w
+}
+
+func (w *watchers) join(t *testing.T, r *replica) {
+	for _, token := range w.venue.tokens {
+		w.of[r] = append(w.of[r], r.follow(t, &w.running, w.ctx, token))
+	}
+}
+
+// leave ends the clients of a replica that was killed.
+func (w *watchers) leave(r *replica) {
+	w.ended = append(w.ended, w.of[r]...)
+	delete(w.of, r)
+}
+
+// settle keeps the books as they are until all clients have the venue's, and then lets them change again.
+func (w *watchers) settle(t *testing.T, when string) {
+	t.Helper()
+	w.venue.rest(true)
+	defer w.venue.rest(false)
+	began := time.Now()
+	eventually(t, "all clients have the venue's books "+when, func() bool { return w.behind() == 0 })
+	t.Logf("all clients have the venue's books %s after %s", when, time.Since(began).Round(10*time.Millisecond))
+}
+
+// behind returns the number of clients that are stale or behind the venue.
+func (w *watchers) behind() (n int) {
+	for _, readers := range w.of {
+		for _, f := range readers {
+			b, _ := w.venue.demo.Book(f.token)
+			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // changes below the depth make no event
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// check compares all events with the venue's books of the same number, and their order.
+func (w *watchers) check(t *testing.T) {
+	t.Helper()
+	w.venue.rest(true)
+	events, wrong := 0, 0
+	all := w.ended
+	for _, readers := range w.of {
+		all = append(all, readers...)
+	}
+	for _, f := range all {
+		f.mu.Lock()
+		var before uint64
+		for _, e := range f.events {
+			events++
+			if w.venue.history[f.token][e.seq] != e.book || e.seq < before {
+				wrong++
+			}
+			before = e.seq
+		}
+		f.mu.Unlock()
+	}
+	if wrong > 0 || events == 0 {
+		t.Errorf("wrong: %d of %d events", wrong, events)
+	}
+	t.Logf("%d events, %d wrong", events, wrong)
+}
+
+// subscribedOnce reports whether the venue has one subscription of each topic.
+func (w *watchers) subscribedOnce() bool {
+	s := w.venue.demo.Stats().Stream
+	return s.Topics["orderbook"] == int64(len(w.venue.tokens)) && s.Subscriptions["orderbook"] == s.Topics["orderbook"]
+}
+
+// streamFlags are the flags of a replica that shares the stream.
+func (v *moving) streamFlags(server *tool.Redis) []string {
+	return shared(server, "--shared-stream", "--shared-replicas=4", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
+		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
+}
+
+// TestStream follows books on three replicas that share one stream. An owner is killed, another one stopped and continued, and the
+// server killed. No client ever sees a book that the venue did not have.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	v := openMoving(t, 12)
+	server := tool.StartRedis(t)
+	w := newWatchers(t, v)
+	var replicas []*replica
+	join := func() {
+		r := start(t, v.venue, v.streamFlags(server)...).connected(t)
+		w.join(t, r)
+		replicas = append(replicas, r)
+	}
+	for range 3 {
+		join()
+	}
+	w.settle(t, "at the start")
+	eventually(t, "each topic is subscribed once", w.subscribedOnce)
+	time.Sleep(time.Second)
+
+	replicas[0].kill()
+	w.leave(replicas[0])
+	time.Sleep(time.Second)
+	w.settle(t, "after the death of an owner")
+	join()
+	w.settle(t, "on a new replica")
+	eventually(t, "each topic is subscribed once after the death of an owner", w.subscribedOnce)
+
+	signal(t, replicas[1].cmd.Process, syscall.SIGSTOP)
+	time.Sleep(5 * time.Second)
+	signal(t, replicas[1].cmd.Process, syscall.SIGCONT)
+	time.Sleep(time.Second)
+	w.settle(t, "after the stop of an owner")
+	eventually(t, "each topic is subscribed once after the stop of an owner", w.subscribedOnce)
+
+	server.Kill(t)
+	time.Sleep(2 * time.Second)
+	server.Start(t)
+	time.Sleep(time.Second)
+	w.settle(t, "after the death of the server")
+	eventually(t, "each topic is subscribed once after the death of the server", w.subscribedOnce)
+	w.check(t)
+	if text := server.CLI(t, "KEYS", "*"); strings.Contains(text, "canary") || !strings.Contains(text, ":own:") {
+		t.Errorf("the server has the keys %s", text)
+	}
+}
+
+// TestStreamWithoutRedis takes Redis away for more than ten seconds. Each replica subscribes its topics itself, over its part of the
+// connections.
+func TestStreamWithoutRedis(t *testing.T) {
+	t.Parallel()
+	v := openMoving(t, 12)
+	server := tool.StartRedis(t)
+	w := newWatchers(t, v)
+	for range 2 {
+		w.join(t, start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t)) // 8 connections for 4 replicas
+	}
+	w.settle(t, "at the start")
+	server.Kill(t)
+	time.Sleep(11 * time.Second)
+	eventually(t, "each replica has its own stream", func() bool { return v.demo.Stats().Stream.Subscriptions["orderbook"] == 24 })
+	w.settle(t, "without the server")
+	if s := v.demo.Stats().Stream; s.Connections > 4 {
+		t.Errorf("the replicas have %d connections; want 2 each at most", s.Connections)
+	}
+	server.Start(t)
+	eventually(t, "the replicas share again", w.subscribedOnce)
+	w.settle(t, "with the server")
+	w.check(t)
+}
