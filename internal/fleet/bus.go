@@ -30,8 +30,12 @@ var (
 	wantScript, wantedScript   = rueidis.NewLuaScript(wantText), rueidis.NewLuaScript(wantedText)
 )
 
-// connectTimeout bounds the opening of a bus's connection.
-const connectTimeout = 3 * time.Second
+const (
+	// connectTimeout bounds the opening of a bus's connection.
+	connectTimeout = 3 * time.Second
+	// busTimeout bounds a call. No request waits for it, so it is longer than Config.Timeout, but a lease must be renewed in time.
+	busTimeout = 250 * time.Millisecond
+)
 
 var errNoBus = errors.New("there is no connection to Redis for the stream")
 
@@ -62,7 +66,8 @@ func (b *Bus) Receive(ctx context.Context, handle func(text string)) error {
 	return client.Receive(ctx, client.B().Subscribe().Channel(b.channel()).Build(), func(m rueidis.PubSubMessage) { handle(m.Message) })
 }
 
-func (b *Bus) channel() string { return b.f.prefix + "relay" }
+// channel returns the channel of the frames. Replicas of different versions share no stream.
+func (b *Bus) channel() string { return b.f.prefix + "relay:" + b.f.cfg.Version }
 
 // connect opens a client. The opening may take longer than the context allows, so it has a goroutine of its own.
 func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
@@ -106,11 +111,11 @@ func do[T any](ctx context.Context, b *Bus, command string, fn func(context.Cont
 	if client == nil {
 		return value, errNoBus
 	}
-	return within(b.f, ctx, b.f.cfg.Timeout, command, *client, fn)
+	return within(b.f, ctx, max(b.f.cfg.Timeout, busTimeout), command, *client, fn)
 }
 
 func (b *Bus) key(name string, shard int) string {
-	return b.f.prefix + name + ":" + strconv.Itoa(shard)
+	return b.channel() + ":" + name + ":" + strconv.Itoa(shard)
 }
 
 // Lease implements relay.Bus.

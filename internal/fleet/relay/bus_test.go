@@ -37,9 +37,13 @@ func newServer() *server {
 type port struct {
 	*server
 	// dead ends everything. stuck lets calls fail, and keeps what is published until it is released. deaf receives nothing.
-	dead, stuck, deaf bool
-	kept              []string
-	receives          int
+	// unleased lets Lease fail.
+	dead, stuck, deaf, unleased bool
+	kept                        []string
+	// blocked lets Publish wait until it is closed, as in a process that was stopped. waited counts the texts that waited in it.
+	blocked  chan struct{}
+	waited   int
+	receives int
 }
 
 func (p *port) unusable() bool { return p.away || p.dead || p.stuck }
@@ -47,7 +51,7 @@ func (p *port) unusable() bool { return p.away || p.dead || p.stuck }
 func (p *port) Lease(_ context.Context, replica string, shards map[int]uint64) (map[int]uint64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unusable() {
+	if p.unusable() || p.unleased {
 		return nil, errAway
 	}
 	granted, now := map[int]uint64{}, time.Now()
@@ -115,6 +119,12 @@ func (p *port) Wanted(_ context.Context, shards []int) (members []string, err er
 
 func (p *port) Publish(_ context.Context, texts []string) error {
 	p.mu.Lock()
+	if blocked := p.blocked; blocked != nil {
+		p.mu.Unlock()
+		<-blocked
+		p.mu.Lock()
+		p.waited += len(texts)
+	}
 	defer p.mu.Unlock()
 	if p.stuck {
 		p.kept = append(p.kept, texts...)

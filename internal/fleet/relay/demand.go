@@ -84,9 +84,14 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 	p.mu.Unlock()
 	for t, h := range p.holds {
-		if !open[t] || h.Ended() {
+		ended := h.Ended()
+		if !open[t] || ended {
 			h.Close()
 			delete(p.holds, t)
+		}
+		if ended {
+			p.forget(t)
+			delete(open, t)
 		}
 	}
 	for t := range open {
@@ -96,11 +101,16 @@ func (p *pass) syncHolds(now time.Time) {
 		h, err := p.feed.Hold(t)
 		if err != nil {
 			p.log.Debug("there is no room for a topic of another replica", "error", err)
-			p.mu.Lock()
-			delete(p.remote, t) // it is wanted again
-			p.mu.Unlock()
+			p.forget(t)
 			continue
 		}
 		p.holds[t] = h
 	}
+}
+
+// forget drops a topic that other replicas want until they want it again.
+func (p *pass) forget(t messages.Topic) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.remote, t)
 }

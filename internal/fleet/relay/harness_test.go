@@ -83,13 +83,14 @@ func (v *venue) message(t messages.Topic, kind messages.Kind, number int64) *mes
 	return m
 }
 
-func (v *venue) snapshot(t messages.Topic) *messages.Message {
+// snapshot returns a topic's book and the number of its version.
+func (v *venue) snapshot(t messages.Topic) (*messages.Message, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	b := v.book(t)
 	m := v.message(t, messages.KindBookSnapshot, b.number)
 	m.Book = &market.Book{TokenID: t.ID, Bids: b.levels(), Asks: []market.Level{}, Depth: 200, Epoch: m.Epoch, Seq: m.Seq}
-	return m
+	return m, b.number
 }
 
 // change changes a level of a book and sends the change.
@@ -106,7 +107,7 @@ func (v *venue) change(t messages.Topic) {
 		m.Changes = append(m.Changes, market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: market.NewDecimal(l[0], -2), Size: market.NewDecimal(l[1], 0)}})
 	}
 	for _, c := range v.clients {
-		c.pass(m)
+		c.pass(m, b.number)
 	}
 }
 
@@ -120,6 +121,7 @@ type client struct {
 
 	mu      sync.Mutex
 	topics  map[messages.Topic]bool
+	sent    map[messages.Topic]int64
 	dead    bool
 	resyncs int
 	users   []string
@@ -149,7 +151,7 @@ func (c *client) Watch(t messages.Topic, _ *market.Credentials) error {
 	c.calls <- func() {
 		time.Sleep(20 * time.Millisecond)
 		c.handler.Up("A", []messages.Topic{t})
-		c.handler.Message(c.venue.snapshot(t))
+		c.send(t)
 		c.mu.Lock()
 		if _, wanted := c.topics[t]; wanted {
 			c.topics[t] = true
@@ -170,16 +172,25 @@ func (c *client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	c.resyncs++
 	c.mu.Unlock()
-	c.do(func() { c.handler.Message(c.venue.snapshot(t)) })
+	c.do(func() { c.send(t) })
+}
+
+// send sends a snapshot. The changes that it contains are not sent after it.
+func (c *client) send(t messages.Topic) {
+	m, number := c.venue.snapshot(t)
+	c.mu.Lock()
+	c.sent[t] = number
+	c.mu.Unlock()
+	c.handler.Message(m)
 }
 
 func (c *client) Reconnect(messages.Topic) {}
 
 // pass passes a change to the handler after what was sent before.
-func (c *client) pass(m *messages.Message) {
+func (c *client) pass(m *messages.Message, number int64) {
 	c.do(func() {
 		c.mu.Lock()
-		subscribed := c.topics[m.Topic]
+		subscribed := c.topics[m.Topic] && number > c.sent[m.Topic]
 		c.mu.Unlock()
 		if subscribed {
 			c.handler.Message(m)
@@ -242,7 +253,7 @@ func newFleet(t *testing.T, numbered bool, replicas, tokens int) *fleet {
 // join adds a replica that watches the books of tokens.
 func (f *fleet) join(name string, tokens int) *replica {
 	r := &replica{port: &port{server: f.server}, watches: map[messages.Topic]*feed.Watch{}}
-	r.client = &client{venue: f.venue, calls: make(chan func(), 1_000_000), topics: map[messages.Topic]bool{}}
+	r.client = &client{venue: f.venue, calls: make(chan func(), 1_000_000), topics: map[messages.Topic]bool{}, sent: map[messages.Topic]int64{}}
 	r.Relay = relay.New(relay.Config{Replica: name, Topics: 1000}, r.port)
 	r.client.handler = r.Relay
 	r.feed = feed.New(feed.Config{Sink: sink{}, Linger: time.Second})
@@ -324,6 +335,20 @@ func (f *fleet) check(w *feed.Watch) {
 	}
 }
 
+// explain logs the topics that are not live at the venue's book.
+func (f *fleet) explain() {
+	for i, r := range f.replicas {
+		for t, w := range r.watches {
+			s, err := w.State()
+			f.venue.mu.Lock()
+			if want := show(f.venue.book(t).levels()); !r.port.dead && (err != nil || !s.Live || show(s.Book.Bids) != want) {
+				f.Logf("replica %d (%+v): %s is live %t, error %v, at\n%v, the venue at\n%s", i, r.Stats(), t.ID, s.Live, err, s.Book, want)
+			}
+			f.venue.mu.Unlock()
+		}
+	}
+}
+
 // live returns the topics that are live at the venue's present book, over all replicas that are not dead, and all of them.
 func (f *fleet) live() (live, all int) {
 	for _, r := range f.replicas {
@@ -349,6 +374,7 @@ func (f *fleet) mustLive() {
 	time.Sleep(400 * time.Millisecond)
 	synctest.Wait()
 	if live, all := f.live(); live != all {
+		f.explain()
 		f.Fatalf("%d of %d topics are live at the venue's book", live, all)
 	}
 }
@@ -367,6 +393,16 @@ func (f *fleet) subscriptions() (n int) {
 		if !r.port.dead {
 			n += r.client.count()
 		}
+	}
+	return n
+}
+
+// resyncs returns how many snapshots the venue was asked for.
+func (f *fleet) resyncs() (n int) {
+	for _, r := range f.replicas {
+		r.client.mu.Lock()
+		n += r.client.resyncs
+		r.client.mu.Unlock()
 	}
 	return n
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"hash/fnv"
 	"time"
+
+	"oddsgraph/internal/market/messages"
 )
 
 // renew renews the leases of this replica and takes those that nobody has.
@@ -41,8 +43,12 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 	}
 	fences, err := p.bus.Lease(ctx, p.cfg.Replica, shards)
 	if err != nil {
+		if p.failing.IsZero() {
+			p.failing = now
+		}
 		return // a lease that was not renewed ends by this replica's clock
 	}
+	p.failing = time.Time{}
 	var taken []int
 	for i := range shards {
 		fence, granted := fences[i]
@@ -94,11 +100,29 @@ func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 		p.endAll(s, errMoved)
 	}
 	s.local, s.fence, s.until = true, fence, until
+	var full []messages.Topic
 	for t, c := range s.topics {
-		c.subscribed = p.client.Watch(t, nil) == nil
+		if c.subscribed = p.client.Watch(t, nil) == nil; !c.subscribed {
+			full = append(full, t)
+		}
 	}
 	s.mu.Unlock()
+	for _, t := range full {
+		p.refuse(t, errFull)
+	}
 	return true
+}
+
+// refuse ends a topic on all replicas that this one has no room for, so their clients poll it.
+func (p *pass) refuse(t messages.Topic, err error) {
+	i := shardOf(t)
+	s := &p.shards[i]
+	s.mu.Lock()
+	if s.leased(time.Now()) {
+		p.publish(refusal(i, s.fence, t, err), s.until)
+	}
+	s.mu.Unlock()
+	p.feed.Refused(t, err)
 }
 
 // replicas returns the names of the replicas that are there.

@@ -18,6 +18,8 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
+	// failing is since when the bus grants and refuses no leases; zero while it does.
+	failing time.Time
 	// backAt is when a replica that is alone shares again; zero while it cannot reach the bus.
 	backAt time.Time
 	// held has the shards whose lease this replica had last. second is since when another replica is the first for a shard
@@ -100,6 +102,9 @@ func (p *pass) checkBus(now time.Time) {
 		default:
 		}
 	}
+	if !p.failing.IsZero() {
+		silence = max(silence, now.Sub(p.failing))
+	}
 	switch {
 	case !p.alone.Load():
 		if silence > aloneAfter {
@@ -118,7 +123,7 @@ func (p *pass) checkBus(now time.Time) {
 func (p *pass) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
-	p.backAt, p.held = time.Time{}, [shardCount]bool{}
+	p.backAt, p.failing, p.held = time.Time{}, time.Time{}, [shardCount]bool{}
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
@@ -189,7 +194,20 @@ func (p *pass) applyCalls(ctx context.Context) {
 			ask = append(ask, t)
 		}
 	}
+	p.noteAsked(ask)
 	p.ask(frameResync, ask)
+}
+
+// noteAsked records topics whose owner is asked for a snapshot.
+func (p *pass) noteAsked(topics []messages.Topic) {
+	for _, t := range topics {
+		s := &p.shards[shardOf(t)]
+		s.mu.Lock()
+		if c := s.topics[t]; c != nil {
+			c.asked, c.asks = time.Now(), 0
+		}
+		s.mu.Unlock()
+	}
 }
 
 // carries reports whether the own client carries a topic.
@@ -198,17 +216,6 @@ func (p *pass) carries(t messages.Topic) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.local
-}
-
-// ask sends a frame with topics for the owners of their shards.
-func (p *pass) ask(kind frameKind, topics []messages.Topic) {
-	for i, group := range byShard(topics) {
-		for len(group) > 0 {
-			n := min(len(group), maxTopics)
-			p.publish(&frame{kind: kind, shard: i, Topics: group[:n:n]}, time.Time{})
-			group = group[n:]
-		}
-	}
 }
 
 func (p *pass) remove(t messages.Topic) {
@@ -243,7 +250,7 @@ func (p *pass) add(t messages.Topic) {
 	}
 	s.mu.Unlock()
 	if err != nil && !p.alone.Load() {
-		p.feed.Refused(t, err)
+		p.refuse(t, err)
 	}
 }
 

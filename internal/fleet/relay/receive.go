@@ -144,6 +144,10 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		if c := s.topics[m.Topic]; c != nil && c.up {
 			m.ReceivedAt = now
 			r.feed.Message(m)
+			// The feed does not use a snapshot that is older than its state.
+			if !c.asked.IsZero() && r.feed.Snapshot(m.Topic) != nil {
+				c.asked = time.Time{}
+			}
 		}
 	case frameRefused:
 		for _, t := range f.Topics {
@@ -154,13 +158,25 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 	}
 }
 
+// ask sends a frame with topics for the owners of their shards.
+func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
+	for i, group := range byShard(topics) {
+		for len(group) > 0 {
+			n := min(len(group), maxTopics)
+			r.publish(&frame{kind: kind, shard: i, Topics: group[:n:n]}, time.Time{})
+			group = group[n:]
+		}
+	}
+}
+
 // follow compares the topics that are up at the owner with this replica's. The caller holds the shard's lock.
 func (r *Relay) follow(f *frame, s *shard) {
 	positions := make(map[uint64]position, len(f.Beat))
 	for _, p := range f.Beat {
 		positions[p.Hash] = p
 	}
-	var up, down, acknowledged []messages.Topic
+	var up, down, acknowledged, again []messages.Topic
+	now := time.Now()
 	last := make(map[messages.Topic]uint64, len(s.topics))
 	for t, c := range s.topics {
 		p, carried := positions[c.hash]
@@ -179,6 +195,10 @@ func (r *Relay) follow(f *frame, s *shard) {
 			acknowledged = append(acknowledged, t)
 		}
 		c.acknowledged = p.Acknowledged
+		if !c.asked.IsZero() && c.asks < maxAsks && now.Sub(c.asked) > askAgain<<c.asks {
+			c.asked, c.asks = now, c.asks+1
+			again = append(again, t)
+		}
 		last[t] = p.N
 	}
 	if len(down) > 0 {
@@ -197,4 +217,5 @@ func (r *Relay) follow(f *frame, s *shard) {
 		r.feed.Acknowledged(acknowledged)
 	}
 	r.feed.Sent(f.Fence, last)
+	r.ask(frameResync, again)
 }

@@ -44,13 +44,17 @@ const (
 	// wantEvery is how often topics are wanted again. WantFor is when they are forgotten otherwise.
 	wantEvery = 10 * time.Second
 	WantFor   = 25 * time.Second
+	// askAgain is the wait before an owner is asked again for a snapshot. It doubles, up to maxAsks times: the question may have been
+	// lost, and the feed asks again by itself only later.
+	askAgain = 300 * time.Millisecond
+	maxAsks  = 3
 	// reopenAfter is the wait before the Bus is opened again.
 	reopenAfter = 200 * time.Millisecond
 )
 
 const (
 	// maxOut bounds the frames that wait to be sent, maxBatch those that are sent together.
-	maxOut, maxBatch = 8192, 256
+	maxOut, maxBatch = 2048, 256
 	// maxReplicas bounds the replicas that are known.
 	maxReplicas = 1000
 	// maxTopics bounds the topics in one frame.

@@ -3,10 +3,12 @@ package relay_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 )
 
@@ -61,6 +63,7 @@ func TestOneSubscription(t *testing.T) {
 // TestLostFrames loses frames between the replicas.
 func TestLostFrames(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
+		before := f.resyncs()
 		random := rand.New(rand.NewPCG(3, 4))
 		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
 		f.run(20 * time.Second)
@@ -74,11 +77,7 @@ func TestLostFrames(t *testing.T) {
 		if f.server.lost == 0 || gaps == 0 {
 			f.Errorf("%d frames were lost and %d gaps found", f.server.lost, gaps)
 		}
-		asked := 0
-		for _, r := range f.replicas {
-			asked += r.client.resyncs
-		}
-		if asked > 0 {
+		if asked := f.resyncs() - before; asked > 0 {
 			f.Errorf("the venue was asked for %d snapshots; the owners have the states", asked)
 		}
 	})
@@ -175,17 +174,18 @@ func TestDeafReplica(t *testing.T) {
 	})
 }
 
-// TestSilentBus shows that an owner sends nothing after its lease has ended on its own clock.
-func TestSilentBus(t *testing.T) {
+// TestNothingAfterTheLease stops the sending of an owner that cannot renew its leases. What was queued before and after their end is not
+// sent when it continues.
+func TestNothingAfterTheLease(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
-		owner := f.owner(bookOf(0))
-		f.server.set(func() { owner.port.stuck = true })
-		f.run(500 * time.Millisecond)
-		var before int
-		f.server.set(func() { before = len(owner.port.kept) })
+		owner, blocked := f.owner(bookOf(0)), make(chan struct{})
+		f.server.set(func() { owner.port.stuck, owner.port.blocked = true, blocked })
+		f.run(2 * time.Second)
+		f.server.set(func() { owner.port.blocked = nil })
+		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[before:] {
+			for _, text := range owner.port.kept[owner.port.waited:] { // the others were on their way before
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break
@@ -198,20 +198,92 @@ func TestSilentBus(t *testing.T) {
 	})
 }
 
+// TestNoLeases lets all leases fail, while frames arrive. The replicas have their own streams then.
+func TestNoLeases(t *testing.T) {
+	inBothVenues(t, 2, 12, func(f *fleet) {
+		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = true, true })
+		f.run(12 * time.Second)
+		f.mustLive()
+		if n := f.subscriptions(); n != 24 {
+			f.Errorf("%d subscriptions; want those of each replica", n)
+		}
+		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = false, false })
+		f.run(50 * time.Second)
+		f.mustLive()
+		if n := f.subscriptions(); n != 12 {
+			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+		}
+	})
+}
+
+// TestNoRoom lets an owner have no room for its topics. All readers of the topic get RATE_LIMITED, so they can poll.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, true, 2, 0)
+		defer f.end()
+		f.replicas[0].client.room, f.replicas[1].client.room = 2, 2
+		for i := range 12 {
+			w, err := f.replicas[i%2].reader.Watch(bookOf(i), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.replicas[i%2].watches[bookOf(i)] = w
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		live, refused := 0, 0
+		for _, r := range f.replicas {
+			for topic, w := range r.watches {
+				s, err := w.State()
+				switch {
+				case market.CodeOf(err) == market.CodeRateLimited:
+					refused++
+				case err == nil && s.Live:
+					live++
+				default:
+					t.Errorf("%s is live %t, error %v", topic.ID, s.Live, err)
+				}
+			}
+		}
+		if live == 0 || live > 4 || live+refused != 12 {
+			t.Errorf("%d topics are live and %d refused; want 12 in all, and 4 live at most", live, refused)
+		}
+	})
+}
+
 // TestUserTopicsPass passes user topics to the own client and back.
 func TestUserTopicsPass(t *testing.T) {
 	inBothVenues(t, 1, 1, func(f *fleet) {
 		r, user := f.replicas[0], messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}
+		var published []string
+		f.server.set(func() {
+			f.server.lose = func(text string) bool {
+				published = append(published, text)
+				return false
+			}
+		})
 		w, err := r.reader.Watch(user, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
 		r.Up("A", []messages.Topic{user})
 		r.Message(&messages.Message{Topic: user, Kind: messages.KindUserSnapshot, Seq: 1, Epoch: "A", ReceivedAt: time.Now()})
+		r.Down([]messages.Topic{user}, nil)
+		r.Up("A", []messages.Topic{user})
+		r.Message(&messages.Message{Topic: user, Kind: messages.KindUserSnapshot, Seq: 2, Epoch: "A", ReceivedAt: time.Now()})
+		r.Refused(messages.Topic{Channel: messages.ChannelUser, ID: "0xabcd"}, market.Errorf(market.CodeForbidden, "no"))
+		f.run(time.Second)
 		if s, err := w.State(); err != nil || !s.Live {
 			f.Errorf("the account is live %t, error %v", s.Live, err)
 		}
-		if len(r.client.users) != 1 {
+		f.server.set(func() {
+			for _, text := range published {
+				if strings.Contains(text, "0xabc") || strings.Contains(text, `"Scope":"s"`) {
+					f.Errorf("the server has seen %s", text)
+				}
+			}
+		})
+		if len(r.client.users) != 1 || len(published) == 0 {
 			f.Errorf("the client got %q", r.client.users)
 		}
 	})

@@ -32,6 +32,9 @@ type carried struct {
 	// fence is the fence at the client's last Up, and n the number of the last message since. They are not used for topics that
 	// come from another replica.
 	fence, n uint64
+	// asked is when the owner was last asked for a snapshot that has not arrived, and asks how often it was asked again.
+	asked time.Time
+	asks  int
 }
 
 // leased reports whether this replica may send frames of the shard. The caller holds the lock.
