@@ -29,7 +29,7 @@ type live struct {
 }
 
 // openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be
-// nil. A topic without watches stays open for the time linger. shared may be nil. shared may be nil.
+// nil. A topic without watches stays open for the time linger. shared may be nil.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -87,6 +87,13 @@ func (l *live) run(ctx context.Context) error {
 	err := l.Client.Run(ctx)
 	relaying.Wait()
 	return err
+}
+
+// end ends the watches and the stream, and waits until the relay has given its leases back.
+func (l *live) end(stop context.CancelFunc) {
+	l.Feed.Close()
+	stop()
+	<-l.ended
 }
 
 // Status returns the state of the stream. A live stream is RESYNCING while a topic waits for a snapshot after a gap.

@@ -51,9 +51,7 @@ func (s *App) Serve(ctx context.Context) error {
 		err := s.Server.serve(front)
 		drain()
 		<-drained
-		s.Live.Feed.Close()
-		stopLive()
-		<-s.Live.ended // the relay gives its leases back
+		s.Live.end(stopLive)
 		s.Cache.Close()
 		if s.budget != nil {
 			s.budget.Close()
