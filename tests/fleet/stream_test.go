@@ -115,8 +115,8 @@ type bookReader struct {
 	events []event
 }
 
-// follow reads the events of a token until the test or the replica ends.
-func (r *replica) follow(t *testing.T, g *sync.WaitGroup, ctx context.Context, token string) *bookReader {
+// readBook reads the events of a token until the test or the replica ends.
+func (r *replica) readBook(t *testing.T, g *sync.WaitGroup, ctx context.Context, token string) *bookReader {
 	t.Helper()
 	f := &bookReader{token: token}
 	query := fmt.Sprintf(`subscription { orderbookChanged(tokenId: %q, depth: %d) { sequence book { freshness { stale } bids { price size } asks { price size } } } }`, token, depth)
@@ -210,7 +210,7 @@ func newWatchers(t *testing.T, v *moving) *watchers {
 
 func (w *watchers) join(t *testing.T, r *replica) {
 	for _, token := range w.venue.tokens {
-		w.of[r] = append(w.of[r], r.follow(t, &w.running, w.ctx, token))
+		w.of[r] = append(w.of[r], r.readBook(t, &w.running, w.ctx, token))
 	}
 }
 
