@@ -381,6 +381,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		t.Error("the version is not shown")
 	}
 	sharedMetrics(t, m)
+	relayMetrics(t, m)
 	for family, checked := range m.checked {
 		if !checked && !strings.HasPrefix(family, "go_") && !strings.HasPrefix(family, "process_") {
 			t.Errorf("%s is compared with nothing", family)

@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"testing"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+// relayMetrics compares the metrics of a shared stream with what two replicas follow. It adds them to m.
+func relayMetrics(t *testing.T, m *scraped) {
+	t.Helper()
+	server := tool.StartRedis(t)
+	venue := newLedger(t)
+	replica := func() *service {
+		s, _ := startStoppable(t, "--venue-url="+venue.URL, "--venue-public-per-minute=0", "--cache-price-fresh=1ms", "--shared-url="+server.URL(),
+			"--stream-url=ws"+venue.URL[len("http"):]+demo.StreamPath, "--shared-timeout=250ms", "--shared-replicas=2", "--shared-stream")
+		s.venue = venue.venue
+		return s
+	}
+	a, b := replica(), replica()
+	ids := a.openTokens(2)
+	read := func(s *service, id string) { // polling a price often makes the feed follow it
+		s.query(t, `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`, vars{"t": []string{id}}, anonymous)
+	}
+	owned := func(name string) float64 { return a.scrape(t).samples[name] + b.scrape(t).samples[name] }
+	eventually(t, "two topics are carried", func() bool {
+		read(a, ids[0])
+		read(b, ids[1])
+		return owned("oddsgraph_relay_shards_owned") == 2 && owned("oddsgraph_relay_topics") == 2
+	})
+	if n := owned("oddsgraph_relay_takeovers_total"); n < 2 {
+		t.Errorf("%v shards were taken; want 2 or more", n)
+	}
+	s := a.scrape(t)
+	s.want("oddsgraph_relay_alone", 0)
+	s.within("oddsgraph_relay_fenced_frames_total", 0, 1e6)
+	s.within("oddsgraph_relay_lost_frames_total", 0, 1e6)
+	s.within("oddsgraph_relay_reconnects_total", 0, 1e6)
+	for _, family := range []string{"shards_owned", "topics", "takeovers_total"} {
+		s.check("oddsgraph_relay_" + family)
+	}
+	m.add(s, "oddsgraph_relay_")
+}
