@@ -1,4 +1,4 @@
-// Package messages has the decoded messages of a venue's stream and the topics that they belong to.
+// Package messages defines the decoded messages of a venue's stream and their topics.
 package messages
 
 import (
@@ -22,9 +22,9 @@ const (
 // Topic is one subscription on the venue's stream: a channel and an id.
 type Topic struct {
 	Channel Channel
-	// ID is a token id, on ChannelMarket a market id, and on ChannelUser an address in lower case.
+	// ID is a market id on ChannelMarket, an address in lower case on ChannelUser, and a token id on all other channels.
 	ID string
-	// Scope is a keyed hash of the credentials that read an account. It is empty on public channels, and not secret.
+	// Scope is a keyed hash of the credentials that read an account. It is not secret. It is empty on public channels.
 	Scope string
 }
 
@@ -55,21 +55,22 @@ const (
 	KindBalance
 )
 
-// Internal numbers a topic's messages on their way between the parts of this service, in an order without holes. Numbers of different
-// epochs cannot be compared. The zero value means that a message has no number. Clients never see it.
+// Internal is a number that this service gives each message of a topic, without gaps. A gap shows that a part of the service
+// lost a message. Numbers of different epochs cannot be compared. The zero value means that a message has no number. Clients
+// never get these numbers.
 type Internal struct{ Epoch, Seq uint64 }
 
 // Message is one decoded message of a topic. Its values are shared and read-only.
 type Message struct {
 	Topic Topic
 	Kind  Kind
-	// Internal is the number that the stream client gave the message, also if the venue sends no numbers.
+	// Internal is the number that the stream client gave the message. It exists even if the venue sends no numbers.
 	Internal Internal
-	// Merged reports that a part of this service made the snapshot. It contains all messages up to the number Internal, which it
-	// does not take itself.
+	// Merged reports that this service made the snapshot itself. The snapshot contains all messages up to number Internal, and has
+	// no number of its own.
 	Merged bool
-	// Seq numbers the topic's messages, including snapshots, within an Epoch. Numbers of different epochs cannot be compared.
-	// Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
+	// Seq is the venue's number of the message within an Epoch; snapshots have numbers too. Numbers of different epochs cannot be
+	// compared. Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
 	Epoch        string
 	Seq, PrevSeq uint64
 	// Time is the venue's time; zero if it sends none. ReceivedAt is the local time.
@@ -81,7 +82,7 @@ type Message struct {
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Depth is the number of levels on each side that Changes cover; 0 if unknown.
+	// Depth is the number of levels on each side to which Changes are complete. It is 0 if the number is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

@@ -1,4 +1,4 @@
-// Package queries has the queries of lists, books and histories, and comparable keys of them.
+// Package queries defines the queries of lists, books and histories, and their comparable keys.
 package queries
 
 import (
@@ -40,7 +40,7 @@ type Search struct {
 	Direction             Direction
 	// Limit is the number of markets on a page, 1 to 100.
 	Limit int
-	// Page is empty for the first page, else the Next of the page before.
+	// Page is the Next of the previous page. It is empty for the first page.
 	Page string
 }
 
@@ -146,7 +146,7 @@ type History struct {
 type HistoryKey struct {
 	Address market.Address
 	Kinds   string
-	// Page has the fields that history and trade queries share.
+	// Page contains the fields that history and trade queries have in common.
 	Page Trades
 }
 
@@ -175,10 +175,10 @@ type Book struct {
 	Depth int
 }
 
-// MaxBookDepth is the greatest depth that is requested from a venue.
+// MaxBookDepth is the greatest depth, in levels of a side, that the service requests from a venue.
 const MaxBookDepth = 200
 
-// PriceHistory is a query for a token's prices on the UTC days From to To, both inclusive.
+// PriceHistory is a query for a token's prices on the UTC days from From to To. Both days are included.
 type PriceHistory struct {
 	TokenID  string
 	From, To market.Date

@@ -7,14 +7,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Call is what an upstream call knows of its waiters. Priority and Deadline may rise while the call waits for admission,
+// Call describes the waiters of a call to the venue. Priority and Deadline may increase while the call waits for admission,
 // because more waiters can join.
 type Call interface {
-	// Priority is the greatest priority of the waiters.
+	// Priority returns the greatest priority of the waiters.
 	Priority() Priority
-	// Deadline is the latest deadline of the waiters. ok is false if a waiter has no deadline.
+	// Deadline returns the latest deadline of the waiters. ok is false if a waiter has no deadline.
 	Deadline() (t time.Time, ok bool)
-	// Trace returns the trace context of the next HTTP call, or zero if it is not traced.
+	// Trace returns the trace context of the next HTTP call. It returns the zero value if the call is not traced.
 	Trace() TraceContext
 	// NoteCall records an HTTP call that has ended.
 	NoteCall(c UpstreamCall)
@@ -27,7 +27,7 @@ func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// CallFrom returns the upstream call of ctx. ok is false if ctx belongs to none.
+// CallFrom returns the upstream call of ctx. ok is false if ctx belongs to no call.
 func CallFrom(ctx context.Context) (c Call, ok bool) {
 	c, ok = ctx.Value(callKey{}).(Call)
 	return c, ok
@@ -35,41 +35,42 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 
 // UpstreamCall is one HTTP call to the venue.
 type UpstreamCall struct {
-	// Endpoint is the last segment of the path, Keys the number of requested ids.
+	// Endpoint is the last segment of the path. Keys is the number of requested ids.
 	Endpoint string
 	Keys     int
-	// Status is 0 if no answer came. Outcome is OutcomeOK, an error code or CallCancelled.
+	// Status is 0 if there was no response. Outcome is OutcomeOK, an error code or CallCancelled.
 	Status  int
 	Outcome string
 	Started time.Time
-	// Waited is the time before Started that the call waited for the budget or for other calls. Elapsed is its duration.
+	// Waited is the time for which the call waited for the budget or for other calls, before Started. Elapsed is the time from
+	// Started to the end of the call.
 	Waited, Elapsed time.Duration
 	// Trace is the trace context of the call, or zero if it is not traced.
 	Trace TraceContext
-	// Age is how old the answer may be; zero for a failed call.
+	// Age is the greatest possible age of the response. It is zero for a failed call.
 	Age market.Age
 }
 
-// CallCancelled is the outcome of an HTTP call that lost its last waiter.
+// CallCancelled is the outcome of an HTTP call that was cancelled because nobody waited for it any more.
 const CallCancelled = "CANCELLED"
 
-// Batch is one read of the venue. It answers keys of one or several operations with one HTTP call or more.
+// Batch describes one read of the venue. It fetches keys of one or several operations with one or more HTTP calls.
 type Batch struct {
 	// Serial is unique.
 	Serial   uint64
 	Kind     Kind
 	Priority Priority
-	// Keys is the number of all keys, Own the number of keys that the operation waits for.
+	// Keys is the number of all keys. Own is the number of keys that the operation waits for.
 	Keys, Own int
-	// Formed is when the first key came, Admitted when the budget admitted the batch, Left when the batch was sent, Ended when
-	// all keys were answered. A step that was not reached has the zero time.
+	// Formed is the time at which the first key was requested. At Admitted the budget admitted the batch, at Left the batch was
+	// sent, and at Ended all keys had a result. A step that was not reached has the zero time.
 	Formed, Admitted, Left, Ended time.Time
 	Calls                         []UpstreamCall
 	// Outcome is OutcomeOK or the error code of the whole batch.
 	Outcome string
 }
 
-// Endpoint is a REST endpoint of the venue, together with the parameter that names the objects.
+// Endpoint is a REST endpoint of the venue. Endpoints with the same path differ in the parameter that names the objects.
 type Endpoint uint8
 
 // The endpoints.

@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// values are what reads know of their request. Deriving a context copies them.
+// values describe the request that a read belongs to. A derived context has its own copy.
 type values struct {
 	caller       string
 	credentials  *market.Credentials
@@ -18,7 +18,7 @@ type values struct {
 	fresh        bool
 }
 
-// valuesContext is a context and its values in one allocation.
+// valuesContext is a context that contains its values, to need only one allocation.
 type valuesContext struct {
 	context.Context
 	values
@@ -47,8 +47,8 @@ func valuesFrom(ctx context.Context) *values {
 	return &noValues
 }
 
-// WithCaller returns a context with the caller's name: a proven identity, else the client's address. Shares of the venue's
-// budget are counted by it, so a client must not be able to choose it.
+// WithCaller returns a context with the caller's name: a verified identity, or else the client's address. The rate limiter
+// counts a caller's share by this name, so clients must not be able to choose it.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	c := derive(ctx)
 	c.caller = caller
@@ -66,7 +66,7 @@ func WithCredentials(ctx context.Context, credentials *market.Credentials) conte
 }
 
 // CredentialsFrom returns the caller's credentials, or nil for an anonymous caller. It marks the response of ctx as personal,
-// because a response can depend on its caller in no other way.
+// because this is the only way in which a response can depend on its caller.
 func CredentialsFrom(ctx context.Context) *market.Credentials {
 	v := valuesFrom(ctx)
 	v.dependencies.markPersonal()
@@ -80,13 +80,14 @@ func WithoutPoll(ctx context.Context) context.Context {
 	return &c
 }
 
-// CountsAsPoll reports whether the reads of ctx count as polls of a client. Values that clients poll often are streamed.
+// CountsAsPoll reports whether the reads of ctx count as polls of a client. The feed subscribes to values that clients poll
+// often.
 func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
 
 // polls is the number of the last poll.
 var polls atomic.Uint64
 
-// PollFrom returns the number of the poll that the reads of ctx belong to. It is 0 if each read is a poll of its own.
+// PollFrom returns the number of the poll that the reads of ctx belong to. It returns 0 if each read counts as a separate poll.
 func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
 
 // WithFresh returns a context whose page reads ignore cached pages and calls in flight, and make a new call to the venue.
@@ -99,8 +100,9 @@ func WithFresh(ctx context.Context) context.Context {
 // WantsFresh reports whether page reads must make a new call to the venue.
 func WantsFresh(ctx context.Context) bool { return valuesFrom(ctx).fresh }
 
-// LogFrom returns the log of ctx, or nil, which ignores everything.
+// LogFrom returns the log of ctx. It returns nil if there is none; a nil Log ignores everything.
 func LogFrom(ctx context.Context) *Log { return valuesFrom(ctx).log }
 
-// DependenciesFrom returns the dependencies that reads of ctx are added to, or nil, which ignores everything.
+// DependenciesFrom returns the Dependencies that collect the reads of ctx. It returns nil if there are none; a nil Dependencies
+// ignores everything.
 func DependenciesFrom(ctx context.Context) *Dependencies { return valuesFrom(ctx).dependencies }

@@ -9,22 +9,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Dependencies collects what one response was built from: the handles of all cache entries that it read, and everything else
-// that can change the answer to the same request. It is safe for concurrent use. A nil Dependencies ignores everything.
+// Dependencies collects everything that one response depends on: the handles of all cache entries that it read, the caller, and
+// the time. It is safe for concurrent use. A nil Dependencies ignores everything.
 type Dependencies struct {
 	mu sync.Mutex
-	// handles may contain duplicates. It starts in first, which is enough for a small response.
+	// handles may contain duplicates. Its first array is first, which is enough for a small response.
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal is set if the response may depend on the caller, unknown if something was read without a handle.
+	// personal is set if the response may depend on the caller. unknown is set if a value was read without a handle.
 	personal, unknown bool
-	// account is set if account data are read, answered if the venue has sent some.
+	// account is set if the operation reads account data. answered is set if the venue has sent account data.
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. A nil handle is for a failed read or a value without an entry. The
-// result of such a read may change at any time, so Snapshot fails from then on.
+// Record adds the handle of a cache entry that was read. The handle is nil if the read failed or the value has no entry. Such a
+// result may change at any time, so all later calls of Snapshot fail.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return
@@ -48,7 +48,7 @@ func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) 
 	}
 }
 
-// grow makes room for n more handles. The caller holds the lock.
+// grow allocates memory for n more handles. The caller holds the lock.
 func (d *Dependencies) grow(n int) {
 	if d.handles == nil {
 		d.handles = d.first[:0]
@@ -65,7 +65,7 @@ func (d *Dependencies) record(h *market.Handle) {
 	d.handles = append(d.handles, h)
 }
 
-// Until notes that the response changes at an instant even if nothing is replaced. The earliest instant wins.
+// Until records that the response changes at an instant even if no entry is replaced. The earliest instant counts.
 func (d *Dependencies) Until(at time.Time) {
 	if d == nil {
 		return
@@ -77,7 +77,7 @@ func (d *Dependencies) Until(at time.Time) {
 	}
 }
 
-// ReadAccount notes that account data are read with the caller's credentials.
+// ReadAccount records that the operation reads account data with the caller's credentials.
 func (d *Dependencies) ReadAccount() {
 	if d != nil {
 		d.set(&d.account)
@@ -87,7 +87,7 @@ func (d *Dependencies) ReadAccount() {
 // ReadsAccount reports whether ReadAccount was called.
 func (d *Dependencies) ReadsAccount() bool { return d != nil && d.isSet(&d.account) }
 
-// AnswerAccount notes that the venue has sent account data, so it accepts the caller's credentials.
+// AnswerAccount records that the venue has sent account data, so it accepts the caller's credentials.
 func (d *Dependencies) AnswerAccount() {
 	if d != nil {
 		d.set(&d.answered)
@@ -97,7 +97,7 @@ func (d *Dependencies) AnswerAccount() {
 // AnsweredAccount reports whether AnswerAccount was called.
 func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.isSet(&d.answered) }
 
-// markPersonal notes that the caller's identity was read.
+// markPersonal records that the caller's identity was read.
 func (d *Dependencies) markPersonal() {
 	if d != nil {
 		d.set(&d.personal)
@@ -116,24 +116,25 @@ func (d *Dependencies) isSet(flag *bool) bool {
 	return *flag
 }
 
-// Handles returns the distinct handles so far, in no order.
+// Handles returns the distinct handles that were recorded so far, in no order.
 func (d *Dependencies) Handles() []*market.Handle {
 	s, _ := d.Snapshot()
 	return s.Handles
 }
 
-// Snapshot is what a response depends on. The same request of the same caller has the same answer while all handles are
+// Snapshot lists what a response depends on. The same request of the same caller has the same response while all handles are
 // valid and fresh and Until has not passed.
 type Snapshot struct {
 	// Handles are distinct and in no order.
 	Handles []*market.Handle
-	// Until is when the response changes by time alone; zero if it does not.
+	// Until is the time at which the response changes even if no entry is replaced. It is zero if there is no such time.
 	Until time.Time
 	// Personal reports that the response may depend on the caller's credentials or their absence.
 	Personal bool
 }
 
-// Snapshot returns the dependencies so far. ok is false if something was read without a handle, and for a nil Dependencies.
+// Snapshot returns the dependencies that were recorded so far. ok is false if a value was read without a handle, and for a nil
+// Dependencies.
 func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	if d == nil {
 		return s, false
@@ -151,8 +152,8 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	return s, !d.unknown
 }
 
-// ResponseContext is the context of one response and the response's dependencies, in one allocation. All its reads are one
-// poll, however many values of a token they read. Init must be called first.
+// ResponseContext is the context of one response. It contains the response's dependencies, to need only one allocation. All its
+// reads count as one poll of a token. Init must be called first.
 type ResponseContext struct {
 	valuesContext
 	Dependencies Dependencies
@@ -164,7 +165,7 @@ func (r *ResponseContext) Init(ctx context.Context) {
 	r.dependencies, r.poll = &r.Dependencies, polls.Add(1)
 }
 
-// WithDependencies returns a context whose reads are recorded, and the dependencies that they are recorded in.
+// WithDependencies returns a context and new Dependencies that record all reads of this context.
 func WithDependencies(ctx context.Context) (context.Context, *Dependencies) {
 	r := &ResponseContext{}
 	r.Init(ctx)

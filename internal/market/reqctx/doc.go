@@ -1,3 +1,3 @@
-// Package reqctx carries through a context what every layer may know of a request: the caller and its credentials, what the
-// operation does (Log), what its response depends on (Dependencies), and the upstream call that reads for it (Call).
+// Package reqctx stores in a context the values of a request that every layer may use: the caller and its credentials, the log
+// of the operation's work (Log), the dependencies of its response (Dependencies), and the call to the venue (Call).
 package reqctx

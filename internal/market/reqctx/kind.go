@@ -28,5 +28,5 @@ var kindNames = [Kinds]string{
 // String returns the name that metrics show.
 func (k Kind) String() string { return kindNames[k] }
 
-// User reports whether the kind is data of one account, which need credentials.
+// User reports whether data of this kind belongs to one account. Reads of such data need credentials.
 func (k Kind) User() bool { return k >= KindBalance }

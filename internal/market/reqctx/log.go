@@ -18,25 +18,25 @@ type OperationInfo struct {
 	Document string
 }
 
-// OutcomeOK and OutcomeCancelled are the outcomes that are no error codes: success, and a client that left before the
-// response.
+// OutcomeOK and OutcomeCancelled are the outcomes without an error code. OutcomeCancelled means that the client disconnected or
+// cancelled before the response.
 const (
 	OutcomeOK        = "ok"
 	OutcomeCancelled = "cancelled"
 )
 
-// Operation is what the HTTP layer knows of an operation, or of a request that it refused.
+// Operation describes an operation, or a request that was refused. The HTTP layer sets its fields.
 type Operation struct {
-	// Transport is http, sse or websocket. Caller is how the client is identified: anonymous, credentials or account.
+	// Transport is http, sse or websocket. Caller says how the client identified itself: anonymous, credentials or account.
 	Transport, Caller string
 	// Info is nil if the request was refused before its document was known.
 	Info *OperationInfo
-	// Trusted is the name of a trusted document, else empty. The manifest bounds the number of names.
+	// Trusted is the name of a trusted document. It is empty for other documents. The manifest bounds the number of names.
 	Trusted string
 	// Outcome is OutcomeOK, OutcomeCancelled or the code of the first error. Codes are the distinct codes of all errors.
 	Outcome string
 	Codes   []string
-	// Rule is the cost rule that refused the operation, else empty.
+	// Rule is the cost rule that refused the operation. It is empty if the operation was not refused.
 	Rule string
 	// Response is the result of the response cache: hit, shared with an equal request, miss, or bypass if the request must
 	// not use the cache. It is empty for operations that are never cached.
@@ -60,8 +60,8 @@ func (o *Operation) Type() string {
 	return o.Info.Type
 }
 
-// Log records the work of an operation. The embedded Operation belongs to the goroutine that serves the operation. All else is
-// safe for concurrent use, also after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
+// Log records the work of an operation. Only the goroutine that serves the operation may use the embedded Operation. Everything
+// else is safe for concurrent use, also after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
 type Log struct {
 	Operation
 	// Span is the operation's span, or nil if it is not traced. Explained reports that the response shows the log to the client.
@@ -69,22 +69,22 @@ type Log struct {
 	Span      Span
 	Explained bool
 
-	// reads is nil until WithLog.
+	// reads is nil before WithLog.
 	reads *[Kinds]counts
 
 	// mu protects the fields below.
 	mu      sync.Mutex
 	batches []Batch
-	// served are the spans of the operations that share this operation's response. by is the span of the operation whose
-	// response this operation shares.
+	// served are the spans of the operations that got this operation's response. by is the span of the operation whose response
+	// this operation got.
 	served []Span
 	by     Span
 }
 
-// counts is a CacheCounts that still grows.
+// counts counts like CacheCounts, with atomic numbers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext is a context and the read counts of its log in one allocation.
+// logContext is a context that contains the read counts of its log, to need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -102,10 +102,11 @@ func WithLog(ctx context.Context, l *Log) context.Context {
 
 // CacheCounts counts the keys of one kind that an operation has read, each key once.
 type CacheCounts struct {
-	// Hits and Stale were answered by the cache, Absent by its memory of keys that do not exist. Misses had to be fetched.
+	// Hits had fresh entries and Stale had stale entries. Absent are keys of which the cache knows that they do not exist. Misses
+	// had to be fetched.
 	Hits, Stale, Absent, Misses uint32
-	// Joined are the misses that another operation was fetching already. Excused are the misses that the venue failed to
-	// answer and that a stale value answered.
+	// Joined are the misses that another operation was already fetching. Excused are the misses whose call failed, so that the
+	// operation got a stale value.
 	Joined, Excused uint32
 	// Shared counts misses that were found in the cache that all replicas share.
 	Shared uint32
@@ -118,7 +119,7 @@ func (c CacheCounts) Plus(d CacheCounts) CacheCounts {
 	}
 }
 
-// CountReads adds the results of cache look-ups.
+// CountReads adds results of cache look-ups to the counts of a kind.
 func (l *Log) CountReads(k Kind, c CacheCounts) {
 	if l == nil || l.reads == nil {
 		return
@@ -165,7 +166,7 @@ func (l *Log) NoteBatch(b Batch) {
 	}
 }
 
-// Batches returns the batches that the operation has waited for, in the order of their answers.
+// Batches returns the batches that the operation has waited for, in the order in which they ended.
 func (l *Log) Batches() []Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +183,7 @@ func (l *Log) Calls() (n int) {
 	return n
 }
 
-// Serve notes that another operation shares the response of this one.
+// Serve records that the operation of another log got the response of this operation.
 func (l *Log) Serve(other *Log) {
 	if l == nil || other == nil || l == other || other.Span == nil {
 		return
@@ -202,7 +203,8 @@ func (l *Log) ServedBy() Span {
 	return l.by
 }
 
-// Spans returns the spans of the operation and of the operations that share its response. Untraced ones have none.
+// Spans returns the spans of the operation and of all operations that got its response. Operations that are not traced have no
+// span.
 func (l *Log) Spans() []Span {
 	if l == nil {
 		return nil

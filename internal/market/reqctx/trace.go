@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// Span is an operation's place in a trace. The tracer's own type has more.
+// Span is the span of an operation. The tracer's type implements it.
 type Span interface {
 	// Context returns the ids of the trace and of the span.
 	Context() TraceContext
 }
 
-// TraceContext names a span as https://www.w3.org/TR/trace-context/ does. The zero value names none.
+// TraceContext identifies a span as https://www.w3.org/TR/trace-context/ does. The zero value identifies no span.
 type TraceContext struct {
 	Trace [16]byte
 	Span  [8]byte

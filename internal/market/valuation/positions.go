@@ -10,8 +10,8 @@ import (
 // Sort is a sort order of an account's positions.
 type Sort string
 
-// The sort orders of positions. SortVenue is the venue's order, SortEndsAt sorts by the end of the market,
-// earliest first, and the others sort by value, greatest first.
+// The sort orders of positions. SortVenue is the venue's order. SortEndsAt sorts by the end of the market, earliest first. All
+// others sort by a figure, greatest first.
 const (
 	SortVenue      Sort = "VENUE"
 	SortValue      Sort = "VALUE"
@@ -20,15 +20,15 @@ const (
 	SortEndsAt     Sort = "ENDS_AT"
 )
 
-// Reads reads the data that position values and sort orders need. A read may fail because its value is pending.
+// Reads reads the data for valuing and sorting positions. A read may fail because its value is pending.
 type Reads interface {
 	Market(market.MarketRef) (market.Read[*market.Market], error)
 	Price(tokenID string) (market.Read[*market.Price], error)
 	Spread(tokenID string) (market.Read[*market.Spread], error)
 }
 
-// readMarkets reads the markets of all positions and returns the first error. It does not stop at the error, so that all
-// missing markets are fetched together.
+// readMarkets reads the markets of all positions and returns the first error. It continues after an error, so that all missing
+// markets are fetched together.
 func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, error) {
 	markets, failed := make([]*market.Market, len(positions)), error(nil)
 	for i, p := range positions {
@@ -88,8 +88,8 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// All prices positions. A valuation is nil if no price of the position is known. The error is the first failed read;
-// callers must not sum the valuations then.
+// All values positions. A valuation is nil if no price of the position is known. The error is the error of the first failed
+// read. After an error, callers must not sum the valuations.
 func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {
@@ -103,7 +103,8 @@ func All(from Reads, positions []*market.Position, held market.Meta, basis marke
 	return quotes, valuations, failed
 }
 
-// SortPositions sorts in place and is stable. Positions without a known figure come last. held is the Meta of the list.
+// SortPositions sorts positions in place. The sort is stable. Positions without a known figure come last. held is the Meta of
+// the list.
 func SortPositions(from Reads, positions []*market.Position, held market.Meta, by Sort) error {
 	switch by {
 	case SortVenue:

@@ -5,9 +5,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Quotes are the data that can price a position. Each may be absent.
+// Quotes contains the data from which a position can be valued. Each field may be absent.
 type Quotes struct {
-	// Market and Outcome belong to the position; nil if they were not found.
+	// Market and Outcome belong to the position. They are nil if they were not found.
 	Market  market.Read[*market.Market]
 	Outcome *market.Outcome
 	Price   market.Read[*market.Price]
@@ -20,15 +20,15 @@ type Valuation struct {
 	Basis market.PriceBasis
 	// Value is size × price.
 	Value market.Decimal
-	// UnrealizedPnl is value − cost; nil if the position has no average price.
+	// UnrealizedPnl is value − cost. It is nil if the position has no average price.
 	UnrealizedPnl *market.Decimal
 	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil if the cost is 0.
 	UnrealizedPnlPercent *market.Decimal
 	Meta                 market.Meta
 }
 
-// Of prices a position by a basis. If basis is empty, Of uses the first known price of: SETTLEMENT if the market is
-// resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. It returns nil if no price is known. held is the Meta of the
+// Of values a position by a basis. If basis is empty, Of uses the first known price of these: SETTLEMENT if the market is
+// resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. held is the Meta of the
 // position.
 func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
@@ -48,7 +48,7 @@ func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis
 	return nil
 }
 
-// valueBy prices a position by one basis. It returns nil if the price is not known.
+// valueBy values a position by one basis. It returns nil if the price is not known.
 func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	var price *market.Decimal
 	from := market.Meta{}
@@ -102,14 +102,17 @@ func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, 
 // Portfolio has the exact sums over an account's positions.
 type Portfolio struct {
 	PositionsValue market.Decimal
-	// CostBasis and UnrealizedPnl include the positions that have a price and an average price; nil if none has both.
+	// CostBasis and UnrealizedPnl are sums over the positions that have a price and an average price. They are nil if no position
+	// has both.
 	CostBasis, UnrealizedPnl *market.Decimal
-	// Unpriced counts positions without a price, Uncosted priced positions without an average price.
+	// Unpriced is the number of positions without a price. Uncosted is the number of positions with a price but without an average
+	// price.
 	Unpriced, Uncosted int
 	Meta               market.Meta
 }
 
-// Sum adds up positions and their valuations. A valuation is nil if no price is known. held is the Meta of the list.
+// Sum adds up positions and their valuations. The valuation of a position without a known price is nil. held is the Meta of the
+// list.
 func Sum(positions []market.Position, valuations []*Valuation, held market.Meta) *Portfolio {
 	var total, cost, pnl market.Decimal
 	out := &Portfolio{Meta: market.Combine(held)}
