@@ -15,12 +15,12 @@ var replicas = []mutation{
 	{
 		name: "the ledger grants the reserves, too",
 		file: "internal/ratelimit/ledger.go", find: "return limit - p.Replicas*p.reserve", replace: "return limit",
-		run: "^TestSharedLimit$", message: "in a minute; want 95 at most",
+		run: "^TestSharedLimit$", message: "calls in a minute, want at most 95",
 	},
 	{
 		name: "calls leave without a grant",
 		file: "internal/ratelimit/ledger.go", find: "return p == nil || len(p.credits) > 0 || p.left", replace: "return true || p.left",
-		run: "^TestSharedLimit$", message: "in a minute; want 95 at most",
+		run: "^TestSharedLimit$", message: "calls in a minute, want at most 95",
 	},
 	{
 		name: "a new process uses the reserve of the one before it",
