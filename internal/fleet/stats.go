@@ -65,6 +65,7 @@ func (f *Fleet) observe(command, result string, took time.Duration) {
 // reason returns a text for an error that contains no addresses, names and passwords.
 func reason(err error) string {
 	var network *net.OpError
+	var timed net.Error
 	var certificate *tls.CertificateVerificationError
 	if answer, ok := rueidis.IsRedisErr(err); ok {
 		code, _, _ := strings.Cut(answer.Error(), " ")
@@ -83,7 +84,7 @@ func reason(err error) string {
 		return "Redis returned an error"
 	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout():
 		return "Redis did not answer in time"
 	case errors.As(err, &certificate):
 		return "the certificate of Redis is not trusted"

@@ -24,7 +24,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	commands := server.Monitor(t)
 	replica := func() *service {
 		s, _ := startStoppable(t, "--venue-url="+books.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
-			"--shared-url="+server.URL(), "--shared-timeout=250ms", "--shared-replicas=2")
+			"--shared-url="+server.URL(), "--shared-timeout=1s", "--shared-replicas=2")
 		s.venue = books.venue
 		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })
 		return s
