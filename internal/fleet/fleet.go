@@ -209,13 +209,12 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 	answered := make(chan answer, 1)
 	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel() // not by the goroutine, or the select might see the end of the context before the answer
 	if !f.start(func() {
-		defer cancel()
 		defer func() { <-f.slots }()
 		value, err := fn(limited, client)
 		answered <- answer{value, err}
 	}) {
-		cancel()
 		<-f.slots
 		return value, errClosed
 	}

@@ -163,6 +163,27 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
+// TestAnswersArrive: of many calls at once, none loses its answer.
+func TestAnswersArrive(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	var calls observed
+	f := join(t, Config{URL: server.URL(), Observe: calls.note})
+	connected(t, f)
+	var g sync.WaitGroup
+	for range 16 { // so that callers wait for a processor
+		g.Go(func() {
+			for range 500 {
+				f.Get(t.Context(), "price", []string{"k"}, nil)
+			}
+		})
+	}
+	g.Wait()
+	if n := calls.count("get ok"); n != 16*500 {
+		t.Errorf("%d of %d calls were answered, %d failed", n, 16*500, calls.count("get failed"))
+	}
+}
+
 // TestCloseWhileRedisHangs: Close returns although Redis does not respond.
 func TestCloseWhileRedisHangs(t *testing.T) {
 	t.Parallel()

@@ -212,7 +212,7 @@ func TestReserve(t *testing.T) {
 		defer first.Release(true)
 		time.Sleep(time.Minute)
 		waits(t, first)
-		if s := *b.Status().Shared; s.ReserveOpens.Sub(time.Now()) < time.Second || s.Reserve != 5 || s.ReserveUsed+s.Granted > 0 {
+		if s := *b.Status().Shared; time.Until(s.ReserveOpens) < time.Second || s.Reserve != 5 || s.ReserveUsed+s.Granted > 0 {
 			t.Errorf("the status is %+v; want a closed reserve", s)
 		}
 		time.Sleep(2 * time.Second)
