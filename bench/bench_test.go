@@ -49,6 +49,7 @@ func TestMeasure(t *testing.T) {
 		`W[1-4] +\| limit`: 4 + 3, `W[1-4] +\| oddsgraph`: 4 + 3,
 		`V[1-3] +\| limit`: 3, `V[1-3] +\| oddsgraph`: 3, `V[1-3] +\| uncached`: 3,
 		`20 +\| broadcast`: 1, `20 +\| oddsgraph`: 1,
+		`20, lists +\| broadcast`: 1, `20, lists +\| oddsgraph`: 1,
 	}
 	for row, want := range rows {
 		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
@@ -62,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	rounds, err := os.ReadFile(o.benchfmt)
-	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 {
+	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 || strings.Count(string(rounds), "\nBenchmarkDeliverLists/") != 2 {
 		t.Errorf("the rounds are %s, %v", rounds, err)
 	}
 	results, err := os.ReadFile(o.out + "/results.md")

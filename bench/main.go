@@ -199,7 +199,11 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%d subscribers: %w", n, err)
 		}
-		r.crowds = append(r.crowds, c)
+		lists, err := subscribeLists(ctx, b, o, n)
+		if err != nil {
+			return fmt.Errorf("%d subscribers of lists: %w", n, err)
+		}
+		r.crowds = append(r.crowds, c, lists)
 	}
 	if len(o.replicas) > 0 {
 		var err error

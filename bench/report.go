@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"oddsgraph/bench/subscribers"
 )
 
 // report is all that was measured.
@@ -42,7 +44,7 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, "\n%s.\n", strings.Join(about, "; "))
 	}
 	if len(r.crowds) > 0 {
-		fmt.Fprintf(&b, "\n## Subscribers of one token, %d events a second\n\n%s", changesPerSecond, crowdsMarkdown(r.crowds))
+		fmt.Fprintf(&b, "\n## Subscribers of one token, %d events a second, and of different lists of %d of %d tokens, %d events a second\n\n%s", changesPerSecond, subscribers.ListLength, listedTokens, listEvents, crowdsMarkdown(r.crowds))
 	}
 	if r.fleets != nil {
 		fmt.Fprintf(&b, "\n## Replicas\n\n%s", r.fleets.markdown())
@@ -71,8 +73,8 @@ func (r *report) benchfmt() []byte {
 	for _, c := range r.crowds {
 		for _, s := range c.servers {
 			for _, d := range s.rounds {
-				fmt.Fprintf(&b, "BenchmarkDeliver/subscribers=%d/%s %.0f %.0f cpu-ns/op %.1f allocs/op %.0f p50-ns %.0f p99-ns\n",
-					c.subscribers, s.name, d.deliveries, d.cpu, d.allocs, d.p50, d.p99)
+				fmt.Fprintf(&b, "Benchmark%s/subscribers=%d/%s %.0f %.0f cpu-ns/op %.1f allocs/op %.0f p50-ns %.0f p99-ns\n",
+					c.benchmark(), c.subscribers, s.name, d.deliveries, d.cpu, d.allocs, d.p50, d.p99)
 			}
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"oddsgraph/bench/subscribers"
@@ -20,9 +22,10 @@ const broadcastServer = "broadcast"
 
 const subscription = `subscription { priceChanged(tokenIds: [%q]) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
 
-// crowd is what many subscribers of one token cost, server by server.
+// crowd is what many subscribers of one token, or of lists of tokens, cost, server by server.
 type crowd struct {
 	subscribers int
+	lists       bool
 	servers     []*delivering
 }
 
@@ -47,9 +50,9 @@ type audience struct {
 }
 
 // gather has subscribers connect to a server.
-func gather(ctx context.Context, program string, s *server, n int, document string) (*audience, error) {
+func gather(ctx context.Context, program string, s *server, n int, document string, tokens ...string) (*audience, error) {
 	a := &audience{delivering: &delivering{name: s.name}, server: s}
-	a.cmd = exec.CommandContext(ctx, program, "-address="+s.address, "-n="+strconv.Itoa(n), "-document="+document)
+	a.cmd = exec.CommandContext(ctx, program, "-address="+s.address, "-n="+strconv.Itoa(n), "-document="+document, "-tokens="+strings.Join(tokens, ","))
 	a.cmd.Env, a.cmd.Stderr = environment(), &a.said
 	var err error
 	if a.orders, err = a.cmd.StdinPipe(); err != nil {
@@ -88,7 +91,7 @@ func (a *audience) stop() error {
 }
 
 // deliver causes events and measures a round, which it returns with the last message.
-func (a *audience) deliver(ctx context.Context, n int, o subscribers.Order) (string, error) {
+func (a *audience) deliver(ctx context.Context, o subscribers.Order) (string, error) {
 	before, err := a.server.usage(ctx)
 	if err != nil {
 		return "", err
@@ -112,7 +115,7 @@ func (a *audience) deliver(ctx context.Context, n int, o subscribers.Order) (str
 	each := float64(r.Deliveries)
 	a.rounds = append(a.rounds, delivery{
 		deliveries: each,
-		share:      each / float64(n*len(o.Bodies)),
+		share:      each / float64(r.Expected),
 		load:       float64(after.CPU-before.CPU) / float64(elapsed),
 		cpu:        float64(after.CPU-before.CPU) / each,
 		allocs:     float64(after.Allocs-before.Allocs) / each,
@@ -127,64 +130,83 @@ func (a *audience) deliver(ctx context.Context, n int, o subscribers.Order) (str
 // statedPrice is the price in a message.
 var statedPrice = regexp.MustCompile(`"price":\{"price":"[^"]*"`)
 
-// subscribe has n clients subscribe to a token of oddsgraph and as many listen to a bare broadcast. In each round the token's
-// price moves, and then the broadcast sends the same messages.
-func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
+// theatre is the venue, the servers and the program of their subscribers.
+type theatre struct {
+	venue         venue
+	subject, bare *server
+	program       string
+	stops         []func()
+}
+
+func (t *theatre) stop() {
+	for _, stop := range slices.Backward(t.stops) {
+		stop()
+	}
+}
+
+// newTheatre starts oddsgraph over a venue, and a bare broadcast. The caller must stop it, even after an error.
+func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
+	t := &theatre{}
 	program, err := b.oddsgraph(ctx)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	process, err := startVenue(ctx, b, program, 0)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	defer process.stop()
-	flags := append([]string{"--venue-url=" + process.url(), "--stream-url=ws://" + process.address + "/ws"}, unlimited...)
-	subject, err := b.start(ctx, graphServer, program, "--listen", append(flags, o.flags...)...)
-	if err != nil {
-		return nil, err
+	t.stops = append(t.stops, process.stop)
+	t.venue = venue{process.url()}
+	flags := slices.Concat(unlimited, []string{"--max-connections=20000", "--client-executions=10000", "--venue-url=" + process.url(), "--stream-url=ws://" + process.address + "/ws"}, o.flags)
+	if t.subject, err = b.start(ctx, graphServer, program, "--listen", flags...); err != nil {
+		return t, err
 	}
-	defer subject.stop()
+	t.stops = append(t.stops, t.subject.stop)
 	if program, err = b.broadcast(ctx); err != nil {
-		return nil, err
+		return t, err
 	}
-	bare, err := b.start(ctx, broadcastServer, program, "-listen")
-	if err != nil {
-		return nil, err
+	if t.bare, err = b.start(ctx, broadcastServer, program, "-listen"); err != nil {
+		return t, err
 	}
-	defer bare.stop()
-	if program, err = b.subscribers(ctx); err != nil {
-		return nil, err
-	}
+	t.stops = append(t.stops, t.bare.stop)
+	t.program, err = b.subscribers(ctx)
+	return t, err
+}
 
-	token, moves, err := venue{process.url()}.busy(ctx, o.events)
+// subscribe has n clients subscribe to a token of oddsgraph and as many listen to a bare broadcast. In each round the token's
+// price moves, and then the broadcast sends the same messages.
+func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
+	t, err := newTheatre(ctx, b, o)
+	defer t.stop()
 	if err != nil {
 		return nil, err
 	}
-	ours, err := gather(ctx, program, subject, n, fmt.Sprintf(subscription, token))
+	token, moves, err := t.venue.busy(ctx, o.events)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := gather(ctx, t.program, t.subject, n, fmt.Sprintf(subscription, token))
 	if err != nil {
 		return nil, err
 	}
 	defer ours.stop()
-	theirs, err := gather(ctx, program, bare, n, "")
+	theirs, err := gather(ctx, t.program, t.bare, n, "")
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.stop()
 	for range o.rounds {
-		message, err := ours.deliver(ctx, n, moves)
+		message, err := ours.deliver(ctx, moves)
 		if err != nil {
 			return nil, err
 		}
-		same := subscribers.Order{URL: bare.url() + "/broadcast", Prices: moves.Prices, Every: moves.Every}
-		for _, p := range moves.Prices {
-			same.Bodies = append(same.Bodies, statedPrice.ReplaceAllString(message, fmt.Sprintf(`"price":{"price":"%d.%04d"`, p/10_000, p%10_000)))
-		}
-		if _, err := theirs.deliver(ctx, n, same); err != nil {
+		same := subscribers.Order{URL: t.bare.url() + "/broadcast", Prices: moves.Prices, Every: moves.Every}
+		same.Bodies = alike(message, moves.Prices)
+		if _, err := theirs.deliver(ctx, same); err != nil {
 			return nil, err
 		}
 	}
-	return &crowd{n, []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
+	return &crowd{subscribers: n, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
 }
 
 // busy returns a token with a fine grid of prices, and an order to move it.
@@ -223,7 +245,7 @@ func crowdsMarkdown(crowds []*crowd) string {
 		bare := c.servers[0]
 		for _, s := range c.servers {
 			lines = append(lines, []string{
-				strconv.Itoa(c.subscribers), s.name,
+				c.title(), s.name,
 				fmt.Sprintf("%.0f%%", 100*s.median(func(d delivery) float64 { return d.load })),
 				fmt.Sprintf("%.2f", s.median(func(d delivery) float64 { return d.cpu })/1e3),
 				fmt.Sprintf("%.2f", s.median(func(d delivery) float64 { return d.allocs })),

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type Order struct {
 	Bodies []string `json:"bodies"`
 	// Prices are those that the events carry, in 1/10,000, by which they are known again. None comes twice.
 	Prices []int `json:"prices"`
+	// Tokens are those of the events, if the subscribers have lists. Then the events are known again by their tokens.
+	Tokens []string `json:"tokens,omitempty"`
 	// Every is the time between two events.
 	Every time.Duration `json:"every"`
 }
@@ -33,6 +36,8 @@ type Order struct {
 type Report struct {
 	// Subscribers are connected.
 	Subscribers int `json:"subscribers"`
+	// Expected is the number of messages that should arrive.
+	Expected int `json:"expected"`
 	// Deliveries is how many messages arrived, P50 and P99 after how long.
 	Deliveries int           `json:"deliveries"`
 	P50        time.Duration `json:"p50"`
@@ -44,9 +49,12 @@ type Report struct {
 }
 
 // Serve connects n subscribers to a server, says so, and then obeys orders until there are no more. An empty document
-// subscribes to nothing.
-func Serve(address string, n int, document string, in io.Reader, out io.Writer) error {
-	c := &crowd{}
+// subscribes to nothing. If there are tokens, each subscriber has another list of ListLength of them.
+func Serve(address string, n int, document string, tokens []string, in io.Reader, out io.Writer) error {
+	c := &crowd{tokens: tokens, followers: make(map[string]int), sentFor: make(map[string]*atomic.Int64)}
+	for _, id := range tokens {
+		c.sentFor[id] = new(atomic.Int64)
+	}
 	defer c.close()
 	if err := c.connect(address, n, document); err != nil {
 		return err
@@ -76,6 +84,11 @@ func Serve(address string, n int, document string, in io.Reader, out io.Writer) 
 // crowd are the subscribers.
 type crowd struct {
 	readers []*reader
+	// tokens are those that lists are made of, and followers the numbers of lists that have a token.
+	tokens    []string
+	followers map[string]int
+	// sentFor is as sent, for the events of lists.
+	sentFor map[string]*atomic.Int64
 	// reading waits for their goroutines.
 	reading sync.WaitGroup
 	// sent is when the event with a price was caused, in nanoseconds since began; 0 where there was none.
@@ -121,8 +134,29 @@ func (r *reader) end() []time.Duration {
 // dialing is how many connect at once.
 const dialing = 32
 
+// ListLength is the number of tokens of a list.
+const ListLength = 8
+
+// list returns a list of different tokens for each number; nil without tokens.
+func (c *crowd) list(number int) []string {
+	if len(c.tokens) == 0 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(uint64(number), 0))
+	list := make([]string, 0, ListLength)
+	for _, at := range random.Perm(len(c.tokens))[:min(ListLength, len(c.tokens))] {
+		list = append(list, c.tokens[at])
+	}
+	return list
+}
+
 func (c *crowd) connect(address string, n int, document string) error {
 	c.readers = make([]*reader, n)
+	for i := range n {
+		for _, id := range c.list(i) {
+			c.followers[id]++
+		}
+	}
 	var g errgroup.Group
 	g.SetLimit(dialing)
 	for i := range c.readers {
@@ -135,7 +169,7 @@ func (c *crowd) connect(address string, n int, document string) error {
 			if document == "" {
 				return nil
 			}
-			return s.subscribe(document)
+			return s.subscribe(document, c.list(i))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -156,8 +190,32 @@ func (c *crowd) close() {
 	c.reading.Wait()
 }
 
-// marker stands before the price in a message.
-var marker = []byte(`"price":{"price":"`)
+// marker stands before the price in a message, and tokenMarker before the token.
+var marker, tokenMarker = []byte(`"price":{"price":"`), []byte(`"tokenId":"`)
+
+// sentAt returns when the event of a message was caused, as crowd.sent; 0 if the message is of no event.
+func (c *crowd) sentAt(message []byte) int64 {
+	mark := marker
+	if len(c.tokens) > 0 {
+		mark = tokenMarker
+	}
+	_, rest, _ := bytes.Cut(message, mark)
+	literal, _, ok := bytes.Cut(rest, []byte{'"'})
+	if !ok {
+		return 0
+	}
+	if len(c.tokens) > 0 {
+		if sent := c.sentFor[string(literal)]; sent != nil {
+			return sent.Load()
+		}
+		return 0
+	}
+	price, err := strconv.ParseFloat(string(literal), 64)
+	if err != nil || price < 0 || price > 1 {
+		return 0
+	}
+	return c.sent[int(price*10_000+.5)].Load()
+}
 
 func (c *crowd) follow(r *reader) {
 	for {
@@ -166,16 +224,7 @@ func (c *crowd) follow(r *reader) {
 			c.ended.CompareAndSwap(nil, &err)
 			return
 		}
-		_, rest, ok := bytes.Cut(message, marker)
-		if !ok {
-			continue
-		}
-		literal, _, _ := bytes.Cut(rest, []byte{'"'})
-		price, err := strconv.ParseFloat(string(literal), 64)
-		if err != nil || price < 0 || price > 1 {
-			continue
-		}
-		sent := c.sent[int(price*10_000+.5)].Load()
+		sent := c.sentAt(message)
 		if sent == 0 {
 			continue // the present state, or an event of before
 		}
@@ -190,19 +239,38 @@ func (c *crowd) follow(r *reader) {
 // silence is how long nothing may arrive before what is missing is given up.
 const silence = 2 * time.Second
 
+// expected returns the number of messages that an order should lead to.
+func (c *crowd) expected(o Order) (n int64) {
+	if len(o.Tokens) == 0 {
+		return int64(len(c.readers) * len(o.Bodies))
+	}
+	for _, id := range o.Tokens {
+		n += int64(c.followers[id])
+	}
+	return n
+}
+
 func (c *crowd) obey(o Order) (Report, error) {
 	for i := range c.sent {
 		c.sent[i].Store(0) // what arrives of before is not counted
 	}
+	for _, sent := range c.sentFor {
+		sent.Store(0)
+	}
+	want := c.expected(o)
 	for _, r := range c.readers {
-		r.begin(len(o.Bodies))
+		r.begin(int(want)/len(c.readers) + 1)
 	}
 	c.arrived.Store(0)
 	before := probe.Read().CPU
 	start := time.Now()
 	for i, body := range o.Bodies {
 		time.Sleep(time.Until(start.Add(time.Duration(i) * o.Every)))
-		c.sent[o.Prices[i]].Store(int64(time.Since(began)))
+		if len(o.Tokens) > 0 {
+			c.sentFor[o.Tokens[i]].Store(int64(time.Since(began)))
+		} else {
+			c.sent[o.Prices[i]].Store(int64(time.Since(began)))
+		}
 		resp, err := http.Post(o.URL, "application/json", bytes.NewReader([]byte(body)))
 		if err != nil {
 			return Report{}, err
@@ -213,7 +281,6 @@ func (c *crowd) obey(o Order) (Report, error) {
 			return Report{}, fmt.Errorf("%s: %s: %s, %w", o.URL, resp.Status, answer, err)
 		}
 	}
-	want := int64(len(c.readers) * len(o.Bodies))
 	for seen, since := int64(-1), time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if err := c.ended.Load(); err != nil {
 			return Report{}, fmt.Errorf("a subscriber was cut off: %w", *err)
@@ -226,7 +293,7 @@ func (c *crowd) obey(o Order) (Report, error) {
 			break
 		}
 	}
-	r := Report{Subscribers: len(c.readers), CPU: probe.Read().CPU - before}
+	r := Report{Subscribers: len(c.readers), Expected: int(want), CPU: probe.Read().CPU - before}
 	var delays []time.Duration
 	for _, reader := range c.readers {
 		delays = append(delays, reader.end()...)

@@ -80,7 +80,7 @@ func TestServe(t *testing.T) {
 	reports, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(server.Listener.Addr().String(), 5, "subscription { "+strings.Repeat("a ", 100)+"}", in, out)
+		ended <- Serve(server.Listener.Addr().String(), 5, "subscription { "+strings.Repeat("a ", 100)+"}", nil, in, out)
 		_ = out.Close()
 	}()
 	answers := json.NewDecoder(reports)
@@ -129,7 +129,7 @@ func TestServe(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	err := Serve(server.Listener.Addr().String(), 1, "", strings.NewReader(""), io.Discard)
+	err := Serve(server.Listener.Addr().String(), 1, "", nil, strings.NewReader(""), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("a server that is none gave %v", err)
 	}

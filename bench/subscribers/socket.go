@@ -67,12 +67,12 @@ func (s *socket) upgrade() error {
 }
 
 // subscribe introduces the client and subscribes, and returns when the first response is there.
-func (s *socket) subscribe(document string) error {
+func (s *socket) subscribe(document string, list []string) error {
 	_ = s.conn.SetDeadline(time.Now().Add(opening))
 	if err := s.say(opText, []byte(`{"type":"connection_init"}`)); err != nil {
 		return err
 	}
-	payload, err := json.Marshal(map[string]string{"query": document})
+	payload, err := json.Marshal(map[string]any{"query": document, "variables": map[string]any{"ids": list}})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"oddsgraph/bench/subscribers"
 )
@@ -13,8 +14,13 @@ func main() {
 	address := flag.String("address", "", "`host:port` of the server")
 	n := flag.Int("n", 1, "number of subscribers")
 	document := flag.String("document", "", "the subscription; empty subscribes to nothing")
+	tokens := flag.String("tokens", "", "ids separated by commas; each subscriber gets a list of 8 of them as the variable ids")
 	flag.Parse()
-	if err := subscribers.Serve(*address, *n, *document, os.Stdin, os.Stdout); err != nil {
+	var of []string
+	if *tokens != "" {
+		of = strings.Split(*tokens, ",")
+	}
+	if err := subscribers.Serve(*address, *n, *document, of, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "subscribers:", err)
 		os.Exit(1)
 	}

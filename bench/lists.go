@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"oddsgraph/bench/subscribers"
+)
+
+const (
+	// listedTokens is the number of tokens that lists are made of, and listEvents the number of events that each list gets in a second.
+	listedTokens = 500
+	listEvents   = 2
+	listDocument = `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
+)
+
+// subscribeLists has n clients subscribe to different lists of tokens of oddsgraph and as many listen to a bare broadcast. In each
+// round the prices of some tokens move once. Then the broadcast sends about as many messages to its clients, one of which arrived
+// in this round, with other prices.
+func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
+	t, err := newTheatre(ctx, b, o)
+	defer t.stop()
+	if err != nil {
+		return nil, err
+	}
+	l, err := t.venue.list(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	var markets []listedMarket
+	var tokens []string
+	for _, m := range l.open[:min(listedTokens, len(l.open))] { // one token of each, because the prices of a market move together
+		markets, tokens = append(markets, m), append(tokens, m.Outcomes[0].TokenID)
+	}
+	ours, err := gather(ctx, t.program, t.subject, n, listDocument, tokens...)
+	if err != nil {
+		return nil, err
+	}
+	defer ours.stop()
+	theirs, err := gather(ctx, t.program, t.bare, n, "")
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.stop()
+	each := max(o.events*listEvents/changesPerSecond, 1) // as long as with one token
+	for round := range o.rounds {
+		moves, err := t.venue.moveEach(markets[:min(each*len(markets)/subscribers.ListLength, len(markets))], round)
+		if err != nil {
+			return nil, err
+		}
+		moves.Every = time.Second * subscribers.ListLength / time.Duration(listEvents*len(markets))
+		message, err := ours.deliver(ctx, moves)
+		if err != nil {
+			return nil, err
+		}
+		same := subscribers.Order{URL: t.bare.url() + "/broadcast", Every: time.Second / listEvents}
+		for i := range each {
+			same.Prices = append(same.Prices, 1000+i)
+		}
+		same.Bodies = alike(message, same.Prices)
+		if _, err := theirs.deliver(ctx, same); err != nil {
+			return nil, err
+		}
+	}
+	return &crowd{subscribers: n, lists: true, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
+}
+
+// moveEach returns an order that moves one token of each market by one tick, back and forth round by round.
+func (v venue) moveEach(markets []listedMarket, round int) (o subscribers.Order, err error) {
+	o.URL = v.url + "/__control/price"
+	for _, m := range markets {
+		tick, err := fixed(m.TickSize.String())
+		if err != nil {
+			return o, err
+		}
+		now, err := fixed(m.Outcomes[0].Price.String())
+		if err != nil {
+			return o, err
+		}
+		if round%2 == 0 {
+			if now += tick; now >= 10_000 {
+				now -= 2 * tick
+			}
+		}
+		o.Tokens, o.Prices = append(o.Tokens, m.Outcomes[0].TokenID), append(o.Prices, now)
+		o.Bodies = append(o.Bodies, string(setPrice(m.Outcomes[0].TokenID, now)))
+	}
+	return o, nil
+}
+
+// alike returns a message with each of several prices.
+func alike(message string, prices []int) (messages []string) {
+	for _, p := range prices {
+		messages = append(messages, statedPrice.ReplaceAllString(message, fmt.Sprintf(`"price":{"price":"%d.%04d"`, p/10_000, p%10_000)))
+	}
+	return messages
+}
+
+// title returns what the crowd is.
+func (c *crowd) title() string {
+	if c.lists {
+		return fmt.Sprintf("%d, lists", c.subscribers)
+	}
+	return strconv.Itoa(c.subscribers)
+}
+
+// benchmark returns the name of the crowd's benchmark.
+func (c *crowd) benchmark() string {
+	if c.lists {
+		return "DeliverLists"
+	}
+	return "Deliver"
+}
