@@ -209,7 +209,9 @@ func TestComposeValkey(t *testing.T) {
 	acl := read(t, filepath.Join(dir, "valkey.acl"))
 	_, rights, _ := strings.Cut(scaling, "`ACL SETUSER oddsgraph on >PASSWORD ")
 	rights, _, ok := strings.Cut(rights, "`")
-	if !ok || !strings.Contains(acl, "\nuser oddsgraph on #") || !strings.Contains(acl, " "+rights+"\n") || !strings.Contains(acl, "user default off\n") {
+	_, more, okMore := strings.Cut(scaling, "With `--shared-stream` also\n  `")
+	more, _, _ = strings.Cut(more, "`")
+	if !ok || !okMore || !strings.Contains(acl, "\nuser oddsgraph on #") || !strings.Contains(acl, " "+rights+" "+more+"\n") || !strings.Contains(acl, "user default off\n") {
 		t.Errorf("the users are\n%s\nwant the rights %q of docs/scaling.md", acl, rights)
 	}
 	if settings["aclfile"] != "/run/secrets/valkey.acl" || !slices.Contains(s.Secrets, "valkey.acl") {
