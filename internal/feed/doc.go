@@ -15,7 +15,8 @@
 //
 // # Room for public topics
 //
-// The venue limits the number of topics of a connection. The total is the room, which callers share:
+// The venue limits the number of topics of a connection. The room is the number of topics of all connections together. Callers
+// share it:
 //
 //   - Each caller may always use a quarter of the room, its share. A topic that several callers watch counts for one of them.
 //   - Beyond its share a caller may watch prices and books while there is room, so a lone caller can use all of the room. When

@@ -2,8 +2,8 @@ package feed
 
 import "oddsgraph/internal/market/messages"
 
-// arrive records the internal number of a message. lost reports that messages before it were lost between two parts of this service,
-// and that no number of the venue shows it. again reports that the message has arrived before. The caller holds the lock.
+// arrive records the internal number of a message. lost reports that this service lost earlier messages and that the venue's
+// numbers cannot show the loss. again reports that the message has arrived before. The caller holds the lock.
 func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
@@ -27,8 +27,8 @@ func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false
 }
 
-// contains reports whether a snapshot contains a change without a number of the venue. The venue's own snapshots contain the changes up
-// to their time.
+// contains reports whether a snapshot contains a change that the venue has not numbered. A snapshot of the venue contains all
+// changes up to the snapshot's time.
 func contains(snapshot, change *messages.Message) bool {
 	if snapshot.Merged && snapshot.Internal.Epoch == change.Internal.Epoch {
 		return change.Internal.Seq <= snapshot.Internal.Seq
@@ -36,8 +36,8 @@ func contains(snapshot, change *messages.Message) bool {
 	return !change.Time.After(snapshot.Time)
 }
 
-// discardBuffered drops the buffered changes, because some between them and m were lost. A snapshot that is older than the last
-// dropped one cannot be completed. The caller holds the lock.
+// discardBuffered drops the buffered changes after messages before m were lost. It stores the last dropped change in discarded,
+// because an older snapshot lacks this change and cannot be used. The caller holds the lock.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -50,8 +50,8 @@ func (t *topic) discardBuffered(m *messages.Message) {
 	t.buffered = nil
 }
 
-// Sent compares the internal numbers of the last messages that were sent with those that arrived. So it detects the lost last message
-// of a quiet topic.
+// Sent compares the number of the last message that was sent for each topic with the number of the last message that arrived.
+// So the feed notices that the last message of a topic was lost, even if no further message comes.
 func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	for key, seq := range last {
 		if t := f.find(key); t != nil {
@@ -60,8 +60,8 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent compares the internal number of the last message with the one that arrived. While the topic waits for a snapshot, the next
-// message shows what is missing.
+// sent handles a gap if the last message that was sent for the topic has not arrived. If the topic waits for a snapshot, sent
+// does nothing about a gap, because the next message shows it.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +75,9 @@ func (t *topic) sent(last messages.Internal) {
 	}
 }
 
-// Snapshot returns the state of a live topic as a merged message, or nil. The message contains all messages that have arrived. There is
-// none of a state from REST while late messages may still be part of that state, except of a price, which each message replaces.
+// Snapshot returns the state of a live topic as a merged message, which contains all messages that have arrived. It returns nil
+// if the topic is not live. It also returns nil while the state comes from REST and may already contain late messages. A price
+// is an exception, because each message replaces it.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {
@@ -104,5 +105,5 @@ func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	return m
 }
 
-// Hold keeps a public topic open that only other processes read, until the watch is closed.
+// Hold opens a public topic for readers in other processes. The topic is open until the watch is closed.
 func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.watchForQueries(key) }

@@ -58,9 +58,9 @@ func (w *window) canLeave(t *reservation, now time.Time) bool {
 	return free > w.reserved
 }
 
-// refreshAt returns the time at which the next refresh may be sent. If at least half of the window is free, that is now. If at
-// most a quarter is free, that is when the oldest call leaves the window. In between, the calls above a quarter are spread
-// evenly over the time until the oldest call leaves.
+// refreshAt returns the time at which the next refresh may be sent. It returns now if at least half of the window is free. It
+// returns the time at which the oldest call departs the window if at most a quarter is free. If between a quarter and half is
+// free, refreshes may use the part above a quarter, spread evenly until the oldest call departs.
 func (w *window) refreshAt(now time.Time) time.Time {
 	free := w.free()
 	if 2*free >= w.limit {

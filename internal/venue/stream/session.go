@@ -57,7 +57,8 @@ type session struct {
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. It is checked at silentAt.
+	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. The session checks silence
+	// at silentAt.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
 	// phaseBy is the time at which phaseHello or phaseAuth ends without an answer.
@@ -70,7 +71,7 @@ type session struct {
 	// failure ends the session at failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is the time at which a connection without topics ends; zero while there are topics.
+	// idleBy is the time at which a connection without topics ends. It is zero while there are topics.
 	idleBy        time.Time
 	garbageFrames int
 }
@@ -257,8 +258,8 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// afterHello is called after the venue's hello, or after helloWithin without one. It authenticates if necessary, and else
-// subscribes.
+// afterHello is called after the venue's hello, or after helloWithin if there was no hello. It sends auth if the connection
+// needs credentials. Otherwise it subscribes the topics.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.limit(s.limits)
 	s.liveAt = now
