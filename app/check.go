@@ -17,7 +17,7 @@ import (
 )
 
 // check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It
-// returns all errors, or prints that the service would start. It binds no port and makes no call.
+// returns all errors, or prints that the service would start. It binds no port, and calls the venue only with --ask.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
@@ -34,8 +34,10 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 			return err
 		}
 	}
-	_, err = fmt.Fprintln(stdout, "The configuration is in order:", files)
-	return err
+	if _, err = fmt.Fprintln(stdout, "The configuration is in order:", files); err != nil || !cfg.Ask {
+		return err
+	}
+	return ask(ctx, cfg, log, stdout)
 }
 
 // checkTraces returns an error if the environment's trace settings are invalid.

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/stream"
+)
+
+// askMarkets is the greatest number of markets whose data ask requests.
+const askMarkets = 5
+
+// ask requests public data of every kind from the configured venue and prints a line for each kind: how much it read and which
+// parts it could not read. It returns an error if a kind could not be read at all.
+func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+	if cfg.Venue.URL == "" {
+		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
+	}
+	var unread unreadParts
+	settings := (&App{log: log}).venueConfig(cfg, cfg.Venue.URL, market.SystemClock{})
+	settings.Observer = restParts{&unread}
+	client, err := venue.New(settings)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	q := &inquiry{client: client, unread: &unread, out: stdout}
+	markets := q.rest(ctx)
+	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
+		q.stream(ctx, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}, cfg.Venue.Timeout, markets[0])
+	}
+	q.print("accounts", "not requested: they need a caller's credentials")
+	if err := errors.Join(q.failed, ctx.Err()); err != nil {
+		return err
+	}
+	return q.printing
+}
+
+// inquiry is one run of ask.
+type inquiry struct {
+	client *venue.Client
+	unread *unreadParts
+	out    io.Writer
+	// failed is set if a kind could not be read. printing is the first error of out.
+	failed, printing error
+}
+
+// rest requests every kind of public data over REST. It returns the markets that it found.
+func (q *inquiry) rest(ctx context.Context) []*market.Market {
+	var found []*market.Market
+	q.read("search", func() (string, error) {
+		page, err := q.client.Search(ctx, queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets})
+		if err != nil || page == nil {
+			return "nothing", err
+		}
+		found = page.Markets[:min(len(page.Markets), askMarkets)]
+		return fmt.Sprintf("%d markets", len(page.Markets)), errors.Join(page.LeftOut...)
+	})
+	var ids, tokens []string
+	slug := ""
+	for _, m := range found {
+		ids, slug = append(ids, m.MarketID), m.Slug
+		for _, o := range m.Outcomes {
+			tokens = append(tokens, o.TokenID)
+		}
+	}
+	tokens = slices.DeleteFunc(tokens, func(id string) bool { return id == "" })
+	if len(ids) == 0 || len(tokens) == 0 {
+		q.print("everything else", "not requested: the search found no open market with tokens")
+		return nil
+	}
+	q.read("markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
+	q.read("markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
+	if slug != "" {
+		q.read("market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
+	}
+	q.read("prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
+	q.read("spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
+	q.read("book", func() (string, error) { return countOne(q.client.Book(ctx, tokens[0], queries.BookDepthStep(1))) })
+	q.read("price history", func() (string, error) {
+		today := market.DateOf(time.Now())
+		h, err := q.client.PriceHistory(ctx, tokens[0], today-7, today)
+		if err != nil || h == nil {
+			return "nothing", err
+		}
+		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
+	})
+	return found
+}
+
+// read makes one read and prints how much it returned, its error, and the parts that it could not read.
+func (q *inquiry) read(kind string, call func() (string, error)) {
+	text, err := call()
+	if err != nil {
+		text = strings.TrimPrefix(text+"; error: "+err.Error(), "; ")
+		q.failed = errors.New("the venue's data could not be read completely; see above")
+	}
+	for _, part := range q.unread.take() {
+		text += "; unreadable: " + part
+	}
+	q.print(kind, text)
+}
+
+// print prints one line.
+func (q *inquiry) print(kind, text string) {
+	if _, err := fmt.Fprintf(q.out, "%s: %s\n", kind, strings.ReplaceAll(text, "\n", "; ")); q.printing == nil {
+		q.printing = err
+	}
+}
+
+// count returns the number of values and the first error of a read of several keys.
+func count[T any](results []market.Result[*T], err error) (string, error) {
+	n := 0
+	for _, r := range results {
+		if err == nil {
+			err = r.Err
+		}
+		if r.Value != nil {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d", n, len(results)), err
+}
+
+// countOne returns the text of a read of one key.
+func countOne[T any](value *T, err error) (string, error) {
+	if value == nil {
+		return "0 of 1", err
+	}
+	return "1 of 1", err
+}

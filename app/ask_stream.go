@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
+)
+
+// stream subscribes to the market and to the price and the book of its first token, and waits for the first answer about each of them. It
+// waits no longer than within.
+func (q *inquiry) stream(ctx context.Context, cfg stream.Config, within time.Duration, m *market.Market) {
+	heard := newFirstMessages(m)
+	client, err := stream.New(cfg, heard)
+	if err != nil {
+		q.read("stream", func() (string, error) { return "", err })
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- client.Run(ctx) }()
+	for _, t := range heard.topics {
+		if err := client.Watch(t, nil); err != nil {
+			heard.Refused(t, err)
+		}
+	}
+	select {
+	case <-heard.all:
+		cancel()
+	case <-ctx.Done():
+	}
+	<-stopped
+	for _, t := range heard.topics {
+		q.read("stream of "+string(t.Channel), func() (string, error) { return heard.result(t) })
+	}
+}
+
+// firstMessages is a stream.Handler that records the first answer about each topic: a message, a confirmation or a refusal.
+type firstMessages struct {
+	topics []messages.Topic
+	// all is closed when every topic has an answer.
+	all chan struct{}
+
+	mu sync.Mutex
+	// answers has nil for a message or a confirmation, and the error of a refusal.
+	answers map[messages.Topic]error
+	// down is the cause of the last lost connection.
+	down error
+}
+
+// newFirstMessages returns a handler for the topics of a market.
+func newFirstMessages(m *market.Market) *firstMessages {
+	h := &firstMessages{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, all: make(chan struct{}), answers: map[messages.Topic]error{}}
+	if i := slices.IndexFunc(m.Outcomes, func(o market.Outcome) bool { return o.TokenID != "" }); i >= 0 {
+		id := m.Outcomes[i].TokenID
+		h.topics = append(h.topics, messages.Topic{Channel: messages.ChannelPrices, ID: id}, messages.Topic{Channel: messages.ChannelOrderbook, ID: id})
+	}
+	return h
+}
+
+// answer records an answer about a topic.
+func (h *firstMessages) answer(t messages.Topic, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, answered := h.answers[t]; answered || !slices.Contains(h.topics, t) {
+		return
+	}
+	if h.answers[t] = err; len(h.answers) == len(h.topics) {
+		close(h.all)
+	}
+}
+
+// result describes the answer about a topic. The error is that of the refusal, or the reason why there is no answer.
+func (h *firstMessages) result(t messages.Topic) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err, answered := h.answers[t]; answered {
+		if err != nil {
+			return "refused", err
+		}
+		return "answered", nil
+	}
+	return "no answer", market.Errorf(market.CodeUpstreamTimeout, "the venue's stream sent nothing within --venue-timeout").Because(h.down)
+}
+
+// Up implements stream.Handler.
+func (h *firstMessages) Up(string, []messages.Topic) {}
+
+// Acknowledged implements stream.Handler. A market is answered by the confirmation, because it sends a message only when it changes.
+func (h *firstMessages) Acknowledged(topics []messages.Topic) {
+	for _, t := range topics {
+		if t.Channel == messages.ChannelMarket {
+			h.answer(t, nil)
+		}
+	}
+}
+
+// Down implements stream.Handler.
+func (h *firstMessages) Down(_ []messages.Topic, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = err
+}
+
+// Message implements stream.Handler.
+func (h *firstMessages) Message(m *messages.Message) { h.answer(m.Topic, nil) }
+
+// Heartbeat implements stream.Handler.
+func (h *firstMessages) Heartbeat(string, map[messages.Topic]uint64) {}
+
+// Refused implements stream.Handler.
+func (h *firstMessages) Refused(t messages.Topic, err error) { h.answer(t, err) }

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+// TestConfigCheckAsks expects a line for each kind of data, and an error if the venue's data of a kind cannot be read.
+func TestConfigCheckAsks(t *testing.T) {
+	complete := []string{
+		"search: 5 markets", "markets by id: 5 of 5", "markets by token: 1 of 1", "market by slug: 1 of 1", "prices: \\d+ of \\d+",
+		"spreads: \\d+ of \\d+", "book: 1 of 1", "price history: \\d+ points", "stream of market: answered", "stream of prices: answered",
+		"stream of orderbook: answered", "accounts: not requested: .*",
+	}
+	for _, test := range []struct {
+		name, path, body string
+		change           map[int]string
+		lines            int
+		fails            bool
+	}{
+		{"the whole venue", "", "", nil, len(complete), false},
+		{"an unreadable book", "/orderbook", `{"bids":[{"price":"many","size":1}],"asks":[]}`, map[int]string{6: "book: 0 of 1; error: UPSTREAM_BAD_RESPONSE: .*"}, len(complete), true},
+		{"a part of a price history", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
+			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row",
+		}, len(complete), true},
+		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{5: "spreads: \\d+ of \\d+"}, len(complete), false},
+		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*"}, len(complete), true},
+		{"no search", "/market-search", `{"success":false,"error":"no such endpoint","code":"NOT_FOUND"}`, map[int]string{
+			0: "search: nothing; error: .*", 1: "everything else: not requested: the search found no open market with tokens", 2: "accounts: .*",
+		}, 3, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := demo.New(demo.Config{Markets: 50})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.path != "" && strings.HasSuffix(r.URL.Path, test.path) {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, test.body)
+					return
+				}
+				v.ServeHTTP(w, r)
+			}))
+			defer server.Close()
+			defer v.Close()
+			var out bytes.Buffer
+			err := run(t.Context(), []string{
+				"config", "check", "--ask", "--venue-retries=0", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
+			}, nil, &out, io.Discard)
+			if (err != nil) != test.fails {
+				t.Errorf("the error is %v", err)
+			}
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")[1:] // the first line is about the configuration
+			if len(lines) != test.lines {
+				t.Fatalf("%d lines, want %d:\n%s", len(lines), test.lines, &out)
+			}
+			for i, line := range lines {
+				want := complete[i]
+				if changed, ok := test.change[i]; ok {
+					want = changed
+				}
+				if !regexp.MustCompile("^" + want + "$").MatchString(line) {
+					t.Errorf("got %q, want %q", line, want)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigCheckAsksNoDemo(t *testing.T) {
+	err := run(t.Context(), []string{"config", "check", "--ask"}, nil, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "--venue-url") {
+		t.Errorf("the error is %v", err)
+	}
+}
