@@ -9,11 +9,13 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,19 +24,19 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// freePort returns a port of 127.0.0.1 on which nothing listens.
+// freePort returns a port of 127.0.0.1 on which nothing listens. It is below the ports that Linux gives to clients and listeners that
+// name none, so no other connection takes it before the server starts.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(10_000 + mathrand.IntN(20_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
 // certificates writes a certificate authority, and a certificate of it for 127.0.0.1 with its key. It returns their files.
