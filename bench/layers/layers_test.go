@@ -184,7 +184,7 @@ func (s *events) Next() ([]byte, bool) {
 	}
 }
 
-func (*events) Last() []byte { return nil }
+func (*events) Last() (errors, event []byte) { return nil, nil }
 
 // BenchmarkFanOut puts one event into the queues of all members of a group. Each member takes it.
 func BenchmarkFanOut(b *testing.B) {
