@@ -106,7 +106,7 @@ func TestClaim(t *testing.T) {
 	claims := func(f *Fleet, key string, hold time.Duration) bool {
 		return f.Claim(t.Context(), "market", []string{key}, hold, func(int, []byte, time.Time, time.Time) {})[0]
 	}
-	if !claims(all[0], "short", 50*time.Millisecond) || claims(all[1], "short", time.Minute) {
+	if !claims(all[0], "short", 2*time.Second) || claims(all[1], "short", time.Minute) {
 		t.Error("a claim does not hold")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
