@@ -305,6 +305,7 @@ func oddsgraphCommand(args []string) error {
 	if errors.Is(err, config.ErrHelp) || err == nil && (cfg.Command == config.CommandServe || cfg.Command == config.CommandVenue) {
 		return nil
 	}
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--ask" }) // the venues of the docs do not exist
 	return errors.Join(err, run(context.Background(), args, environ, os.Stdout, os.Stderr))
 }
 
