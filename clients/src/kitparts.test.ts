@@ -48,11 +48,12 @@ test('events change lists', () => {
   assert.deepEqual(applyOrders(held, { reason: 'CHANGE', changed: [], closedOrderIds: ['c', 'unknown'] }), [row('a'), row('b')])
   const trades = (...ids: string[]) => ({ reason: 'CHANGE' as const, trades: ids.map(id => row(id)), gap: false })
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('2', '3', '4')).map(({ id }) => id), ['4', '3', '2', '1'])
+  assert.deepEqual(applyTrades([row('1')], { ...trades('7', '8'), reason: 'RESYNC', gap: true }).map(({ id }) => id), ['8', '7'])
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('3'), 2).map(({ id }) => id), ['3', '2'])
 })
 
 test('the link of Apollo Client repeats what may succeed later', async () => {
-  const answers = [{ errors: [limited(1)] }, { errors: [limited(1)] }, { data: { viewer: null } }]
+  const answers: ApolloLink.Result[] = [{ errors: [limited(1)] }, { errors: [limited(1)], data: { viewer: null } }, { data: { viewer: null } }]
   let sent = 0
   const server = new ApolloLink(() => new Observable(observer => {
     observer.next(answers[sent++]!)
@@ -67,6 +68,14 @@ test('the link of Apollo Client repeats what may succeed later', async () => {
   assert.ok((await once.query({ query: gql`{ viewer { id } }`, errorPolicy: 'all' })).error)
   assert.equal(sent, 2) // one request and one attempt more
   once.stop()
+  sent = 0
+  for (const answer of [{ errors: [limited(1)], data: { viewer: { __typename: 'User', id: 'u' } } }, { errors: [limited(3_600_000)] }]) {
+    answers.fill(answer)
+    const direct = new ApolloClient({ link: ApolloLink.from([retryLink(), server]), cache: new InMemoryCache() })
+    assert.ok((await direct.query({ query: gql`{ viewer { id } }`, errorPolicy: 'all' })).error)
+    direct.stop()
+  }
+  assert.equal(sent, 2) // a part of the data, and a wait that is too long, are delivered at once
   client.stop()
 })
 

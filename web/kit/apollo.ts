@@ -1,7 +1,7 @@
 // Configures Apollo Client: new InMemoryCache({ possibleTypes, typePolicies }) and retryLink().
 import { ApolloLink, Observable, type FieldMergeFunction, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
 import { relayStylePagination } from '@apollo/client/utilities'
-import { retryDelay, type GraphError } from './errors.js'
+import { isEmpty, longestWait, retryDelay, type GraphError } from './errors.js'
 import { connections, embeddedTypes } from './schema.js'
 
 export { possibleTypes } from './schema.js'
@@ -35,9 +35,10 @@ function pages(keyArgs: string[]): FieldPolicy {
 }
 
 /**
- * Returns a link that requests a query again while its errors are retryable, up to attempts times. It waits as long as the
- * service asks for (retryAfterMs). It delivers the last response. Put it before the HttpLink; subscriptions do not need it,
- * because their events arrive again by themselves.
+ * Returns a link that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits
+ * as long as the service asks for (retryAfterMs). It delivers the last response; a response with a part of the data, or with a
+ * wait of more than a minute, is delivered at once. Put it before the HttpLink. Subscriptions do not need it, because their
+ * events arrive again by themselves.
  */
 export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloLink {
   return new ApolloLink((operation, forward) =>
@@ -48,7 +49,8 @@ export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloL
         let delay: number | undefined
         current = forward(operation).subscribe({
           next(result) {
-            delay = attempt < attempts ? retryDelay((result.errors ?? []) as readonly GraphError[], attempt) : undefined
+            delay = attempt < attempts && isEmpty(result.data) ? retryDelay((result.errors ?? []) as readonly GraphError[], attempt) : undefined
+            if (delay !== undefined && delay > longestWait) delay = undefined
             if (delay === undefined) observer.next(result)
           },
           error: error => observer.error(error),

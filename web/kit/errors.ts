@@ -28,6 +28,12 @@ export function isRetryable(error: GraphError): boolean {
   return code !== undefined && retryable.has(code)
 }
 
+/** Reports whether a response has no data: every field of the operation is null. */
+export const isEmpty = (data: unknown): boolean => !data || Object.values(data).every(value => value === null)
+
+/** The longest wait, in milliseconds, after which retryLink and retryExchange request a query again. */
+export const longestWait = 60_000
+
 /**
  * Returns the milliseconds to wait before a response with these errors is requested again. It returns undefined if no error
  * is retryable. attempt is 0 for the first retry. The service's retryAfterMs is a lower bound; without one, the delay grows

@@ -25,7 +25,7 @@ export interface TradesEvent<T extends Identified> {
 }
 
 /**
- * Returns the positions after an event. Closed positions leave the list, new ones enter it, and changed ones are replaced.
+ * Returns all positions of the wallet after an event. The list must hold all of them, not one page. Closed positions leave the list, new ones enter it, and changed ones are replaced.
  * INITIAL and RESYNC replace the whole list. With compare the list is sorted; without it, new positions come last.
  * The length of the list is the new totalCount.
  */
@@ -39,19 +39,22 @@ export function applyOrders<O extends Identified>(orders: readonly O[], event: O
 }
 
 /**
- * Returns the newest trades after an event, newest first and at most the limit. Known trades are not repeated.
- * If event.gap is true, trades may be missing before those of the event: query the list again to fill the gap.
+ * Returns the newest trades after an event, newest first and at most the limit. Known trades are not repeated, and INITIAL
+ * and RESYNC replace the list. If event.gap is true, trades may be missing before those of the event: query the list again.
  */
 export function applyTrades<T extends Identified>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
   const added = new Map([...event.trades].reverse().map(trade => [trade.id, trade]))
-  return [...added.values(), ...trades.filter(({ id }) => !added.has(id))].slice(0, limit)
+  const before = replaces(event.reason) ? [] : trades.filter(({ id }) => !added.has(id))
+  return [...added.values(), ...before].slice(0, limit)
 }
+
+/** Reports whether an event has the whole state. */
+const replaces = (reason: UpdateReason): boolean => reason === 'INITIAL' || reason === 'RESYNC'
 
 function apply<T extends Identified>(
   list: readonly T[], reason: UpdateReason, changed: readonly T[], closed: readonly string[], compare: ((a: T, b: T) => number) | undefined,
 ): T[] {
-  const whole = reason === 'INITIAL' || reason === 'RESYNC'
-  const byId = new Map(whole ? [] : list.map(item => [item.id, item] as const))
+  const byId = new Map(replaces(reason) ? [] : list.map(item => [item.id, item] as const))
   for (const item of changed) byId.set(item.id, item)
   for (const id of closed) byId.delete(id)
   const items = [...byId.values()]

@@ -1,13 +1,14 @@
 // Configures urql: cacheExchange({ keys, resolvers }) and retryExchange().
 import type { Exchange, Operation } from '@urql/core'
 import { filter, makeSubject, merge, pipe, tap } from 'wonka'
-import { retryDelay } from './errors.js'
+import { isEmpty, longestWait, retryDelay } from './errors.js'
 
 export { keys, resolvers } from './graphcache.js'
 
 /**
- * Returns an exchange that requests a query again while its errors are retryable, up to attempts times. It waits as long as
- * the service asks for (retryAfterMs). It delivers the last result. Put it before the fetchExchange.
+ * Returns an exchange that requests a query again while it has no data and its errors are retryable, up to attempts times. It
+ * waits as long as the service asks for (retryAfterMs). It delivers the last result; a result with a part of the data, or with
+ * a wait of more than a minute, is delivered at once. Put it before the fetchExchange.
  */
 export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exchange {
   return ({ forward }) => operations$ => {
@@ -20,10 +21,10 @@ export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exc
     return pipe(
       merge([pipe(operations$, tap(({ key }) => forget(key))), again$]), // a new request or a teardown ends the retries
       forward,
-      filter(({ operation, error }) => {
+      filter(({ operation, data, error }) => {
         const attempt = waiting.get(operation.key)?.attempt ?? 0
-        const delay = operation.kind === 'query' && attempt < attempts ? retryDelay(error?.graphQLErrors ?? [], attempt) : undefined
-        if (delay === undefined) {
+        const delay = operation.kind === 'query' && attempt < attempts && isEmpty(data) ? retryDelay(error?.graphQLErrors ?? [], attempt) : undefined
+        if (delay === undefined || delay > longestWait) {
           forget(operation.key)
           return true
         }
