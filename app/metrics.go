@@ -75,6 +75,16 @@ func present[S any, N int | int64 | float64](name, help string, value func(S) N)
 	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
 
+// whether returns a gauge that is 1 while a condition holds, else 0.
+func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
+	return present(name, help, func(s S) int {
+		if holds(s) {
+			return 1
+		}
+		return 0
+	})
+}
+
 // oneOf samples a series for each of values: 1 for the present value now and 0 for the others.
 func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
@@ -179,12 +189,7 @@ type venueState struct {
 }
 
 var venueFamilies = []telemetry.Family[venueState]{
-	present("oddsgraph_venue_reachable", "Whether the venue answers: 0 after three calls in a row that failed.", func(s venueState) int {
-		if s.reachable {
-			return 1
-		}
-		return 0
-	}),
+	whether("oddsgraph_venue_reachable", "Whether the venue answers: 0 after three calls in a row that failed.", func(s venueState) bool { return s.reachable }),
 	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {

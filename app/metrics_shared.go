@@ -39,12 +39,7 @@ func (s *App) registerShared(clock market.Clock) {
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{
-	present("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) int {
-		if s.Connected {
-			return 1
-		}
-		return 0
-	}),
+	whether("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) bool { return s.Connected }),
 	counted("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
 	present("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
 	present("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
@@ -104,12 +99,7 @@ var sharedCacheFamilies = []kinds{
 var relayFamilies = []telemetry.Family[relay.Stats]{
 	present("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica carries for all replicas.", func(s relay.Stats) int { return s.Owned }),
 	present("oddsgraph_relay_topics", "Public topics that this replica's own client carries.", func(s relay.Stats) int { return s.Topics }),
-	present("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) int {
-		if s.Alone {
-			return 1
-		}
-		return 0
-	}),
+	whether("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) bool { return s.Alone }),
 	counted("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
 	counted("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),
 	counted("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or a lease had ended.", func(s relay.Stats) uint64 { return s.Lost }),
