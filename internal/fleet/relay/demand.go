@@ -21,8 +21,10 @@ func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 // want adds topics to what all replicas want.
 func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	members := make(map[int][]string)
-	for _, t := range topics {
-		members[shardOf(t)] = append(members[shardOf(t)], topicText(t))
+	for i, group := range byShard(topics) {
+		for _, t := range group {
+			members[i] = append(members[i], topicText(t))
+		}
 	}
 	if err := p.bus.Want(ctx, members); err != nil {
 		p.wantAt = time.Time{} // again with the next pass

@@ -26,7 +26,7 @@ type frameKind byte
 const (
 	// frameHello says that a replica is there. The replica also listens to its own.
 	frameHello frameKind = 'h'
-	// frameWant has topics that a replica wants, frameResync topics of which it needs a snapshot.
+	// frameWant has topics that a replica wants. frameResync has topics whose snapshots it needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
 	// frameBeat has the numbers of the last messages of all topics that are up in a shard.
@@ -88,13 +88,12 @@ func header(text string) (kind frameKind, shard int, err error) {
 	return frameKind(text[0]), int(text[1] - ' '), nil
 }
 
-// decode returns the frame of a text whose header is valid.
-func decode(text string) (*frame, error) {
-	f := &frame{}
+// decode returns the frame of a text with a valid header.
+func decode(text string, kind frameKind, shard int) (*frame, error) {
+	f := &frame{kind: kind, shard: shard}
 	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
 		return nil, err
 	}
-	f.kind, f.shard, _ = header(text)
 	return f, nil
 }
 

@@ -40,7 +40,7 @@ func (r *Relay) handle(text string) {
 			return
 		}
 	}
-	f, err := decode(text)
+	f, err := decode(text, kind, i)
 	if err != nil {
 		r.log.Debug("a frame of another replica cannot be read", "error", err)
 		return
