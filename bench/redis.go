@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"oddsgraph/tests/ledgertest"
 )
 
 // errNoRedis means that redis-server is not installed.
@@ -60,17 +60,7 @@ func (r *redis) cli(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// openLedger makes the ledger of a venue as if the server had kept it for long, so that it grants calls at once.
+// openLedger makes the ledger of a venue, which grants calls at once.
 func (r *redis) openLedger(ctx context.Context, venue string) error {
-	info, err := r.cli(ctx, "INFO", "server")
-	if err != nil {
-		return err
-	}
-	_, id, _ := strings.Cut(info, "run_id:")
-	id, _, _ = strings.Cut(id, "\r")
-	hash := sha256.Sum256([]byte(venue))
-	if out, err := r.cli(ctx, "ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born"); err != nil || out != "2" {
-		return fmt.Errorf("the ledger of %s cannot be made: %s: %w", venue, out, err)
-	}
-	return nil
+	return ledgertest.Open(venue, func(args ...string) (string, error) { return r.cli(ctx, args...) })
 }

@@ -1,8 +1,6 @@
 package tool
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oddsgraph/tests/ledgertest"
 )
 
 // Redis is a redis-server of a test, on a Unix socket.
@@ -50,7 +50,7 @@ func (r *Redis) Start(t testing.TB) {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		if out, err := r.run("PING"); err == nil && strings.TrimSpace(out) == "PONG" {
+		if out, err := r.run("PING"); err == nil && out == "PONG" {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -72,10 +72,9 @@ func (r *Redis) Kill(t testing.TB) {
 // OpenLedger makes the ledger of a venue as if the server had kept it for long: it grants calls at once.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
-	_, id, _ := strings.Cut(r.CLI(t, "INFO", "server"), "run_id:")
-	id, _, _ = strings.Cut(id, "\r")
-	hash := sha256.Sum256([]byte(venue))
-	r.CLI(t, "ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born")
+	if err := ledgertest.Open(venue, r.run); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Monitor records the commands that the server executes, and returns a function that returns them so far, one in a line.
@@ -117,7 +116,7 @@ func (r *Redis) CLI(t testing.TB, args ...string) string {
 	if err != nil {
 		t.Fatalf("redis-cli %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return strings.TrimSpace(out)
+	return out
 }
 
 // cli returns the path of redis-cli, which is installed with the server.
@@ -125,5 +124,5 @@ func (r *Redis) cli() string { return filepath.Join(filepath.Dir(r.path), "redis
 
 func (r *Redis) run(args ...string) (string, error) {
 	out, err := exec.Command(r.cli(), append([]string{"-s", r.Socket(), "--raw"}, args...)...).CombinedOutput()
-	return string(out), err
+	return strings.TrimSpace(string(out)), err
 }
