@@ -18,8 +18,8 @@ const (
 )
 
 // subscribeLists has n clients subscribe to different lists of tokens of oddsgraph and as many listen to a bare broadcast. In each
-// round the prices of some tokens move once. Then the broadcast sends about as many messages to its clients, one of which arrived
-// in this round, with other prices.
+// round the prices of some tokens move once. Then the broadcast sends about as many messages to its clients: copies of a message of
+// this round, with other prices.
 func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
 	t, err := newTheatre(ctx, b, o)
 	defer t.stop()
@@ -35,16 +35,12 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 	for _, m := range l.open[:min(listedTokens, len(l.open))] { // one token of each, because the prices of a market move together
 		markets, tokens = append(markets, m), append(tokens, m.Outcomes[0].TokenID)
 	}
-	ours, err := gather(ctx, t.program, t.subject, n, listDocument, tokens...)
-	if err != nil {
-		return nil, err
-	}
-	defer ours.stop()
-	theirs, err := gather(ctx, t.program, t.bare, n, "")
+	ours, theirs, err := t.audiences(ctx, n, listDocument, tokens...)
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.stop()
+	defer ours.stop()
 	each := max(o.events*listEvents/changesPerSecond, 1) // as long as with one token
 	for round := range o.rounds {
 		moves, err := t.venue.moveEach(markets[:min(each*len(markets)/subscribers.ListLength, len(markets))], round)

@@ -173,6 +173,17 @@ func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
 	return t, err
 }
 
+// audiences has n clients subscribe to a document at oddsgraph, and as many listen to the bare broadcast.
+func (t *theatre) audiences(ctx context.Context, n int, document string, tokens ...string) (ours, theirs *audience, err error) {
+	if ours, err = gather(ctx, t.program, t.subject, n, document, tokens...); err != nil {
+		return nil, nil, err
+	}
+	if theirs, err = gather(ctx, t.program, t.bare, n, ""); err != nil {
+		return nil, nil, errors.Join(err, ours.stop())
+	}
+	return ours, theirs, nil
+}
+
 // subscribe has n clients subscribe to a token of oddsgraph and as many listen to a bare broadcast. In each round the token's
 // price moves, and then the broadcast sends the same messages.
 func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
@@ -185,16 +196,12 @@ func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error)
 	if err != nil {
 		return nil, err
 	}
-	ours, err := gather(ctx, t.program, t.subject, n, fmt.Sprintf(subscription, token))
-	if err != nil {
-		return nil, err
-	}
-	defer ours.stop()
-	theirs, err := gather(ctx, t.program, t.bare, n, "")
+	ours, theirs, err := t.audiences(ctx, n, fmt.Sprintf(subscription, token))
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.stop()
+	defer ours.stop()
 	for range o.rounds {
 		message, err := ours.deliver(ctx, moves)
 		if err != nil {
