@@ -7,22 +7,12 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/tests/discard"
 )
-
-// nowhere is a Sink that stores nothing.
-type nowhere struct{}
-
-func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
-func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
-func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)      {}
-func (nowhere) StreamStale(messages.Topic)                                 {}
-func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
-func (nowhere) StreamAccount(*market.Session, messages.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
-}
 
 // wallet returns a watched account with a number of positions.
 func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key messages.Topic) {
-	f = New(Config{Sink: nowhere{}})
+	f = New(Config{Sink: discard.Sink{}})
 	f.Connect(newUpstream())
 	b.Cleanup(f.Close)
 	key = messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/tests/discard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,17 +54,6 @@ func (u *upstream) has(t messages.Topic) bool {
 	return u.open[t]
 }
 
-// nowhere is a sink that stores nothing.
-type nowhere struct{}
-
-func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
-func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
-func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)      {}
-func (nowhere) StreamStale(messages.Topic)                                 {}
-func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
-func (nowhere) StreamAccount(*market.Session, messages.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
-}
-
 // testVenue is a feed whose messages the test sends. Make it in a synctest bubble.
 type testVenue struct {
 	*feed.Feed
@@ -75,7 +65,7 @@ type testVenue struct {
 
 func newTestVenue(t *testing.T) *testVenue {
 	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
-	s.Feed = feed.New(feed.Config{Sink: nowhere{}})
+	s.Feed = feed.New(feed.Config{Sink: discard.Sink{}})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/fleet/relay"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/tests/discard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -209,17 +210,6 @@ type held struct{ *feed.Feed }
 
 func (h held) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
 
-// sink drops what the feed passes to the cache.
-type sink struct{}
-
-func (sink) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
-func (sink) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
-func (sink) StreamBook(*market.Session, *market.Book, market.Meta)      {}
-func (sink) StreamStale(messages.Topic)                                 {}
-func (sink) StreamMarket(*market.Session, string, *market.MarketChange) {}
-func (sink) StreamAccount(*market.Session, messages.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
-}
-
 // replica is one process of the fleet.
 type replica struct {
 	*relay.Relay
@@ -256,7 +246,7 @@ func (f *fleet) join(name string, tokens int) *replica {
 	r.client = &client{venue: f.venue, calls: make(chan func(), 1_000_000), topics: map[messages.Topic]bool{}, sent: map[messages.Topic]int64{}}
 	r.Relay = relay.New(relay.Config{Replica: name, Topics: 1000}, r.port)
 	r.client.handler = r.Relay
-	r.feed = feed.New(feed.Config{Sink: sink{}, Linger: time.Second})
+	r.feed = feed.New(feed.Config{Sink: discard.Sink{}, Linger: time.Second})
 	r.Connect(r.client, held{r.feed})
 	r.feed.Connect(r.Relay)
 	f.venue.mu.Lock()
