@@ -1,7 +1,7 @@
 // Configures Apollo Client: new InMemoryCache({ possibleTypes, typePolicies }) and retryLink().
 import { ApolloLink, Observable, type FieldMergeFunction, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
 import { relayStylePagination } from '@apollo/client/utilities'
-import { isEmpty, longestWait, retryDelay, type GraphError } from './errors.js'
+import { delayOf, type GraphError } from './errors.js'
 import { connections, embeddedTypes } from './schema.js'
 
 export { possibleTypes } from './schema.js'
@@ -49,8 +49,7 @@ export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloL
         let delay: number | undefined
         current = forward(operation).subscribe({
           next(result) {
-            delay = attempt < attempts && isEmpty(result.data) ? retryDelay((result.errors ?? []) as readonly GraphError[], attempt) : undefined
-            if (delay !== undefined && delay > longestWait) delay = undefined
+            delay = delayOf(result.data, (result.errors ?? []) as readonly GraphError[], attempt, attempts)
             if (delay === undefined) observer.next(result)
           },
           error: error => observer.error(error),

@@ -29,10 +29,10 @@ export function isRetryable(error: GraphError): boolean {
 }
 
 /** Reports whether a response has no data: every field of the operation is null. */
-export const isEmpty = (data: unknown): boolean => !data || Object.values(data).every(value => value === null)
+const isEmpty = (data: unknown): boolean => !data || Object.values(data).every(value => value === null)
 
-/** The longest wait, in milliseconds, after which retryLink and retryExchange request a query again. */
-export const longestWait = 60_000
+/** The longest wait in milliseconds before retryLink and retryExchange request a query again. */
+const longestWait = 60_000
 
 /**
  * Returns the milliseconds to wait before a response with these errors is requested again. It returns undefined if no error
@@ -45,4 +45,14 @@ export function retryDelay(errors: readonly GraphError[], attempt: number): numb
   const asked = again.map(error => error.extensions?.['retryAfterMs']).filter(ms => typeof ms === 'number' && ms >= 0)
   const delay = Math.max(...(asked as number[]), asked.length > 0 ? 0 : Math.min(30_000, 1000 * 2 ** attempt))
   return delay * (1 + Math.random() / 4)
+}
+
+/**
+ * Returns the milliseconds to wait before retryLink and retryExchange request a query again, or undefined if they deliver the
+ * response: it has data, no error is retryable, the wait is too long, or no attempts are left. attempt is 0 for the first retry.
+ */
+export function delayOf(data: unknown, errors: readonly GraphError[], attempt: number, attempts: number): number | undefined {
+  if (attempt >= attempts || !isEmpty(data)) return undefined
+  const delay = retryDelay(errors, attempt)
+  return delay !== undefined && delay <= longestWait ? delay : undefined
 }

@@ -1,7 +1,7 @@
 // Configures urql: cacheExchange({ keys, resolvers }) and retryExchange().
 import type { Exchange, Operation } from '@urql/core'
 import { filter, makeSubject, merge, pipe, tap } from 'wonka'
-import { isEmpty, longestWait, retryDelay } from './errors.js'
+import { delayOf } from './errors.js'
 
 export { keys, resolvers } from './graphcache.js'
 
@@ -23,8 +23,8 @@ export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exc
       forward,
       filter(({ operation, data, error }) => {
         const attempt = waiting.get(operation.key)?.attempt ?? 0
-        const delay = operation.kind === 'query' && attempt < attempts && isEmpty(data) ? retryDelay(error?.graphQLErrors ?? [], attempt) : undefined
-        if (delay === undefined || delay > longestWait) {
+        const delay = operation.kind === 'query' ? delayOf(data, error?.graphQLErrors ?? [], attempt, attempts) : undefined
+        if (delay === undefined) {
           forget(operation.key)
           return true
         }
