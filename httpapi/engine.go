@@ -271,7 +271,7 @@ func (o *operation) prefix() []byte {
 }
 
 // respond returns the response with errors and with the data that was appended to into. If the response is in the caller's
-// buffer, Data of the result only tells whether there is data; its content does not matter.
+// buffer, Data of the result is nil if there is no data; otherwise its content does not matter.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {

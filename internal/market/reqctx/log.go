@@ -102,8 +102,7 @@ func WithLog(ctx context.Context, l *Log) context.Context {
 
 // CacheCounts counts the keys of one kind that an operation has read, each key once.
 type CacheCounts struct {
-	// Hits had fresh entries and Stale had stale entries. Absent are keys of which the cache knows that they do not exist. Misses
-	// had to be fetched.
+	// Hits had fresh entries and Stale had stale entries. Absent keys are known not to exist. Misses had to be fetched.
 	Hits, Stale, Absent, Misses uint32
 	// Joined are the misses that another operation was already fetching. Excused are the misses whose call failed, so that the
 	// operation got a stale value.
