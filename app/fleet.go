@@ -48,6 +48,10 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	if link.LastError != "" {
 		status.LastError = &link.LastError
 	}
+	if s.Live != nil && s.Live.Relay != nil {
+		r := s.Live.Relay.Stats()
+		status.Stream = &model.SharedStream{Alone: r.Alone, Shards: r.Owned, Topics: r.Topics}
+	}
 	if s.budget == nil {
 		return status
 	}

@@ -616,6 +616,12 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"lastError": {Number: 3},
 			"replicas":  {Number: 4},
 			"limit":     {Number: 5},
+			"stream":    {Number: 6},
+		}},
+		"SharedStream": {Fields: map[string]exec.FieldOf{
+			"alone":  {Number: 1},
+			"shards": {Number: 2},
+			"topics": {Number: 3},
 		}},
 		"Spread": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
@@ -3839,6 +3845,37 @@ func (g *executor) writeSharedStatus(x *exec.Execution, s *exec.Selection, obj *
 					x.Null()
 				}
 			}
+		case 6: // stream
+			if obj.Stream == nil {
+				x.Null()
+			} else {
+				if !g.writeSharedStream(x, f.Sub, obj.Stream) {
+					x.Null()
+				}
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeSharedStream(x *exec.Execution, s *exec.Selection, obj *model.SharedStream) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"SharedStream"`...)
+		case 1: // alone
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Alone)
+		case 2: // shards
+			x.Buf = exec.AppendInt(x.Buf, obj.Shards)
+		case 3: // topics
+			x.Buf = exec.AppendInt(x.Buf, obj.Topics)
 		}
 	}
 	return x.Close(s, &o)

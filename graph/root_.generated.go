@@ -357,6 +357,13 @@ type ComplexityRoot struct {
 		Limit     func(childComplexity int) int
 		Replicas  func(childComplexity int) int
 		Since     func(childComplexity int) int
+		Stream    func(childComplexity int) int
+	}
+
+	SharedStream struct {
+		Alone  func(childComplexity int) int
+		Shards func(childComplexity int) int
+		Topics func(childComplexity int) int
 	}
 
 	Spread struct {
@@ -1873,6 +1880,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SharedStatus.Since(childComplexity), true
+	case "SharedStatus.stream":
+		if e.ComplexityRoot.SharedStatus.Stream == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStatus.Stream(childComplexity), true
+
+	case "SharedStream.alone":
+		if e.ComplexityRoot.SharedStream.Alone == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStream.Alone(childComplexity), true
+	case "SharedStream.shards":
+		if e.ComplexityRoot.SharedStream.Shards == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStream.Shards(childComplexity), true
+	case "SharedStream.topics":
+		if e.ComplexityRoot.SharedStream.Topics == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SharedStream.Topics(childComplexity), true
 
 	case "Spread.basis":
 		if e.ComplexityRoot.Spread.Basis == nil {
@@ -3628,6 +3660,18 @@ type SharedStatus {
   replicas: Int!
   "The limit of upstream calls without credentials that the replicas keep together; null if there is none."
   limit: SharedLimit
+  "This replica's part in the stream that the replicas share; null without ` + "`" + `--shared-stream` + "`" + `."
+  stream: SharedStream
+}
+
+"A replica's part in the stream of the venue that all replicas share."
+type SharedStream {
+  "True while this replica has a stream of its own because it cannot reach the other replicas through Redis."
+  alone: Boolean!
+  "Shards of the stream, of 64, whose topics this replica subscribes at the venue for all replicas."
+  shards: Int!
+  "Public topics that this replica subscribes at the venue."
+  topics: Int!
 }
 
 "A replica's part of the limit of upstream calls without credentials that all replicas keep together."
@@ -4507,8 +4551,22 @@ func (ec *executionContext) childFields_SharedStatus(ctx context.Context, field 
 		return ec.fieldContext_SharedStatus_replicas(ctx, field)
 	case "limit":
 		return ec.fieldContext_SharedStatus_limit(ctx, field)
+	case "stream":
+		return ec.fieldContext_SharedStatus_stream(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SharedStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_SharedStream(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "alone":
+		return ec.fieldContext_SharedStream_alone(ctx, field)
+	case "shards":
+		return ec.fieldContext_SharedStream_shards(ctx, field)
+	case "topics":
+		return ec.fieldContext_SharedStream_topics(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SharedStream", field.Name)
 }
 
 func (ec *executionContext) childFields_Spread(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -6572,6 +6572,107 @@ func (ec *executionContext) fieldContext_SharedStatus_limit(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _SharedStatus_stream(ctx context.Context, field graphql.CollectedField, obj *model.SharedStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SharedStatus_stream(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stream, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.SharedStream) graphql.Marshaler {
+			return ec.marshalOSharedStream2ᚖoddsgraphᚋgraphᚋmodelᚐSharedStream(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SharedStatus_stream(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SharedStatus",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SharedStream(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SharedStream_alone(ctx context.Context, field graphql.CollectedField, obj *model.SharedStream) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SharedStream_alone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Alone, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SharedStream_alone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SharedStream", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SharedStream_shards(ctx context.Context, field graphql.CollectedField, obj *model.SharedStream) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SharedStream_shards(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shards, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SharedStream_shards(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SharedStream", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SharedStream_topics(ctx context.Context, field graphql.CollectedField, obj *model.SharedStream) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SharedStream_topics(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Topics, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SharedStream_topics(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SharedStream", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Spread_id(ctx context.Context, field graphql.CollectedField, obj *model.Spread) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12034,6 +12135,59 @@ func (ec *executionContext) _SharedStatus(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "stream":
+			out.Values[i] = ec._SharedStatus_stream(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sharedStreamImplementors = []string{"SharedStream"}
+
+func (ec *executionContext) _SharedStream(ctx context.Context, sel ast.SelectionSet, obj *model.SharedStream) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sharedStreamImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SharedStream")
+		case "alone":
+			out.Values[i] = ec._SharedStream_alone(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "shards":
+			out.Values[i] = ec._SharedStream_shards(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "topics":
+			out.Values[i] = ec._SharedStream_topics(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -14401,6 +14555,13 @@ func (ec *executionContext) marshalOSharedStatus2ᚖoddsgraphᚋgraphᚋmodelᚐ
 		return graphql.Null
 	}
 	return ec._SharedStatus(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSharedStream2ᚖoddsgraphᚋgraphᚋmodelᚐSharedStream(ctx context.Context, sel ast.SelectionSet, v *model.SharedStream) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SharedStream(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOSortOrder2ᚖoddsgraphᚋinternalᚋmarketᚋqueriesᚐDirection(ctx context.Context, v any) (*queries.Direction, error) {

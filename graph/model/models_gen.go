@@ -200,6 +200,18 @@ type SharedStatus struct {
 	Replicas int `json:"replicas"`
 	// The limit of upstream calls without credentials that the replicas keep together; null if there is none.
 	Limit *SharedLimit `json:"limit,omitempty"`
+	// This replica's part in the stream that the replicas share; null without `--shared-stream`.
+	Stream *SharedStream `json:"stream,omitempty"`
+}
+
+// A replica's part in the stream of the venue that all replicas share.
+type SharedStream struct {
+	// True while this replica has a stream of its own because it cannot reach the other replicas through Redis.
+	Alone bool `json:"alone"`
+	// Shards of the stream, of 64, whose topics this replica subscribes at the venue for all replicas.
+	Shards int `json:"shards"`
+	// Public topics that this replica subscribes at the venue.
+	Topics int `json:"topics"`
 }
 
 // The pool of WebSocket connections to the venue. Counters start at 0 with the process.

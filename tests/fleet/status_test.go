@@ -25,12 +25,16 @@ type sharedStatus struct {
 		Granted, Grantable, Reserve, ReserveUsed int
 		HoldUntil                                *time.Time
 	}
+	Stream *struct {
+		Alone          bool
+		Shards, Topics int
+	}
 }
 
 // status returns serviceStatus.shared; nil for a replica that is alone.
 func (r *replica) status(t *testing.T) *sharedStatus {
 	t.Helper()
-	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } } } }`)
+	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } stream { alone shards topics } } } }`)
 	var body struct {
 		Data struct {
 			ServiceStatus struct{ Shared *sharedStatus }

@@ -300,6 +300,18 @@ func TestStream(t *testing.T) {
 	}
 	w.settle(t, "at the start")
 	eventually(t, "each topic is subscribed once", w.subscribedOnce)
+	eventually(t, "the replicas together subscribe what the venue streams", func() bool {
+		var topics int64
+		for _, r := range replicas {
+			s := r.status(t).Stream
+			if s == nil || s.Alone {
+				t.Fatalf("the status of a shared stream is %+v", s)
+			}
+			topics += int64(s.Topics)
+		}
+		n := v.demo.Stats().Stream.Topics
+		return topics == n["orderbook"]+n["prices"]
+	})
 	time.Sleep(time.Second)
 
 	replicas[0].kill()
@@ -336,14 +348,22 @@ func TestStreamWithoutRedis(t *testing.T) {
 	v := openMoving(t, 12)
 	server := tool.StartRedis(t)
 	w := newWatchers(t, v)
+	var replicas []*replica
 	for range 2 {
-		w.join(t, start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t)) // 8 connections for 4 replicas
+		r := start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t) // 8 connections for 4 replicas
+		w.join(t, r)
+		replicas = append(replicas, r)
 	}
 	w.settle(t, "at the start")
 	server.Kill(t)
 	time.Sleep(11 * time.Second)
 	eventually(t, "each replica has its own stream", func() bool { return v.demo.Stats().Stream.Subscriptions["orderbook"] == 24 })
 	w.settle(t, "without the server")
+	for _, r := range replicas {
+		if s := r.status(t).Stream; s == nil || !s.Alone || s.Topics < len(v.tokens) {
+			t.Errorf("without the server the status of the stream is %+v", s)
+		}
+	}
 	if s := v.demo.Stats().Stream; s.Connections > 4 {
 		t.Errorf("the replicas have %d connections; want 2 each at most", s.Connections)
 	}

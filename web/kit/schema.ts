@@ -40,6 +40,7 @@ export const embeddedTypes: string[] = [
   "ServiceStatus",
   "SharedLimit",
   "SharedStatus",
+  "SharedStream",
   "StreamStatus",
   "TradeConnection",
   "TradeEdge",
