@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -202,15 +203,27 @@ func TestFlushReachesReplicas(t *testing.T) {
 	}
 }
 
-// follow subscribes to a market at a replica and waits for the first event. It returns a function that counts the events so far. The
-// subscription ends with the test.
+// follow subscribes to a market at a replica.
 func (r *replica) follow(t *testing.T, id string) (events func() int64) {
 	t.Helper()
+	return r.subscribe(t, fmt.Sprintf(`subscription { marketChanged(marketIds: [%q]) { __typename } }`, id))
+}
+
+// subscribe subscribes at a replica and waits for the first event. It returns a function that counts the events so far. The
+// subscription ends with the test.
+func (r *replica) subscribe(t *testing.T, query string, header ...string) (events func() int64) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	subscription := fmt.Sprintf(`{"query":"subscription { marketChanged(marketIds: [\"%s\"]) { __typename } }"}`, id)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/graphql", strings.NewReader(subscription))
+	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
 		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
@@ -331,7 +344,8 @@ func TestSecrets(t *testing.T) {
 	credentials := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":%q}`, canary))
 	var replicas []*replica
 	for range 2 {
-		replicas = append(replicas, start(t, v, shared(server, "--shared-secret-file="+secret, "--venue-credentials=header")...).connected(t))
+		replicas = append(replicas, start(t, v, shared(server, "--shared-secret-file="+secret, "--venue-credentials=header", "--shared-stream",
+			"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)...).connected(t))
 	}
 	for _, r := range replicas {
 		for range 2 {
@@ -342,6 +356,9 @@ func TestSecrets(t *testing.T) {
 			}
 			time.Sleep(2500 * time.Millisecond) // user data expire
 		}
+		account := r.subscribe(t, fmt.Sprintf(`subscription { balanceChanged(address: %q) { reason balance { cashBalance } } }`, address), httpapi.CredentialsHeader, credentials)
+		prices := r.subscribe(t, fmt.Sprintf(`subscription { priceChanged(tokenIds: [%q]) { reason price { price } } }`, v.demo.Tokens()[0].TokenID))
+		eventually(t, "the account and a price stream", func() bool { v.demo.Step(); return account() > 0 && prices() > 2 })
 	}
 	eventually(t, "values are shared", func() bool { return strings.Contains(server.CLI(t, "KEYS", "*"), ":market:") })
 	dump := monitor()
@@ -351,6 +368,9 @@ func TestSecrets(t *testing.T) {
 	}
 	if len(keys) < 4 || !strings.Contains(dump, "question") && !strings.Contains(dump, "Question") {
 		t.Fatalf("the dump of %d keys shows nothing", len(keys))
+	}
+	if !strings.Contains(dump, "PUBLISH") {
+		t.Error("MONITOR shows no message of the shared stream")
 	}
 	if !strings.Contains(strings.Join(keys, " "), ":window:") || strings.Count(strings.Join(keys, " "), ":window:") < 2 {
 		t.Errorf("the window of the credentials is not shared: %q", keys)
