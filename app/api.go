@@ -106,7 +106,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: int64(cfg.Cache.Responses),
-		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events),
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,

@@ -48,6 +48,9 @@ type Config struct {
 	MaxResponse, MaxOutput int
 	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
+	// SplitExecutions bounds the executions while lists are executed for each of their ids; 0 means 4,000. Beyond it, a list is
+	// executed as a whole.
+	SplitExecutions int
 	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds their
 	// wait.
 	Operations, Queue int

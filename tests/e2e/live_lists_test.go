@@ -227,3 +227,23 @@ func TestListsThatAreNotSplit(t *testing.T) {
 		})
 	}
 }
+
+// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. The lists beyond it are executed whole, and have
+// events as the others.
+func TestListsBeyondTheBound(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--stream-topics=8")
+	s.streaming(t)
+	tokens := s.openTokens(24)
+	before := s.executions()
+	for i, list := range slices.Collect(slices.Chunk(tokens, 4)) {
+		s.rawSubscribe(t, list, false).read(t, list, 1)
+		want := uint64(4 * (i + 1))
+		if i >= 4 {
+			want = 16 + uint64(i-3)
+		}
+		if got := s.executions() - before; got != want {
+			t.Errorf("%d lists of 4 tokens have %d executions, want %d", i+1, got, want)
+		}
+	}
+}
