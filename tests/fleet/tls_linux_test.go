@@ -81,7 +81,7 @@ func certificates(t *testing.T) (authority, certificate, key string) {
 		write("redis.key", "PRIVATE KEY", der)
 }
 
-// documentedUser returns the command of docs/scaling.md that creates the user.
+// documentedUser returns the command of docs/scaling.md that creates the user, with the rights for a shared stream.
 func documentedUser(t *testing.T) []string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -92,11 +92,11 @@ func documentedUser(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`").FindSubmatch(text)
+	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`.* With `--shared-stream` also\n  `([^`]+)`").FindSubmatch(text)
 	if found == nil {
 		t.Fatal("docs/scaling.md names no ACL user")
 	}
-	return strings.Fields(string(found[1]))
+	return strings.Fields(string(found[1]) + " " + string(found[2]))
 }
 
 // TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. Its rights suffice for all that
@@ -109,7 +109,8 @@ func TestTLSAndUser(t *testing.T) {
 	server.CLI(t, documentedUser(t)...)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
-	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=250ms"}
+	flag, id := v.streamed()
+	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=250ms", "--shared-stream", flag}
 	trusts := []string{"SSL_CERT_FILE=" + authority}
 	a, b := startIn(t, trusts, v, args...).connected(t), startIn(t, trusts, v, args...).connected(t)
 
@@ -119,6 +120,13 @@ func TestTLSAndUser(t *testing.T) {
 	}
 	if n := v.calls("market-details"); n != 1 {
 		t.Errorf("%d calls for the markets; want 1", n)
+	}
+	events := []func() int64{a.follow(t, id), b.follow(t, id)}
+	if err := v.demo.SetStatus(id, "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range events {
+		eventually(t, "both replicas receive the stream", func() bool { return n() > 1 })
 	}
 	resp, err := client.Post(a.admin+"/cache/flush?kind=market", "", nil)
 	if err != nil {
@@ -150,7 +158,7 @@ func TestTLSAndUser(t *testing.T) {
 	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
 		t.Errorf("Redis denied what a replica does:\n%s", denied)
 	}
-	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 2 {
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // each has one for the stream
 		t.Errorf("the replicas are not connected as the user:\n%s", clients)
 	}
 
