@@ -126,6 +126,7 @@ func (v *Venue) moved(t *token, book, price bool, now millis) {
 			v.publishPrice(shown)
 		}
 	}
+	v.notifyMoved(t)
 }
 
 // Errors of the methods that change the state.

@@ -185,6 +185,9 @@ func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 func (v *Venue) marketChanged(m *market, change string) {
 	m.seq += 1 + v.skippedTopic(m.topic)
 	v.publishMarket(m, change)
+	if v.config.Watch != nil {
+		v.config.Watch.Changed(m.state(), change)
+	}
 }
 
 // Bounds of the automatic changes of markets, in parts of the markets that were open when the venue opened.

@@ -31,6 +31,9 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	}
 	tp.trades = append(tp.trades, trade)
 	v.publishTrade(t, trade)
+	if v.config.Watch != nil {
+		v.config.Watch.Traded(t.id, Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()})
+	}
 }
 
 // printTrades lets half of the instruments that moved trade, and about as many others.

@@ -51,6 +51,8 @@ type Config struct {
 	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves, is reworded or
 	// gets another tick size by itself. 0 is never.
 	MarketEvery time.Duration
+	// Watch is notified of the changes of the markets. Nil notifies nobody.
+	Watch Watcher
 	// Log logs changes of faults. Nil logs nothing.
 	Log *slog.Logger
 }

@@ -1,0 +1,239 @@
+package polymarket
+
+import (
+	"strconv"
+
+	"oddsgraph/internal/demo"
+)
+
+// maxBurst is the greatest number of changes that are sent one by one. More changes are sent as a whole book.
+const maxBurst = 40
+
+// book is an order book: bids from the highest price, asks from the lowest.
+type book struct{ bids, asks []demo.Level }
+
+// change is a level's new size. Size 0 removes it.
+type change struct {
+	side demo.Side
+	demo.Level
+}
+
+// of returns the book of a token, given that of the first token.
+func (b book) of(index int) book {
+	if index == 0 {
+		return b
+	}
+	return book{mirrored(b.asks), mirrored(b.bids)}
+}
+
+func mirrored(levels []demo.Level) []demo.Level {
+	out := make([]demo.Level, len(levels))
+	for i, l := range levels {
+		out[i] = demo.Level{Price: payout - l.Price, Size: l.Size}
+	}
+	return out
+}
+
+// of returns the change as the token's book has it.
+func (c change) of(index int) change {
+	if index == 0 {
+		return c
+	}
+	side := demo.Buy
+	if c.side == demo.Buy {
+		side = demo.Sell
+	}
+	return change{side, demo.Level{Price: payout - c.Price, Size: c.Size}}
+}
+
+// top returns the best prices. An empty side of bids has 0, an empty side of asks 1.
+func (b book) top() (bid, ask demo.Price) {
+	ask = payout
+	if len(b.bids) > 0 {
+		bid = b.bids[0].Price
+	}
+	if len(b.asks) > 0 {
+		ask = b.asks[0].Price
+	}
+	return bid, ask
+}
+
+// middle returns the midpoint, if both sides have levels.
+func (b book) middle() (demo.Price, bool) {
+	bid, ask := b.top()
+	return (bid + ask) / 2, len(b.bids) > 0 && len(b.asks) > 0
+}
+
+// cut removes a side of the book that the market or the behaviour has empty.
+func (v *Venue) cut(m *market, b book) book {
+	if m.oneSided || v.behaviour.EmptySide == "asks" {
+		b.asks = nil
+	}
+	if v.behaviour.EmptySide == "bids" {
+		b.bids = nil
+	}
+	return b
+}
+
+// diff returns the changes from one book to the next: new and resized levels first, so that a moving book crosses in between.
+func diff(old, next book) []change {
+	var set, removed []change
+	for _, s := range []struct {
+		side      demo.Side
+		old, next []demo.Level
+	}{{demo.Buy, old.bids, next.bids}, {demo.Sell, old.asks, next.asks}} {
+		sizes := make(map[demo.Price]demo.Size, len(s.old))
+		for _, l := range s.old {
+			sizes[l.Price] = l.Size
+		}
+		for _, l := range s.next {
+			if sizes[l.Price] != l.Size {
+				set = append(set, change{s.side, l})
+			}
+			delete(sizes, l.Price)
+		}
+		for _, l := range s.old {
+			if _, gone := sizes[l.Price]; gone {
+				removed = append(removed, change{s.side, demo.Level{Price: l.Price}})
+			}
+		}
+	}
+	return append(set, removed...)
+}
+
+// hash names the present state of a token's book.
+func (m *market) hash(index int) string {
+	return digest("book", m.tokenIDs[index]+" "+m.time())[:40]
+}
+
+// Moved implements [demo.Watcher].
+func (v *Venue) Moved(demoToken string, price demo.Price, b demo.Book) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	next := v.cut(m, book{b.Bids, b.Asks})
+	changes := diff(m.book, next)
+	oldBid, oldAsk := m.book.top()
+	bid, ask := next.top()
+	m.price = price
+	if len(changes) == 0 {
+		return
+	}
+	m.book, m.movedAt, m.stamp = next, now, max(now.UnixMilli(), m.stamp+1)
+	v.publish(m, changes, bid != oldBid || ask != oldAsk)
+}
+
+// Traded implements [demo.Watcher].
+func (v *Venue) Traded(demoToken string, trade demo.Trade) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.byDemoToken[demoToken]
+	m := t.market
+	m.last[t.index] = lastTrade{trade.Price, trade.Side}
+	v.send(m, 1<<t.index, false, object{
+		"event_type": "last_trade_price", "asset_id": m.tokenIDs[t.index], "market": m.conditionID, "price": trade.Price.String(),
+		"side": string(trade.Side), "size": trade.Size.String(), "fee_rate_bps": "0", "timestamp": stampOf(trade.At),
+	})
+	if m.movedAt.Equal(trade.At) { // the trade changed the book
+		v.sendBooks(m)
+	}
+}
+
+// Changed implements [demo.Watcher].
+func (v *Venue) Changed(state demo.Market, kind string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, m := range v.byDemoMarket[state.MarketID] {
+		tick := m.state.TickSize
+		m.state = state
+		switch kind {
+		case "CREATED":
+			v.sendNew(m)
+		case "TICK_SIZE":
+			for i, id := range m.tokenIDs {
+				v.send(m, 1<<i, false, object{
+					"event_type": "tick_size_change", "asset_id": id, "market": m.conditionID, "old_tick_size": tick.String(),
+					"new_tick_size": state.TickSize.String(), "timestamp": stampOf(v.clock.Now()),
+				})
+			}
+		case "RESOLVED":
+			v.sendResolved(m)
+		}
+	}
+}
+
+// publish streams the changes of a book. A change of the best prices comes from a marketable order: each level in a message of
+// its own, all with the same time and hash and with the best prices after the last one.
+func (v *Venue) publish(m *market, changes []change, topMoved bool) {
+	if len(m.subs) == 0 {
+		return
+	}
+	step := len(changes)
+	switch {
+	case step > maxBurst:
+		v.sendBooks(m)
+		return
+	case topMoved && v.behaviour.CrossingBursts:
+		step = 1
+	}
+	for from := 0; from < len(changes); from += step {
+		rows := []object{}
+		for _, c := range changes[from : from+step] {
+			for i, id := range m.tokenIDs {
+				bid, ask := m.book.of(i).top()
+				own := c.of(i)
+				rows = append(rows, object{
+					"asset_id": id, "price": own.Price.String(), "size": own.Size.String(), "side": string(own.side), "hash": m.hash(i),
+					"best_bid": bid.String(), "best_ask": ask.String(),
+				})
+			}
+		}
+		v.send(m, 3, false, object{"event_type": "price_change", "market": m.conditionID, "price_changes": rows, "timestamp": m.time()})
+	}
+	for i, id := range m.tokenIDs {
+		if bid, ask := m.book.of(i).top(); topMoved {
+			v.send(m, 1<<i, true, object{
+				"event_type": "best_bid_ask", "market": m.conditionID, "asset_id": id, "best_bid": bid.String(), "best_ask": ask.String(),
+				"spread": (ask - bid).String(), "timestamp": m.time(),
+			})
+		}
+	}
+}
+
+// sendBooks streams the whole books of a market.
+func (v *Venue) sendBooks(m *market) {
+	for i := range m.tokenIDs {
+		v.send(m, 1<<i, false, m.streamedBook(i))
+	}
+}
+
+// time returns the time of the book's last change as Polymarket writes it.
+func (m *market) time() string { return strconv.FormatInt(m.stamp, 10) }
+
+// wholeBook returns what a book of REST and one of the stream have in common.
+func (m *market) wholeBook(index int) object {
+	b := m.book.of(index)
+	last := ""
+	if l := m.last[index]; l.side != "" {
+		last = l.price.String()
+	}
+	return object{
+		"market": m.conditionID, "asset_id": m.tokenIDs[index], "timestamp": m.time(), "hash": m.hash(index),
+		"bids": levels(b.bids), "asks": levels(b.asks), "tick_size": m.state.TickSize.String(), "last_trade_price": last,
+	}
+}
+
+func (m *market) streamedBook(index int) object {
+	b := m.wholeBook(index)
+	b["event_type"] = "book"
+	return b
+}
+
+// levels returns levels in Polymarket's order: the best one last.
+func levels(list []demo.Level) []object {
+	out := make([]object, len(list))
+	for i, l := range list {
+		out[len(list)-1-i] = object{"price": l.Price.String(), "size": l.Size.String()}
+	}
+	return out
+}

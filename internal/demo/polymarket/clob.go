@@ -1,0 +1,248 @@
+package polymarket
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Limits of the CLOB API.
+const (
+	maxTokens    = 500
+	maxHistories = 20
+)
+
+func (v *Venue) answerBook(r *request) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t, ok := v.tokens[r.get("token_id")]
+	if !ok || !t.market.trades() {
+		return nil, refuse(http.StatusNotFound, "No orderbook exists for the requested token id")
+	}
+	return t.restBook(), nil
+}
+
+func (t token) restBook() object {
+	b := t.market.wholeBook(t.index)
+	b["min_order_size"], b["neg_risk"] = t.market.state.MinOrder.String(), t.market.event.negRisk
+	return b
+}
+
+// wanted is one element of a request for several tokens.
+type wanted struct {
+	token
+	id   string
+	side demo.Side
+}
+
+// wanted reads a request for several tokens. Unknown tokens and those without an order book are left out.
+func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
+	var in []struct {
+		TokenID string    `json:"token_id"`
+		Side    demo.Side `json:"side"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
+		return nil, refuse(http.StatusBadRequest, "Invalid payload")
+	}
+	if r.keys = len(in); len(in) > maxTokens {
+		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
+	}
+	var out []wanted
+	for _, row := range in {
+		if t, ok := v.tokens[row.TokenID]; ok && t.market.trades() {
+			out = append(out, wanted{t, row.TokenID, row.Side})
+		}
+	}
+	if v.behaviour.ShuffledIDs {
+		v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	}
+	return out, nil
+}
+
+// answerTokens returns a member for each token of a request. member returns nil to leave a token out.
+func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list, err := v.wanted(r)
+	if err != nil {
+		return nil, err
+	}
+	out := object{}
+	for _, w := range list {
+		if value := member(w); value != nil {
+			out[w.id] = value
+		}
+	}
+	return out, nil
+}
+
+// answerRows returns a row for each token of a request. row returns nil to leave a token out.
+func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list, err := v.wanted(r)
+	if err != nil {
+		return nil, err
+	}
+	rows := []object{}
+	for _, w := range list {
+		if o := row(w); o != nil {
+			rows = append(rows, o)
+		}
+	}
+	return rows, nil
+}
+
+func (v *Venue) answerBooks(r *request) (any, *refusal) {
+	return v.answerRows(r, func(w wanted) object { return w.restBook() })
+}
+
+func (v *Venue) answerMidpoints(r *request) (any, *refusal) {
+	return v.answerTokens(r, func(w wanted) any {
+		if p, ok := w.market.book.of(w.index).middle(); ok {
+			return p.String()
+		}
+		return nil
+	})
+}
+
+func (v *Venue) answerSpreads(r *request) (any, *refusal) {
+	return v.answerTokens(r, func(w wanted) any {
+		if _, ok := w.market.book.middle(); ok {
+			bid, ask := w.market.book.top()
+			return (ask - bid).String()
+		}
+		return nil
+	})
+}
+
+// answerPrices has the best bid for BUY, unless the behaviour swaps the sides: the documentation describes both.
+func (v *Venue) answerPrices(r *request) (any, *refusal) {
+	out := map[string]map[demo.Side]string{}
+	_, err := v.answerTokens(r, func(w wanted) any {
+		b := w.market.book.of(w.index)
+		bid, ask := b.top()
+		price, ok := bid, len(b.bids) > 0
+		if (w.side == demo.Sell) != v.behaviour.SwapPriceSides {
+			price, ok = ask, len(b.asks) > 0
+		}
+		if out[w.id] == nil {
+			out[w.id] = map[demo.Side]string{}
+		}
+		if ok {
+			out[w.id][w.side] = price.String()
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
+	return v.answerRows(r, func(w wanted) object {
+		switch last := w.market.last[w.index]; {
+		case last.side != "":
+			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
+		case v.behaviour.DefaultHalf:
+			return object{"token_id": w.id, "price": "0.5", "side": ""}
+		}
+		return nil
+	})
+}
+
+// spans are the lengths of a history by name.
+var spans = map[string]time.Duration{
+	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
+	"max": 10 * 365 * 24 * time.Hour,
+}
+
+func (v *Venue) answerHistories(r *request) (any, *refusal) {
+	var in struct {
+		Markets    []string `json:"markets"`
+		Start      int64    `json:"start_ts"`
+		End        int64    `json:"end_ts"`
+		Interval   string   `json:"interval"`
+		Fidelity   int64    `json:"fidelity"` // minutes
+		CamelStart int64    `json:"startTs"`
+		CamelEnd   int64    `json:"endTs"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
+		return nil, refuse(http.StatusBadRequest, "Invalid payload")
+	}
+	if r.keys = len(in.Markets); len(in.Markets) > maxHistories {
+		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
+	}
+	now := v.clock.Now()
+	from, until := time.Unix(in.Start+in.CamelStart, 0), time.Unix(in.End+in.CamelEnd, 0)
+	if in.End+in.CamelEnd == 0 {
+		until = now
+	}
+	if in.Start+in.CamelStart == 0 {
+		span, ok := spans[in.Interval]
+		if !ok {
+			return nil, refuse(http.StatusBadRequest, "Invalid interval")
+		}
+		from = until.Add(-span)
+	}
+	history := object{}
+	for _, id := range in.Markets {
+		t, ok := v.tokens[id]
+		if !ok {
+			continue
+		}
+		points := []object{}
+		next := time.Time{}
+		list := v.engine.History(t.market.demoTokens[0], from, until.Add(time.Second))
+		for i := len(list) - 1; i >= 0; i-- {
+			p := list[i]
+			if p.At.Before(next) {
+				continue
+			}
+			next = p.At.Add(time.Duration(max(in.Fidelity, 1)) * time.Minute)
+			if t.index == 1 {
+				p.Price = payout - p.Price
+			}
+			points = append(points, object{"t": p.At.Unix(), "p": number(p.Price)})
+		}
+		history[id] = points
+	}
+	return object{"history": history}, nil
+}
+
+// answerClobMarket has the winner of a market, which Gamma sometimes has not.
+func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := v.byCondition[r.PathValue("condition")]
+	if m == nil {
+		return nil, refuse(http.StatusNotFound, "market not found")
+	}
+	tokens := make([]object, 2)
+	for i, id := range m.tokenIDs {
+		tokens[i] = object{"token_id": id, "outcome": m.labels[i], "price": number(m.shown(i)), "winner": m.winner() == i}
+	}
+	return object{
+		"condition_id": m.conditionID, "question_id": "0x" + digest("question", m.conditionID), "question": m.question,
+		"description": m.state.Description, "market_slug": m.slug, "tokens": tokens, "tags": m.state.Tags,
+		"active": true, "closed": m.over(), "archived": false, "accepting_orders": m.trades(), "enable_order_book": m.trades(),
+		"accepting_order_timestamp": m.state.StartAt.UTC().Format(time.RFC3339), "end_date_iso": m.state.EndAt.UTC().Format(time.RFC3339),
+		"game_start_time": nil, "minimum_order_size": number(m.state.MinOrder), "minimum_tick_size": number(m.state.TickSize),
+		"seconds_delay": 0, "fpmm": "", "maker_base_fee": 0, "taker_base_fee": 0, "notifications_enabled": true,
+		"neg_risk": m.event.negRisk, "neg_risk_market_id": m.negRiskID(), "neg_risk_request_id": "", "icon": m.picture(), "image": m.picture(),
+		"rewards": object{"rates": nil, "min_size": 0, "max_spread": 0}, "is_50_50_outcome": m.state.Status == "CANCELLED",
+	}, nil
+}
+
+// negRiskID names the group of mutually exclusive markets; empty for a market outside such a group.
+func (m *market) negRiskID() string {
+	if !m.event.negRisk {
+		return ""
+	}
+	return "0x" + digest("negRisk", m.event.id)
+}
+
+func (m *market) picture() string {
+	return "https://images.invalid/" + strconv.Itoa(m.number%40) + ".png"
+}

@@ -1,0 +1,254 @@
+package polymarket
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Behaviour has the oddities and faults of the simulator. Each can be switched while it serves.
+type Behaviour struct {
+	// CrossingBursts sends each level that a marketable order changes in a message of its own, so that the book crosses in between.
+	CrossingBursts bool `json:"crossingBursts"`
+	// LostFrames is the percentage of frames that are lost, for each client, answers to a subscription excepted.
+	LostFrames float64 `json:"lostFrames"`
+	// AssetLimit is the number of tokens of a socket. Further ones get nothing, without notice. 0 is no limit.
+	AssetLimit int `json:"assetLimit"`
+	// ResolutionByPolling sends no market_resolved.
+	ResolutionByPolling bool `json:"resolutionByPolling"`
+	// LeaveOutClosed leaves closed markets out unless closed=true.
+	LeaveOutClosed bool `json:"leaveOutClosed"`
+	// RefuseOffset refuses offset on keyset endpoints. Otherwise it is ignored.
+	RefuseOffset bool `json:"refuseOffset"`
+	// IgnoreFilters ignores filters by id, slug or token.
+	IgnoreFilters bool `json:"ignoreFilters"`
+	// ShuffledIDs answers requests for several ids in another order.
+	ShuffledIDs bool `json:"shuffledIds"`
+	// DefaultHalf says 0.5 without a side as the last price of tokens that never traded. Otherwise they are left out.
+	DefaultHalf bool `json:"defaultHalf"`
+	// SwapPriceSides makes BUY of /prices the best ask instead of the best bid.
+	SwapPriceSides bool `json:"swapPriceSides"`
+	// EmptySide is the side of all books that is empty from their next change: bids, asks or none of them.
+	EmptySide string `json:"emptySide"`
+	// RefuseAll answers every REST request with status 429 and an HTML page.
+	RefuseAll bool `json:"refuseAll"`
+	// DelayOverLimit delays requests beyond the limit of their path. Otherwise they are refused as with RefuseAll.
+	DelayOverLimit bool `json:"delayOverLimit"`
+	// PerTenSeconds replaces the documented limits of all paths. 0 does not.
+	PerTenSeconds int `json:"perTenSeconds"`
+}
+
+// Documented returns the behaviour that Polymarket documents or that its users report.
+func Documented() Behaviour {
+	return Behaviour{
+		CrossingBursts: true, AssetLimit: 500, LeaveOutClosed: true, RefuseOffset: true, ShuffledIDs: true, DefaultHalf: true, DelayOverLimit: true,
+	}
+}
+
+// Behaviour returns the present behaviour.
+func (v *Venue) Behaviour() Behaviour {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.behaviour
+}
+
+// SetBehaviour replaces the behaviour. It refuses values that are out of range.
+func (v *Venue) SetBehaviour(b Behaviour) error {
+	switch {
+	case !(b.LostFrames >= 0 && b.LostFrames <= 100):
+		return errors.New("polymarket: lostFrames is a percentage")
+	case b.AssetLimit < 0 || b.PerTenSeconds < 0:
+		return errors.New("polymarket: a limit is negative")
+	case b.EmptySide != "" && b.EmptySide != "bids" && b.EmptySide != "asks":
+		return errors.New("polymarket: emptySide is bids, asks or empty")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.behaviour = b
+	return nil
+}
+
+// Stats counts requests since the simulator opened or was reset. Paths are patterns such as "POST /books".
+type Stats struct {
+	Requests map[string]int64 `json:"requests"`
+	// Keys counts the identifiers in these requests, 1 for a request without a list.
+	Keys     map[string]int64 `json:"keys"`
+	Statuses map[string]int64 `json:"statuses"`
+	Stream   StreamStats      `json:"stream"`
+}
+
+// StreamStats has the open sockets, those opened in all, and the pairs of a socket and a token.
+type StreamStats struct {
+	Connections   int64 `json:"connections"`
+	Opened        int64 `json:"opened"`
+	Subscriptions int64 `json:"subscriptions"`
+}
+
+// Stats returns the counts.
+func (v *Venue) Stats() Stats {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := Stats{Requests: maps.Clone(v.requests), Keys: maps.Clone(v.keys), Statuses: maps.Clone(v.statuses)}
+	s.Stream = StreamStats{Connections: int64(len(v.conns)), Opened: v.opened}
+	for c := range v.conns {
+		s.Stream.Subscriptions += int64(len(c.assets))
+	}
+	return s
+}
+
+// count counts an answered request.
+func (v *Venue) count(pattern string, keys, status int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.requests[pattern]++
+	v.keys[pattern] += int64(keys)
+	v.statuses[http.StatusText(status)]++
+}
+
+// Reset zeroes the counts and restores the documented behaviour. Frozen streams stay frozen.
+func (v *Venue) Reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.requests)
+	clear(v.keys)
+	clear(v.statuses)
+	v.opened, v.behaviour = 0, Documented()
+}
+
+// controlPrefix is the path prefix of the control endpoints. They are those of the demo venue, with identifiers of either, except:
+//
+//	GET  /__control/stats   the [Stats]
+//	POST /__control/reset   see [Venue.Reset]
+//	GET  /__control/faults  the [Behaviour]
+//	POST /__control/faults  members of the Behaviour to change, and "freeze":true or "disconnect":true for the open streams
+const controlPrefix = "/__control/"
+
+// maxControl bounds the body of a control request.
+const maxControl = 1 << 20
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+// serveControl answers a control request.
+func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
+	var out any = object{"success": true}
+	err := crossOrigin.Check(r)
+	if err == nil {
+		switch r.Method + " " + strings.TrimPrefix(r.URL.Path, controlPrefix) {
+		case "GET stats":
+			out = v.Stats()
+		case "GET faults":
+			out = v.Behaviour()
+		case "POST reset":
+			v.Reset()
+		case "POST faults":
+			err = v.controlFaults(r.Body)
+		default:
+			if err = v.translate(r); err == nil {
+				v.engine.ServeHTTP(w, r)
+				return
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		out = object{"success": false, "error": err.Error(), "code": "BAD_REQUEST"}
+	}
+	_, _ = w.Write(encode(out))
+}
+
+// controlFaults changes the behaviour.
+func (v *Venue) controlFaults(body io.Reader) error {
+	in := struct {
+		Behaviour
+		Freeze     bool `json:"freeze"`
+		Disconnect bool `json:"disconnect"`
+	}{Behaviour: v.Behaviour()}
+	d := json.NewDecoder(io.LimitReader(body, maxControl))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return err
+	}
+	if err := v.SetBehaviour(in.Behaviour); err != nil {
+		return err
+	}
+	if in.Freeze {
+		v.Freeze()
+	}
+	if in.Disconnect {
+		v.Disconnect()
+	}
+	return nil
+}
+
+// translate replaces the identifiers in a control request by those of the demo venue.
+func (v *Venue) translate(r *http.Request) error {
+	in := map[string]json.RawMessage{}
+	if r.Method == http.MethodPost {
+		if err := json.NewDecoder(io.LimitReader(r.Body, maxControl)).Decode(&in); err != nil {
+			return err
+		}
+	}
+	for name, raw := range in {
+		var id string
+		if json.Unmarshal(raw, &id) != nil {
+			continue
+		}
+		switch m := v.byCondition[id]; {
+		case name == "marketId" && m != nil:
+			in[name] = encode(m.demoMarket)
+		case name == "tokenId" || name == "winningTokenId":
+			demoID, ok := v.DemoTokenID(id)
+			if !ok && v.tokens[id].market != nil {
+				return errors.New("polymarket: this action needs the first token of the market")
+			}
+			if ok {
+				in[name] = encode(demoID)
+			}
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(encode(in)))
+	return nil
+}
+
+// window is the time of a rate limit.
+const window = 10 * time.Second
+
+// limiter counts the requests to each path.
+type limiter struct {
+	mu  sync.Mutex
+	log map[string][]time.Time // times at which the last requests are answered, oldest first
+}
+
+// wait returns how long a request must wait, so that no more than limit are answered in a window. It admits the request if delay is
+// set or if it need not wait.
+func (l *limiter) wait(path string, limit int, now time.Time, delay bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log == nil {
+		l.log = map[string][]time.Time{}
+	}
+	times := l.log[path]
+	for len(times) > 0 && now.Sub(times[0]) >= window {
+		times = times[1:]
+	}
+	at := now
+	if len(times) >= limit {
+		at = times[len(times)-limit].Add(window)
+	}
+	if delay || at.Equal(now) {
+		times = append(times, at)
+	}
+	l.log[path] = times
+	return at.Sub(now)
+}
+
+var _ demo.Watcher = (*Venue)(nil)

@@ -1,0 +1,189 @@
+package polymarket
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Limits of the Data API: rows of a page.
+const (
+	maxPositions = 500
+	maxTrades    = 100
+)
+
+var addressForm = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
+
+// user returns the address of a request in lower case.
+func (r *request) user() (string, *refusal) {
+	if !addressForm.MatchString(r.get("user")) {
+		return "", refuse(http.StatusBadRequest, "required query param 'user' not provided")
+	}
+	return strings.ToLower(r.get("user")), nil
+}
+
+// rows returns a page in the envelope of the Data API. next is the cursor of the page after it, empty at the end.
+func rows(list []object, limit int, next string) object {
+	cursor := any(nil)
+	if next != "" {
+		cursor = next
+	}
+	return object{"data": list, "pagination": object{"limit": limit, "offset": 0, "has_more": next != "", "next_cursor": cursor}}
+}
+
+func (v *Venue) answerPositions(r *request) (any, *refusal) {
+	user, err := r.user()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.number("limit", 100, maxPositions)
+	if err != nil {
+		return nil, err
+	}
+	from, err := readCursor(r.get("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	all := v.engine.Positions(user)
+	first := min(int(from), len(all))
+	page, next := all[first:], ""
+	if len(page) > limit {
+		page, next = page[:limit], cursorAt(uint64(first+limit))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list := []object{}
+	for _, p := range page {
+		list = append(list, v.position(user, p))
+	}
+	return rows(list, limit, next), nil
+}
+
+// position returns a row of /v2/positions.
+func (v *Venue) position(user string, p demo.Position) object {
+	t := v.byDemoToken[p.TokenID]
+	m := t.market
+	entry, value := notional(p.Size, p.AvgPrice), notional(p.Size, p.CurrentPrice)
+	percent := 0.0
+	if entry > 0 {
+		percent = float64(p.UnrealizedPnl) * 100 / float64(entry)
+	}
+	status := "OPEN"
+	if m.winner() >= 0 {
+		status = "REDEEMABLE"
+	}
+	return object{
+		"proxy_wallet": user, "condition_id": m.conditionID, "token_id": m.tokenIDs[t.index], "outcome": m.labels[t.index],
+		"outcome_index": t.index, "opposite_outcome": m.labels[1-t.index], "opposite_token_id": m.tokenIDs[1-t.index],
+		"title": m.question, "slug": m.slug, "event_id": m.event.id, "event_slug": m.event.slug, "end_date": m.state.EndAt.UTC().Format(time.DateOnly),
+		"current_size": number(p.Size), "total_size": number(p.Size), "avg_price": number(p.AvgPrice), "current_price": number(p.CurrentPrice),
+		"entry_cost_usdc": number(entry), "entry_fees_usdc": 0, "total_cost_usdc": number(entry), "current_value": number(value),
+		"unrealized_pnl": number(p.UnrealizedPnl), "realized_pnl": 0, "total_pnl": number(p.UnrealizedPnl), "percent_pnl": percent,
+		"percent_realized_pnl": 0, "status": status, "redeemable": status == "REDEEMABLE", "mergeable": false, "negative_risk": m.event.negRisk,
+		"archived": false, "last_event_at": m.state.UpdatedAt.Unix(),
+	}
+}
+
+// notional returns size × price, exactly.
+func notional(s demo.Size, p demo.Price) demo.Money { return demo.Money(int64(s) * int64(p)) }
+
+func (v *Venue) answerValue(r *request) (any, *refusal) {
+	user, err := r.user()
+	if err != nil {
+		return nil, err
+	}
+	b, _ := v.engine.Balance(user)
+	return object{"data": object{"proxy_wallet": user, "value": number(b.PortfolioValue)}}, nil
+}
+
+func (v *Venue) answerTrades(r *request) (any, *refusal) {
+	return v.answerRecords(r, func(k string) bool { return k == "TRADE" }, (*Venue).trade)
+}
+
+// answerActivity has the records that Polymarket knows. Deposits and withdrawals need exclude_deposits_withdrawals=false.
+func (v *Venue) answerActivity(r *request) (any, *refusal) {
+	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD"}
+	if r.get("exclude_deposits_withdrawals") == "false" || r.get("excludeDepositsWithdrawals") == "false" {
+		known = append(known, "DEPOSIT", "WITHDRAWAL")
+	}
+	types := r.list("type")
+	return v.answerRecords(r, func(k string) bool {
+		return slices.Contains(known, k) && (len(types) == 0 || slices.Contains(types, k))
+	}, (*Venue).activity)
+}
+
+// answerRecords has a page of a wallet's records, newest first. The cursor is the number of the last record of a page.
+func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
+	user, err := r.user()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.number("limit", maxTrades, maxTrades)
+	if err != nil {
+		return nil, err
+	}
+	before, err := readCursor(r.get("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	start, _ := strconv.ParseInt(r.get("start"), 10, 64)
+	end, _ := strconv.ParseInt(r.get("end"), 10, 64)
+	conditions := slices.Concat(r.list("condition"), r.list("condition_id"), r.list("market"))
+	records := v.engine.Records(user)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list, last, next := []object{}, uint64(0), ""
+	for _, rec := range records {
+		if before > 0 && rec.Number+1 >= before || !kind(rec.Kind) || rec.At.Unix() < start || end > 0 && rec.At.Unix() > end ||
+			len(conditions) > 0 && (rec.TokenID == "" || !slices.Contains(conditions, v.byDemoToken[rec.TokenID].market.conditionID)) {
+			continue
+		}
+		if len(list) == limit {
+			next = cursorAt(last + 1)
+			break
+		}
+		list, last = append(list, row(v, user, rec)), rec.Number
+	}
+	return rows(list, limit, next), nil
+}
+
+// unknownIndex is the index of an outcome that the Data API does not know. It has an empty event then, too.
+const unknownIndex = 999
+
+// trade returns a row of /v2/trades.
+func (v *Venue) trade(user string, r demo.Record) object {
+	t := v.byDemoToken[r.TokenID]
+	m := t.market
+	out := object{
+		"proxy_wallet": user, "side": string(r.Side), "token_id": m.tokenIDs[t.index], "condition_id": m.conditionID, "size": number(r.Size),
+		"price": number(r.Price), "timestamp": r.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
+		"outcome": m.labels[t.index], "outcome_index": t.index, "transaction_hash": "0x" + r.Transaction,
+	}
+	if r.Number%4 == 3 {
+		out["outcome_index"], out["event_slug"] = unknownIndex, ""
+	}
+	return out
+}
+
+// activity returns a row of /v2/activity.
+func (v *Venue) activity(user string, r demo.Record) object {
+	out := object{
+		"proxy_wallet": user, "side": "", "token_id": "", "condition_id": "", "size": number(r.Size), "price": number(r.Price),
+		"timestamp": r.At.Unix(), "title": "", "slug": "", "event_slug": "", "outcome": "", "outcome_index": unknownIndex,
+		"transaction_hash": "0x" + r.Transaction,
+	}
+	if r.TokenID != "" {
+		out = v.trade(user, r)
+	}
+	amount := r.Amount
+	if amount < 0 {
+		amount = -amount
+	}
+	out["type"], out["usdc_size"] = r.Kind, number(amount)
+	return out
+}

@@ -1,0 +1,314 @@
+package polymarket
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Limits of the Gamma API: rows of a page and identifiers of a filter.
+const (
+	maxMarkets = 100
+	maxEvents  = 500
+	maxFilter  = 100
+	searchPage = 20
+)
+
+// gammaTime is the form of Gamma's closedTime.
+const gammaTime = "2006-01-02 15:04:05-07"
+
+// orders are the sort keys of markets.
+var orders = map[string]func(*market) int64{
+	"":             func(m *market) int64 { return int64(m.number) },
+	"id":           func(m *market) int64 { return int64(m.number) },
+	"volume":       func(m *market) int64 { return int64(m.state.Volume) },
+	"volumeNum":    func(m *market) int64 { return int64(m.state.Volume) },
+	"volume24hr":   func(m *market) int64 { return int64(m.state.Volume24h) },
+	"liquidity":    func(m *market) int64 { return int64(m.state.Liquidity) },
+	"liquidityNum": func(m *market) int64 { return int64(m.state.Liquidity) },
+	"startDate":    func(m *market) int64 { return m.state.StartAt.Unix() },
+	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
+}
+
+// answerMarkets has a page of markets. Without closed=true it leaves closed ones out, even if the request names them.
+func (v *Venue) answerMarkets(r *request) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	limit, err := v.page(r, 20, maxMarkets)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := orders[r.get("order")]
+	if !ok {
+		return nil, invalid("order fields are not valid")
+	}
+	list, err := v.filtered(r)
+	if err != nil {
+		return nil, err
+	}
+	ascending := r.get("ascending") == "true" || r.get("order") == ""
+	slices.SortStableFunc(list, func(a, b *market) int {
+		order := cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.number, b.number))
+		if ascending {
+			return order
+		}
+		return -order
+	})
+	after, err := readCursor(r.get("after_cursor"))
+	if err != nil {
+		return nil, err
+	}
+	if after > 0 { // the number of the last market of the page before, plus 1
+		if i := slices.IndexFunc(list, func(m *market) bool { return m.number == int(after)-1 }); i >= 0 {
+			list = list[i+1:]
+		}
+	}
+	out := object{}
+	if len(list) > limit {
+		list = list[:limit]
+		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
+	}
+	if r.keys > 1 && v.behaviour.ShuffledIDs {
+		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	rows := make([]object, len(list))
+	for i, m := range list {
+		rows[i] = m.gamma()
+		rows[i]["events"] = []object{m.event.gamma(false)}
+		if r.get("include_tag") == "true" {
+			rows[i]["tags"] = v.tagsOf(m)
+		}
+	}
+	out["markets"] = rows
+	return out, nil
+}
+
+// page checks the parameters of all keyset endpoints and returns the length of a page.
+func (v *Venue) page(r *request, otherwise, greatest int) (int, *refusal) {
+	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
+		return 0, invalid("offset is not supported; use after_cursor")
+	}
+	return r.number("limit", otherwise, greatest)
+}
+
+// filtered returns the markets that match the filters of a request, in the order in which they are listed.
+func (v *Venue) filtered(r *request) ([]*market, *refusal) {
+	ids := map[string][]string{}
+	for _, name := range []string{"condition_ids", "clob_token_ids", "slug", "id"} {
+		if list := r.list(name); len(list) > 0 && !v.behaviour.IgnoreFilters {
+			if ids[name] = list; len(list) > maxFilter {
+				return nil, invalid("%s takes at most %d values", name, maxFilter)
+			}
+			r.keys = max(r.keys, len(list))
+		}
+	}
+	from, until := readDate(r.get("end_date_min")), readDate(r.get("end_date_max"))
+	tag := r.get("tag_id")
+	var out []*market
+	for _, m := range v.markets {
+		closed := r.get("closed") == "true"
+		if closed != m.over() && (closed || v.behaviour.LeaveOutClosed) ||
+			!from.IsZero() && m.state.EndAt.Before(from) || !until.IsZero() && m.state.EndAt.After(until) ||
+			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
+			continue
+		}
+		named := func(name string, own ...string) bool {
+			return len(ids[name]) == 0 || slices.ContainsFunc(own, func(id string) bool { return slices.Contains(ids[name], id) })
+		}
+		if named("condition_ids", m.conditionID) && named("clob_token_ids", m.tokenIDs[:]...) && named("slug", m.slug) && named("id", m.id) {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// readDate returns a date or a date-time; zero if it is neither.
+func readDate(s string) time.Time {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+func (v *Venue) answerEvents(r *request) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	limit, err := v.page(r, 20, maxEvents)
+	if err != nil {
+		return nil, err
+	}
+	after, err := readCursor(r.get("after_cursor"))
+	if err != nil {
+		return nil, err
+	}
+	ids, slugs := r.list("id"), r.list("slug")
+	out, rows := object{}, []object{}
+	for i, e := range v.events {
+		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
+		closed := r.get("closed") == "true"
+		if i < int(after) || !named || closed != e.over() && (closed || v.behaviour.LeaveOutClosed) {
+			continue
+		}
+		if len(rows) == limit {
+			out["next_cursor"] = cursorAt(uint64(i))
+			break
+		}
+		rows = append(rows, v.wholeEvent(e, func(*market) bool { return true }))
+	}
+	out["events"] = rows
+	return out, nil
+}
+
+// over reports whether all markets of the event are closed.
+func (e *event) over() bool {
+	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.over() })
+}
+
+// wholeEvent returns an event with those of its markets that keep selects, and with its tags.
+func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
+	out := e.gamma(true)
+	rows := []object{}
+	for _, m := range e.markets {
+		if keep(m) {
+			rows = append(rows, m.gamma())
+		}
+	}
+	out["markets"], out["tags"] = rows, v.tagsOf(e.markets[0])
+	return out
+}
+
+// answerSearch has pages of events with a market that has all words. events_status=active leaves closed events out; closed markets
+// of an open event are left out unless keep_closed_markets=1.
+func (v *Venue) answerSearch(r *request) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	words := strings.Fields(strings.ToLower(r.get("q")))
+	if len(words) == 0 {
+		return nil, invalid("q is required")
+	}
+	page, err := r.number("page", 1, 1_000_000)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.number("limit_per_type", searchPage, maxMarkets)
+	if err != nil {
+		return nil, err
+	}
+	var found []*event
+	for _, e := range v.events {
+		status := r.get("events_status")
+		if status == "active" && e.over() || status == "resolved" && !e.over() {
+			continue
+		}
+		if slices.ContainsFunc(e.markets, func(m *market) bool { return m.has(words) }) {
+			found = append(found, e)
+		}
+	}
+	total, first := len(found), min((page-1)*limit, len(found))
+	found = found[first:min(first+limit, total)]
+	rows := []object{}
+	for _, e := range found {
+		rows = append(rows, v.wholeEvent(e, func(m *market) bool { return e.over() || !m.over() || r.get("keep_closed_markets") == "1" }))
+	}
+	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
+}
+
+// has reports whether the texts of the market have a word that begins with each of words.
+func (m *market) has(words []string) bool {
+	text := " " + strings.ReplaceAll(slugOf(m.question+" "+m.group+" "+m.event.title+" "+strings.Join(m.state.Tags, " ")), "-", " ")
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+strings.ReplaceAll(slugOf(w), "-", " ")) })
+}
+
+func (v *Venue) answerTag(r *request) (any, *refusal) {
+	if tag := v.tags[r.PathValue("slug")]; tag != nil {
+		return tag, nil
+	}
+	return nil, &refusal{http.StatusNotFound, object{"type": "not found error", "error": "slug not found"}}
+}
+
+// tagsOf returns the tags of a market.
+func (v *Venue) tagsOf(m *market) []object {
+	out := make([]object, len(m.state.Tags))
+	for i, tag := range m.state.Tags {
+		out[i] = v.tags[slugOf(tag)]
+	}
+	return out
+}
+
+// gamma returns the event as Gamma has it, without markets and tags. whole adds the members that only an event of its own has.
+func (e *event) gamma(whole bool) object {
+	first := e.markets[0].state
+	volume, day, liquidity := demo.Money(0), demo.Money(0), demo.Money(0)
+	for _, m := range e.markets {
+		volume, day, liquidity = volume+m.state.Volume, day+m.state.Volume24h, liquidity+m.state.Liquidity
+	}
+	out := object{
+		"id": e.id, "ticker": e.slug, "slug": e.slug, "title": e.title, "description": first.Description, "resolutionSource": "",
+		"startDate": iso(first.StartAt), "creationDate": iso(first.StartAt), "endDate": iso(first.EndAt), "createdAt": iso(first.StartAt),
+		"updatedAt": iso(first.UpdatedAt), "image": e.markets[0].picture(), "icon": e.markets[0].picture(), "active": true, "closed": e.over(),
+		"archived": false, "new": false, "featured": false, "restricted": true, "liquidity": number(liquidity), "volume": number(volume),
+		"openInterest": 0, "competitive": number(payout / 2), "volume24hr": number(day), "volume1wk": number(day * 7), "volume1mo": number(volume),
+		"volume1yr": number(volume), "enableOrderBook": true, "liquidityClob": number(liquidity), "negRisk": e.negRisk, "commentCount": 0,
+		"cyom": false, "showAllOutcomes": true, "showMarketImages": true, "enableNegRisk": e.negRisk, "automaticallyActive": true,
+		"negRiskAugmented": false, "pendingDeployment": false, "deploying": false, "requiresTranslation": false,
+	}
+	if e.negRisk && whole {
+		out["negRiskMarketID"] = e.markets[0].negRiskID()
+	}
+	return out
+}
+
+// gamma returns the market as Gamma has it, without its event.
+func (m *market) gamma() object {
+	s := m.state
+	bid, ask := m.book.top()
+	out := object{
+		"id": m.id, "question": m.question, "conditionId": m.conditionID, "slug": m.slug, "resolutionSource": "",
+		"startDate": iso(s.StartAt), "endDate": iso(s.EndAt), "createdAt": iso(s.StartAt), "updatedAt": iso(s.UpdatedAt),
+		"startDateIso": s.StartAt.UTC().Format(time.DateOnly), "endDateIso": s.EndAt.UTC().Format(time.DateOnly),
+		"image": m.picture(), "icon": m.picture(), "description": s.Description, "groupItemTitle": m.group,
+		"groupItemThreshold": strconv.Itoa(m.outcome), "questionID": "0x" + digest("question", m.conditionID), "marketMakerAddress": "",
+		"outcomes": text(m.labels), "outcomePrices": text([2]string{m.shown(0).String(), m.shown(1).String()}), "clobTokenIds": text(m.tokenIDs),
+		"volume": s.Volume.String(), "liquidity": s.Liquidity.String(), "volumeNum": number(s.Volume), "liquidityNum": number(s.Liquidity),
+		"volume24hr": number(s.Volume24h), "volume1wk": number(s.Volume24h * 7), "volume1mo": number(s.Volume), "volume1yr": number(s.Volume),
+		"volume24hrClob": number(s.Volume24h), "volume1wkClob": number(s.Volume24h * 7), "volume1moClob": number(s.Volume),
+		"volume1yrClob": number(s.Volume), "volumeClob": number(s.Volume), "liquidityClob": number(s.Liquidity),
+		"active": true, "closed": m.over(), "archived": false, "new": false, "featured": false, "restricted": true, "hasReviewedDates": true,
+		"enableOrderBook": true, "acceptingOrders": m.trades(), "acceptingOrdersTimestamp": iso(s.StartAt),
+		"orderPriceMinTickSize": number(s.TickSize), "orderMinSize": number(s.MinOrder), "negRisk": m.event.negRisk, "negRiskOther": false,
+		"ready": false, "funded": false, "cyom": false, "approved": true, "pagerDutyNotificationEnabled": false, "competitive": number(payout / 2),
+		"rewardsMinSize": 20, "rewardsMaxSpread": number(demo.Price(35_000)), "spread": number(ask - bid), "bestBid": number(bid), "bestAsk": number(ask),
+		"automaticallyActive": true, "clearBookOnStart": true, "manualActivation": false, "umaResolutionStatuses": "[]", "pendingDeployment": false,
+		"deploying": false, "rfqEnabled": false, "holdingRewardsEnabled": false, "feesEnabled": false, "requiresTranslation": false, "feeType": nil,
+	}
+	if m.event.negRisk {
+		out["negRiskMarketID"], out["negRiskRequestID"] = m.negRiskID(), "0x"+digest("request", m.conditionID)
+	}
+	if m.last[0].side != "" {
+		out["lastTradePrice"] = number(m.last[0].price)
+	}
+	if m.over() {
+		out["closedTime"] = s.ClosedAt.UTC().Format(gammaTime)
+	}
+	switch {
+	case m.state.Status == "DISPUTED":
+		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", text([]string{"proposed", "disputed"})
+	case m.state.Status == "CLOSED":
+		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", text([]string{"proposed"})
+	case m.over() && m.number%3 > 0: // a third of the results is at the CLOB only
+		out["umaResolutionStatus"] = "resolved"
+	}
+	return out
+}
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// text returns JSON in a text, as Gamma has it for lists.
+func text(value any) string { return string(encode(value)) }

@@ -1,0 +1,201 @@
+package polymarket_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/polymarket"
+	"oddsgraph/tests/testclock"
+)
+
+type object = map[string]any
+
+// address is the demo account with 2,000 positions.
+const address = "0x3333333333333333333333333333333333333333"
+
+// rig is a simulator with 400 markets and its clock.
+type rig struct {
+	*polymarket.Venue
+	t      *testing.T
+	clock  *testclock.Clock
+	server *httptest.Server
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	v := polymarket.New(demo.Config{Markets: 400, Seed: 1, Clock: clock, Control: true})
+	s := httptest.NewServer(v)
+	t.Cleanup(func() {
+		v.Close()
+		s.Close()
+	})
+	return &rig{v, t, clock, s}
+}
+
+// step moves the market.
+func (r *rig) step(n int) {
+	for range n {
+		r.clock.Advance(150 * time.Millisecond)
+		r.Engine().Step()
+	}
+}
+
+// behave changes the behaviour.
+func (r *rig) behave(change func(*polymarket.Behaviour)) {
+	r.t.Helper()
+	b := r.Behaviour()
+	change(&b)
+	if err := r.SetBehaviour(b); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// call sends a request and decodes the answer; body is nil for GET.
+func (r *rig) call(path string, body any) (status int, answer any) {
+	r.t.Helper()
+	method, reader := http.MethodGet, io.Reader(nil)
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		method, reader = http.MethodPost, bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequest(method, r.server.URL+path, reader)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return response.StatusCode, answer
+}
+
+// get returns the object of a success.
+func (r *rig) get(path string) object {
+	r.t.Helper()
+	status, answer := r.call(path, nil)
+	out, _ := answer.(object)
+	if status != http.StatusOK || out == nil {
+		r.t.Fatalf("%s: %d %v", path, status, answer)
+	}
+	return out
+}
+
+// tokens is the body of a request for tokens.
+func tokens(ids ...string) []object {
+	list := []object{}
+	for _, id := range ids {
+		list = append(list, object{"token_id": id})
+	}
+	return list
+}
+
+// rowsOf returns a member that is a list of objects.
+func rowsOf(o object, name string) (rows []object) {
+	list, _ := o[name].([]any)
+	for _, row := range list {
+		rows = append(rows, row.(object))
+	}
+	return rows
+}
+
+// market is a market of Gamma with its lists decoded.
+type gammaMarket struct {
+	object
+	tokens, prices []string
+}
+
+// markets returns a page of markets.
+func (r *rig) markets(query string) (list []gammaMarket) {
+	r.t.Helper()
+	for _, row := range rowsOf(r.get("/markets/keyset?"+query), "markets") {
+		m := gammaMarket{object: row}
+		for name, into := range map[string]*[]string{"clobTokenIds": &m.tokens, "outcomePrices": &m.prices} {
+			if err := json.Unmarshal([]byte(row[name].(string)), into); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// socket is a client of the market channel.
+type socket struct {
+	t  *testing.T
+	ws *websocket.Conn
+}
+
+func (r *rig) dial() *socket {
+	r.t.Helper()
+	ws, _, err := websocket.Dial(context.Background(), "ws"+strings.TrimPrefix(r.server.URL, "http")+polymarket.StreamPath, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ws.SetReadLimit(-1)
+	r.t.Cleanup(func() { _ = ws.CloseNow() })
+	return &socket{r.t, ws}
+}
+
+func (s *socket) send(message any) {
+	s.t.Helper()
+	b, ok := message.(string)
+	if !ok {
+		encoded, err := json.Marshal(message)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		b = string(encoded)
+	}
+	if err := s.ws.Write(context.Background(), websocket.MessageText, []byte(b)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// drain sends PING and returns all messages before its PONG.
+func (s *socket) drain() (messages []object) {
+	s.t.Helper()
+	s.send("PING")
+	for {
+		_, frame, err := s.ws.Read(context.Background())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if string(frame) == "PONG" {
+			return messages
+		}
+		var list []object
+		if frame[0] != '[' {
+			frame = append(append([]byte("["), frame...), ']')
+		}
+		if err := json.Unmarshal(frame, &list); err != nil {
+			s.t.Fatalf("%v: %s", err, frame)
+		}
+		messages = append(messages, list...)
+	}
+}
+
+// subscribe sends the first request of a socket.
+func (s *socket) subscribe(ids ...string) {
+	s.t.Helper()
+	s.send(object{"assets_ids": ids, "type": "market", "initial_dump": true, "custom_feature_enabled": true})
+}

@@ -1,0 +1,219 @@
+package polymarket_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"oddsgraph/internal/demo/polymarket"
+)
+
+// priced is what the CLOB says of a token.
+type priced struct{ mid, last, side, buy, sell any }
+
+func (r *rig) priced(ids ...string) map[string]priced {
+	r.t.Helper()
+	out := map[string]priced{}
+	_, mids := r.call("/midpoints", tokens(ids...))
+	body := []object{}
+	for _, id := range ids {
+		body = append(body, object{"token_id": id, "side": "BUY"}, object{"token_id": id, "side": "SELL"})
+	}
+	_, prices := r.call("/prices", body)
+	_, lasts := r.call("/last-trades-prices", tokens(ids...))
+	for _, id := range ids {
+		own, _ := prices.(object)[id].(object)
+		out[id] = priced{mid: mids.(object)[id], buy: own["BUY"], sell: own["SELL"]}
+	}
+	for _, row := range lasts.([]any) {
+		o := row.(object)
+		p := out[o["token_id"].(string)]
+		p.last, p.side = o["price"], o["side"]
+		out[o["token_id"].(string)] = p
+	}
+	return out
+}
+
+func TestPrices(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()[:200]
+	books := map[string]*copied{}
+	_, rest := r.call("/books", tokens(ids...))
+	for _, row := range rest.([]any) {
+		books[row.(object)["asset_id"].(string)] = copyOf(row.(object))
+	}
+	empty, untraded := 0, ""
+	before := r.priced(ids...)
+	for id, p := range before {
+		bid, ask := books[id].top(t)
+		if bid == "0" || ask == "1" {
+			if empty++; p.mid != nil {
+				t.Errorf("a midpoint %v between %s and %s", p.mid, bid, ask)
+			}
+			continue
+		}
+		if p.buy != bid || p.sell != ask || p.mid == nil {
+			t.Errorf("%+v with the best prices %s and %s", p, bid, ask)
+		}
+		if p.side == "" {
+			if untraded = id; p.last != "0.5" {
+				t.Errorf("last price %v of a token that never traded", p.last)
+			}
+		}
+	}
+	if empty == 0 || untraded == "" {
+		t.Fatalf("%d books with an empty side, untraded %q", empty, untraded)
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.SwapPriceSides, b.DefaultHalf = true, false })
+	after := r.priced(untraded)[untraded]
+	if after.buy != before[untraded].sell || after.sell != before[untraded].buy || after.last != nil {
+		t.Errorf("%+v, want the sides of %+v swapped and no last price", after, before[untraded])
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.EmptySide = "bids" })
+	r.step(200)
+	without := 0
+	for _, p := range r.priced(ids...) {
+		if p.mid == nil {
+			without++
+		}
+	}
+	if without <= empty+10 {
+		t.Errorf("%d tokens without a midpoint, %d before", without, empty)
+	}
+}
+
+func TestOrderOfIDs(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()[:100]
+	order := func() (got []string) {
+		_, rest := r.call("/books", tokens(ids...))
+		for _, row := range rest.([]any) {
+			got = append(got, row.(object)["asset_id"].(string))
+		}
+		return got
+	}
+	if slices.Equal(order(), ids) {
+		t.Error("the order is that of the request")
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.ShuffledIDs = false })
+	if !slices.Equal(order(), ids) {
+		t.Error("the order is not that of the request")
+	}
+}
+
+func TestHistories(t *testing.T) {
+	r := newRig(t)
+	m := r.markets("limit=1")[0]
+	_, answer := r.call("/batch-prices-history", object{"markets": m.tokens, "interval": "1d", "fidelity": 60})
+	history := answer.(object)["history"].(object)
+	yes, no := rowsOf(history, m.tokens[0]), rowsOf(history, m.tokens[1])
+	if len(yes) < 20 || len(yes) > 25 || len(no) != len(yes) {
+		t.Fatalf("%d and %d points of a day by hours", len(yes), len(no))
+	}
+	for i := range yes {
+		if sum := yes[i]["p"].(float64) + no[i]["p"].(float64); sum < 0.999 || sum > 1.001 || yes[i]["t"] != no[i]["t"] {
+			t.Errorf("point %d: %v and %v", i, yes[i], no[i])
+		}
+		if i > 0 && yes[i]["t"].(float64) <= yes[i-1]["t"].(float64) {
+			t.Errorf("point %d is not later", i)
+		}
+	}
+	start := r.clock.Now().Unix() - 7200
+	_, answer = r.call("/batch-prices-history", object{"markets": m.tokens[:1], "start_ts": start, "end_ts": start + 3600, "fidelity": 5})
+	if points := rowsOf(answer.(object)["history"].(object), m.tokens[0]); len(points) < 11 || len(points) > 13 {
+		t.Errorf("%d points of an hour", len(points))
+	}
+}
+
+func TestRateLimits(t *testing.T) {
+	r := newRig(t)
+	r.behave(func(b *polymarket.Behaviour) { b.PerTenSeconds, b.DelayOverLimit = 2, false })
+	status := func() (status int, page string) {
+		response, err := http.Get(r.server.URL + "/book?token_id=" + r.TokenIDs()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode, response.Header.Get("Content-Type") + response.Header.Get("Retry-After")
+	}
+	var got []int
+	for range 3 {
+		s, _ := status()
+		got = append(got, s)
+	}
+	if !slices.Equal(got, []int{200, 200, 429}) {
+		t.Errorf("statuses %v", got)
+	}
+	if _, page := status(); page != "text/html0" {
+		t.Errorf("a refusal is %s", page)
+	}
+	r.clock.Advance(10_000_000_000)
+	if s, _ := status(); s != 200 {
+		t.Errorf("status %d in the next window", s)
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.RefuseAll, b.PerTenSeconds = true, 0 })
+	if s, _ := status(); s != 429 {
+		t.Errorf("status %d while all requests are refused", s)
+	}
+}
+
+func TestValueIsTheSumOfPositions(t *testing.T) {
+	r := newRig(t)
+	sum := 0.0
+	for _, p := range r.pages("/v2/positions?limit=500&user="+address, "data", "cursor", paged) {
+		sum += p["current_value"].(float64)
+	}
+	value := r.get("/v2/value?user=" + address)["data"].(object)["value"].(float64)
+	if diff := sum - value; diff > 0.01 || diff < -0.01 {
+		t.Errorf("value %v, positions %v", value, sum)
+	}
+}
+
+func TestActivity(t *testing.T) {
+	r := newRig(t)
+	kinds := func(query string) map[any]int {
+		kinds := map[any]int{}
+		for _, row := range r.pages("/v2/activity?limit=100&user="+address+query, "data", "cursor", paged) {
+			kinds[row["type"]]++
+		}
+		return kinds
+	}
+	if got := kinds(""); got["TRADE"] == 0 || got["REWARD"] == 0 || got["DEPOSIT"] > 0 {
+		t.Errorf("%v", got)
+	}
+	if got := kinds("&exclude_deposits_withdrawals=false&type=DEPOSIT"); got["DEPOSIT"] == 0 || len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestControl(t *testing.T) {
+	r := newRig(t)
+	m := r.markets("limit=1&order=volume24hr")[0]
+	if status, answer := r.call("/__control/price", object{"tokenId": m.tokens[0], "price": 0.5}); status != 200 {
+		t.Fatal(answer)
+	}
+	demoID, ok := r.DemoTokenID(m.tokens[0])
+	if q, _ := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
+		t.Errorf("price %v", q.Price)
+	}
+	for _, body := range []object{{"lostFrames": 101}, {"emptySide": "left"}, {"assetLimit": -1}, {"unknown": 1}} {
+		if status, _ := r.call("/__control/faults", body); status != 400 {
+			t.Errorf("%v: %d", body, status)
+		}
+	}
+	if status, _ := r.call("/__control/faults", object{"lostFrames": 2, "freeze": true}); status != 200 || r.Behaviour().LostFrames != 2 {
+		t.Errorf("%d, %+v", status, r.Behaviour())
+	}
+	if o := r.get("/__control/faults"); o["lostFrames"] != 2.0 || o["crossingBursts"] != true {
+		t.Errorf("%v", o)
+	}
+	if status, _ := r.call("/__control/reset", object{}); status != 200 || r.Behaviour() != polymarket.Documented() || len(r.Stats().Requests) > 0 {
+		t.Errorf("%d, %+v", status, r.Behaviour())
+	}
+	if status, _ := r.call("/__control/step", object{"steps": 3}); status != 200 {
+		t.Error(status)
+	}
+	if status, _ := r.call("/__control/nothing", object{}); status != 404 {
+		t.Error(status)
+	}
+}

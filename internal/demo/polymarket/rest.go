@@ -1,0 +1,191 @@
+package polymarket
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// refusal is an error answer.
+type refusal struct {
+	status int
+	body   object
+}
+
+// refuse returns an error answer of the CLOB and Data APIs.
+func refuse(status int, format string, arguments ...any) *refusal {
+	return &refusal{status, object{"error": fmt.Sprintf(format, arguments...)}}
+}
+
+// invalid returns an error answer of the Gamma API.
+func invalid(format string, arguments ...any) *refusal {
+	return &refusal{http.StatusUnprocessableEntity, object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
+}
+
+// request is a call with its parameters. An endpoint sets keys to the number of identifiers in it.
+type request struct {
+	*http.Request
+	keys int
+}
+
+func (r *request) get(name string) string { return r.URL.Query().Get(name) }
+
+// list returns a parameter that may be repeated or have commas.
+func (r *request) list(name string) (values []string) {
+	for _, value := range r.URL.Query()[name] {
+		values = append(values, strings.Split(value, ",")...)
+	}
+	return values
+}
+
+// number returns a whole-number parameter. Numbers above the greatest one are refused.
+func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
+	if r.get(name) == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(r.get(name))
+	if err != nil || n < 1 || n > greatest {
+		return 0, invalid("%s is a number from 1 to %d", name, greatest)
+	}
+	return n, nil
+}
+
+// endpoint is a call of one of the APIs. per10s is its documented limit in ten seconds.
+type endpoint struct {
+	pattern string
+	per10s  int
+	answer  func(*Venue, *request) (any, *refusal)
+}
+
+var endpoints = []endpoint{
+	{"GET /book", 1500, (*Venue).answerBook},
+	{"POST /books", 500, (*Venue).answerBooks},
+	{"POST /midpoints", 500, (*Venue).answerMidpoints},
+	{"POST /prices", 500, (*Venue).answerPrices},
+	{"POST /spreads", 500, (*Venue).answerSpreads},
+	{"POST /last-trades-prices", 9000, (*Venue).answerLastTrades},
+	{"POST /batch-prices-history", 1000, (*Venue).answerHistories},
+	{"GET /markets/{condition}", 9000, (*Venue).answerClobMarket},
+	{"GET /markets/keyset", 300, (*Venue).answerMarkets},
+	{"GET /events/keyset", 500, (*Venue).answerEvents},
+	{"GET /public-search", 350, (*Venue).answerSearch},
+	{"GET /tags/slug/{slug}", 200, (*Venue).answerTag},
+	{"GET /v2/positions", 150, (*Venue).answerPositions},
+	{"GET /v2/value", 1000, (*Venue).answerValue},
+	{"GET /v2/trades", 200, (*Venue).answerTrades},
+	{"GET /v2/activity", 1000, (*Venue).answerActivity},
+}
+
+// Bounds of a request.
+const (
+	maxURL  = 8 << 10
+	maxBody = 1 << 20
+)
+
+// routes returns the handler of all paths.
+func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
+	mux := http.NewServeMux()
+	for i := range endpoints {
+		e := &endpoints[i]
+		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { v.serve(e, latency, w, r) })
+	}
+	mux.HandleFunc("GET "+StreamPath, v.serveStream)
+	if control {
+		mux.HandleFunc(controlPrefix, v.serveControl)
+	}
+	return mux
+}
+
+// serve answers a call.
+func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter, r *http.Request) {
+	b := v.Behaviour()
+	if b.PerTenSeconds == 0 {
+		b.PerTenSeconds = e.per10s
+	}
+	q := &request{Request: r, keys: 1}
+	wait := v.limits.wait(e.pattern, b.PerTenSeconds, v.clock.Now(), b.DelayOverLimit)
+	var body any
+	status := http.StatusOK
+	var no *refusal
+	switch {
+	case b.RefuseAll || wait > 0 && !b.DelayOverLimit:
+		status = http.StatusTooManyRequests
+	case len(r.URL.RequestURI()) > maxURL:
+		no = refuse(http.StatusRequestURITooLong, "URI too long")
+	default:
+		if !pause(r, latency+wait) {
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		body, no = e.answer(v, q)
+	}
+	if no != nil {
+		status, body = no.status, no.body
+	}
+	v.count(e.pattern, q.keys, status)
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "<html><head><title>429 Too Many Requests</title></head><body>Too Many Requests</body></html>")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encode(body))
+}
+
+// pause waits and reports whether the client is still there.
+func pause(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// encode returns the JSON of an answer or a message.
+func encode(value any) []byte {
+	b, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // a value of this package that has no JSON
+	}
+	return b
+}
+
+// number returns a decimal text as a JSON number.
+func number(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
+
+// stampOf returns a time in milliseconds as a text.
+func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// cursorAt returns an opaque cursor for a number, readCursor the number of a cursor; 0 without a cursor.
+func cursorAt(n uint64) string {
+	return base64.URLEncoding.EncodeToString(strconv.AppendUint([]byte("k"), n, 10))
+}
+
+func readCursor(cursor string) (uint64, *refusal) {
+	if cursor == "" {
+		return 0, nil
+	}
+	text, err := base64.URLEncoding.DecodeString(cursor)
+	n, parseErr := strconv.ParseUint(strings.TrimPrefix(string(text), "k"), 10, 64)
+	if err != nil || parseErr != nil || len(text) == 0 || text[0] != 'k' {
+		return 0, invalid("invalid cursor")
+	}
+	return n, nil
+}

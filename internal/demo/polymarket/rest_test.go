@@ -1,0 +1,270 @@
+package polymarket_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/polymarket"
+)
+
+// repeated returns n values in a form that differs from each other.
+func repeated(n int, form string) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprintf(form, i))
+	}
+	return ids
+}
+
+func TestLimitsOfACall(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()
+	for _, path := range []string{"/books", "/midpoints", "/prices", "/spreads", "/last-trades-prices"} {
+		if status, answer := r.call(path, tokens(ids[:500]...)); status != 200 {
+			t.Errorf("%s of 500: %d %v", path, status, answer)
+		}
+		if status, _ := r.call(path, tokens(ids[:501]...)); status != 400 {
+			t.Errorf("%s of 501: %d", path, status)
+		}
+		if status, _ := r.call(path, object{"token_id": ids[0]}); status != 400 {
+			t.Errorf("%s without a list: %d", path, status)
+		}
+	}
+	for n, want := range map[int]int{20: 200, 21: 400} {
+		if status, _ := r.call("/batch-prices-history", object{"markets": ids[:n], "interval": "1d", "fidelity": 60}); status != want {
+			t.Errorf("history of %d: %d, want %d", n, status, want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/markets/keyset?limit=100":      200,
+		"/markets/keyset?limit=101":      422,
+		"/markets/keyset?offset=10":      422,
+		"/markets/keyset?order=colour":   422,
+		"/markets/keyset?after_cursor=x": 422,
+		"/markets/keyset?condition_ids=" + strings.Join(repeated(90, "0x%064d"), ","):  200,
+		"/markets/keyset?condition_ids=" + strings.Join(repeated(200, "0x%064d"), ","): 414,
+		"/events/keyset?limit=500":                200,
+		"/events/keyset?limit=501":                422,
+		"/events/keyset?offset=0":                 422,
+		"/v2/positions?limit=500&user=" + address: 200,
+		"/v2/positions?limit=501&user=" + address: 422,
+		"/v2/positions?user=0x12":                 400,
+		"/v2/trades?limit=101&user=" + address:    422,
+		"/book?token_id=1":                        404,
+		"/markets/0x12":                           404,
+		"/tags/slug/nothing":                      404,
+		"/orders":                                 404,
+	} {
+		if status, answer := r.call(path, nil); status != want {
+			t.Errorf("%.60s: %d, want %d: %v", path, status, want, answer)
+		}
+	}
+	if keys := r.Stats().Keys["POST /books"]; keys != 500+501+1 {
+		t.Errorf("%d keys counted", keys)
+	}
+}
+
+func TestIdentifiers(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range newRig(t).markets("limit=100") {
+		id := m.object["conditionId"].(string)
+		if len(id) != 66 || !strings.HasPrefix(id, "0x") || seen[id] {
+			t.Errorf("condition id %s", id)
+		}
+		seen[id] = true
+		for _, token := range m.tokens {
+			if len(token) != 77 || strings.Trim(token, "0123456789") != "" || seen[token] {
+				t.Errorf("token id %s", token)
+			}
+			seen[token] = true
+		}
+	}
+	if len(seen) != 300 {
+		t.Errorf("%d identifiers", len(seen))
+	}
+}
+
+// pages reads all pages of a list.
+func (r *rig) pages(path, name, parameter string, cursorOf func(object) any) (rows []object) {
+	cursor := ""
+	for range 1000 {
+		page := r.get(path + "&" + parameter + "=" + url.QueryEscape(cursor))
+		rows = append(rows, rowsOf(page, name)...)
+		next, _ := cursorOf(page).(string)
+		if next == "" {
+			return rows
+		}
+		cursor = next
+	}
+	r.t.Fatal("the list has no end")
+	return nil
+}
+
+func keyset(page object) any { return page["next_cursor"] }
+func paged(page object) any  { return page["pagination"].(object)["next_cursor"] }
+
+func TestPagesAreComplete(t *testing.T) {
+	r := newRig(t)
+	count := func(rows []object, key string) int {
+		seen := map[any]bool{}
+		for _, row := range rows {
+			seen[row[key]] = true
+		}
+		if len(seen) != len(rows) {
+			t.Errorf("%d rows, %d of them different", len(rows), len(seen))
+		}
+		return len(seen)
+	}
+	open := count(r.pages("/markets/keyset?limit=33&order=volume24hr", "markets", "after_cursor", keyset), "id")
+	closed := count(r.pages("/markets/keyset?limit=33&closed=true", "markets", "after_cursor", keyset), "id")
+	want, all := 0, 0
+	for _, m := range r.Engine().Markets() {
+		n := len(m.TokenIDs)
+		if m.Binary {
+			n = 1
+		}
+		if all += n; m.Status == "OPEN" || m.Status == "UPCOMING" {
+			want += n
+		}
+	}
+	if open != want || open+closed != all {
+		t.Errorf("%d open and %d closed markets, want %d of %d", open, closed, want, all)
+	}
+	if n := count(r.pages("/v2/positions?limit=300&user="+address, "data", "cursor", paged), "token_id"); n != len(r.Positions()) {
+		t.Errorf("%d positions, want %d", n, len(r.Positions()))
+	}
+	trades := 0
+	for _, record := range r.Engine().Records(address) {
+		if record.Kind == "TRADE" {
+			trades++
+		}
+	}
+	if n := count(r.pages("/v2/trades?limit=100&user="+address, "data", "cursor", paged), "transaction_hash"); n != trades {
+		t.Errorf("%d trades, want %d", n, trades)
+	}
+}
+
+// Positions returns those of the account that the tests use.
+func (r *rig) Positions() []demo.Position { return r.Engine().Positions(address) }
+
+func TestFiltersOfMarkets(t *testing.T) {
+	r := newRig(t)
+	closed, open := r.markets("closed=true&limit=1")[0], r.markets("limit=1")[0]
+	ids := func(list []gammaMarket) (ids []any) {
+		for _, m := range list {
+			ids = append(ids, m.object["conditionId"])
+		}
+		return ids
+	}
+	both := fmt.Sprintf("condition_ids=%v&condition_ids=%v", closed.object["conditionId"], open.object["conditionId"])
+	for query, want := range map[string][]any{
+		both:                                   {open.object["conditionId"]},
+		both + "&closed=true":                  {closed.object["conditionId"]},
+		"clob_token_ids=" + open.tokens[1]:     {open.object["conditionId"]},
+		"slug=" + open.object["slug"].(string): {open.object["conditionId"]},
+		"condition_ids=0x12":                   nil,
+	} {
+		if got := ids(r.markets(query)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.LeaveOutClosed = false })
+	if got := r.markets(both); len(got) != 2 {
+		t.Errorf("%d markets without the fault", len(got))
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.IgnoreFilters = true })
+	if got := r.markets(both); len(got) != 20 {
+		t.Errorf("%d markets with an ignored filter", len(got))
+	}
+	r.behave(func(b *polymarket.Behaviour) { b.RefuseOffset = false })
+	if got := r.markets("offset=10"); len(got) != 20 {
+		t.Errorf("%d markets with an ignored offset", len(got))
+	}
+	r.behave(func(b *polymarket.Behaviour) { *b = polymarket.Documented() })
+	known := rowsOf(r.markets("include_tag=true&limit=1")[0].object, "tags")[0]
+	tag := r.get("/tags/slug/" + known["slug"].(string))
+	tagged := r.markets("include_tag=true&tag_id=" + tag["id"].(string))
+	for _, m := range tagged {
+		if !slices.ContainsFunc(rowsOf(m.object, "tags"), func(o object) bool { return o["id"] == tag["id"] }) {
+			t.Errorf("%v has not the tag", m.object["slug"])
+		}
+	}
+	if len(tagged) == 0 {
+		t.Error("no market has the tag")
+	}
+}
+
+func TestResults(t *testing.T) {
+	r := newRig(t)
+	resolved, unsaid, exclusive, cancelled := 0, 0, 0, 0
+	for _, row := range r.pages("/markets/keyset?limit=100&closed=true", "markets", "after_cursor", keyset) {
+		at := r.get("/markets/" + row["conditionId"].(string))
+		winners := 0
+		for _, token := range rowsOf(at, "tokens") {
+			if token["winner"] == true {
+				winners++
+			}
+		}
+		exact := row["outcomePrices"] == `["1","0"]` || row["outcomePrices"] == `["0","1"]`
+		if exact != (winners == 1) {
+			t.Errorf("prices %v with %d winners", row["outcomePrices"], winners)
+		}
+		if winners == 1 {
+			if resolved++; row["umaResolutionStatus"] != "resolved" {
+				unsaid++
+			}
+		}
+		if row["negRisk"] == true {
+			exclusive++
+		}
+		if at["is_50_50_outcome"] == true {
+			cancelled++
+		}
+	}
+	if resolved == 0 || unsaid == 0 || unsaid == resolved || exclusive == 0 || cancelled == 0 {
+		t.Errorf("%d results, %d of them only at the CLOB, %d of negRisk markets, %d cancelled", resolved, unsaid, exclusive, cancelled)
+	}
+}
+
+func TestEventsAreExclusiveOrNot(t *testing.T) {
+	r := newRig(t)
+	exclusive, other := 0, 0
+	for _, e := range r.pages("/events/keyset?limit=100", "events", "after_cursor", keyset) {
+		if e["negRisk"] != true {
+			other++
+			continue
+		}
+		exclusive++
+		if e["negRiskMarketID"] == "" || len(rowsOf(e, "markets")) < 3 {
+			t.Errorf("negRisk event %v", e)
+		}
+	}
+	if exclusive == 0 || other == 0 {
+		t.Errorf("%d exclusive events, %d others", exclusive, other)
+	}
+	e := rowsOf(r.get("/events/keyset?limit=1"), "events")[0]
+	for _, query := range []string{"id=" + e["id"].(string), "slug=" + e["slug"].(string)} {
+		if found := rowsOf(r.get("/events/keyset?"+query), "events"); len(found) != 1 || found[0]["id"] != e["id"] {
+			t.Errorf("%s: %d events", query, len(found))
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	r := newRig(t)
+	first := r.get("/public-search?q=wil&limit_per_type=1&events_status=active")
+	pages := first["pagination"].(object)
+	if len(rowsOf(first, "events")) != 1 || pages["hasMore"] != true || pages["totalResults"].(float64) < 2 {
+		t.Errorf("%v", pages)
+	}
+	second := r.get("/public-search?q=wil&limit_per_type=1&page=2&events_status=active")
+	if rowsOf(second, "events")[0]["id"] == rowsOf(first, "events")[0]["id"] {
+		t.Error("the second page is the first one")
+	}
+	if none := r.get("/public-search?q=nothingatall"); len(rowsOf(none, "events")) != 0 {
+		t.Errorf("%v", none)
+	}
+}

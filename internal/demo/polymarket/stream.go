@@ -1,0 +1,260 @@
+package polymarket
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// StreamPath is the path of the market channel.
+const StreamPath = "/ws/market"
+
+// Bounds of a socket.
+const (
+	queueLength = 8192
+	writeTime   = 10 * time.Second
+	maxMessage  = 1 << 20 // bytes of a request
+	dumpBooks   = 10      // books in one frame of an initial dump
+)
+
+// conn is a client of the market channel. Its queue, context and socket never change; Venue.mu guards the other fields.
+type conn struct {
+	ws     *websocket.Conn
+	queue  chan []byte
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	assets map[string]bool
+	custom bool // custom features: best_bid_ask, new_market, market_resolved
+	frozen bool
+}
+
+// serveStream serves one socket until it ends.
+func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
+	c := &conn{queue: make(chan []byte, queueLength), assets: map[string]bool{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	defer c.cancel()
+	if !v.admit(c) {
+		http.Error(w, "unavailable", http.StatusServiceUnavailable)
+		return
+	}
+	defer v.dismiss(c)
+	ws, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return // Accept has answered
+	}
+	c.ws = ws
+	defer func() { _ = ws.CloseNow() }() // the client may have left
+	ws.SetReadLimit(maxMessage)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write()
+	}()
+	for {
+		_, message, err := ws.Read(c.ctx)
+		if err != nil {
+			break
+		}
+		v.receive(c, message)
+	}
+	c.cancel()
+	<-written
+}
+
+// admit counts a new socket, unless the simulator is closed.
+func (v *Venue) admit(c *conn) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return false
+	}
+	v.serving.Add(1)
+	v.opened++
+	v.conns[c] = struct{}{}
+	return true
+}
+
+// dismiss removes a socket and its subscriptions.
+func (v *Venue) dismiss(c *conn) {
+	v.mu.Lock()
+	delete(v.conns, c)
+	for id := range c.assets {
+		delete(v.tokens[id].market.subs, c)
+	}
+	v.mu.Unlock()
+	v.serving.Done()
+}
+
+// Close ends all streams and returns when they have ended. From then on none is opened; REST is served as before.
+func (v *Venue) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.Disconnect()
+	v.serving.Wait()
+}
+
+// Disconnect ends all open streams.
+func (v *Venue) Disconnect() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.conns {
+		c.cancel()
+	}
+}
+
+// Freeze stops the data of all open streams for good. They stay open and answer PING.
+func (v *Venue) Freeze() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.conns {
+		c.frozen = true
+	}
+}
+
+// write sends queued frames until the socket ends.
+func (c *conn) write() {
+	for {
+		select {
+		case frame := <-c.queue:
+			ctx, cancel := context.WithTimeout(c.ctx, writeTime)
+			err := c.ws.Write(ctx, websocket.MessageText, frame)
+			cancel()
+			if err != nil {
+				c.cancel()
+				return
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// push queues a frame. A client that reads too slowly is cut off.
+func (c *conn) push(frame []byte) {
+	select {
+	case c.queue <- frame:
+	default:
+		c.cancel()
+	}
+}
+
+// receive handles a message of a client.
+func (v *Venue) receive(c *conn, message []byte) {
+	if string(message) == "PING" {
+		c.push([]byte("PONG"))
+		return
+	}
+	in := struct {
+		Assets      []string `json:"assets_ids"`
+		Type        string   `json:"type"`
+		Operation   string   `json:"operation"`
+		InitialDump *bool    `json:"initial_dump"`
+		Custom      *bool    `json:"custom_feature_enabled"`
+	}{}
+	if err := json.Unmarshal(message, &in); err != nil || in.Operation == "" && in.Type != "market" ||
+		!slices.Contains([]string{"", "subscribe", "unsubscribe"}, in.Operation) {
+		c.push([]byte("INVALID OPERATION"))
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if in.Custom != nil {
+		c.custom = *in.Custom
+	}
+	if in.Operation == "unsubscribe" {
+		for _, id := range in.Assets {
+			v.leave(c, id)
+		}
+		return
+	}
+	var dump []object
+	for _, id := range in.Assets {
+		if t, ok := v.tokens[id]; ok && v.join(c, id) && t.market.trades() && (in.InitialDump == nil || *in.InitialDump) {
+			dump = append(dump, t.market.streamedBook(t.index))
+		}
+	}
+	for part := range slices.Chunk(dump, dumpBooks) {
+		if !c.frozen {
+			c.push(encode(part))
+		}
+	}
+}
+
+// join subscribes a socket to a token. Tokens beyond the limit of a socket are ignored without notice.
+func (v *Venue) join(c *conn, id string) bool {
+	t := v.tokens[id]
+	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {
+		return false
+	}
+	c.assets[id] = true
+	t.market.subs[c] |= 1 << t.index
+	return true
+}
+
+func (v *Venue) leave(c *conn, id string) {
+	if !c.assets[id] {
+		return
+	}
+	delete(c.assets, id)
+	t := v.tokens[id]
+	if t.market.subs[c] &^= 1 << t.index; t.market.subs[c] == 0 {
+		delete(t.market.subs, c)
+	}
+}
+
+// send streams a message to the subscribers of one of the tokens in mask. Only clients with custom features get custom messages.
+func (v *Venue) send(m *market, mask int, custom bool, message object) {
+	if len(m.subs) == 0 {
+		return
+	}
+	frame := encode(message)
+	for c, tokens := range m.subs {
+		if tokens&mask != 0 && (c.custom || !custom) {
+			v.deliver(c, frame)
+		}
+	}
+}
+
+// deliver queues a frame for a client unless it is lost.
+func (v *Venue) deliver(c *conn, frame []byte) {
+	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
+		return
+	}
+	c.push(frame)
+}
+
+// sendResolved streams the result of a market.
+func (v *Venue) sendResolved(m *market) {
+	w := m.winner()
+	if v.behaviour.ResolutionByPolling || w < 0 {
+		return
+	}
+	v.send(m, 3, true, object{
+		"event_type": "market_resolved", "id": m.id, "market": m.conditionID, "assets_ids": m.tokenIDs, "winning_asset_id": m.tokenIDs[w],
+		"winning_outcome": m.labels[w], "timestamp": stampOf(v.clock.Now()), "tags": m.state.Tags,
+	})
+}
+
+// sendNew streams a market that has opened to all clients with custom features.
+func (v *Venue) sendNew(m *market) {
+	frame := encode(object{
+		"event_type": "new_market", "id": m.id, "question": m.question, "market": m.conditionID, "slug": m.slug, "description": m.state.Description,
+		"assets_ids": m.tokenIDs, "outcomes": m.labels, "timestamp": stampOf(v.clock.Now()), "tags": m.state.Tags,
+		"condition_id": m.conditionID, "active": true, "clob_token_ids": m.tokenIDs, "sports_market_type": "", "line": "", "game_start_time": "",
+		"order_price_min_tick_size": m.state.TickSize.String(), "group_item_title": m.group,
+		"event_message": object{
+			"id": m.event.id, "ticker": m.event.slug, "slug": m.event.slug, "title": m.event.title, "description": m.state.Description,
+		},
+	})
+	for c := range v.conns {
+		if c.custom {
+			v.deliver(c, frame)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package polymarket_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+
+	"oddsgraph/internal/demo/polymarket"
+)
+
+// copied is a client's copy of a book, with sizes by price.
+type copied struct {
+	bids, asks map[string]string
+	stamp      string
+}
+
+func copyOf(book object) *copied {
+	c := &copied{map[string]string{}, map[string]string{}, book["timestamp"].(string)}
+	for name, side := range map[string]map[string]string{"bids": c.bids, "asks": c.asks} {
+		for _, l := range rowsOf(book, name) {
+			side[l["price"].(string)] = l["size"].(string)
+		}
+	}
+	return c
+}
+
+// top returns the best prices as a price change says them.
+func (c *copied) top(t *testing.T) (bid, ask string) {
+	bid, ask = "0", "1"
+	value := func(s string) float64 {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for p := range c.bids {
+		if value(p) > value(bid) {
+			bid = p
+		}
+	}
+	for p := range c.asks {
+		if value(p) < value(ask) {
+			ask = p
+		}
+	}
+	return bid, ask
+}
+
+// replay applies messages to copies of books. It counts bursts in which a book crossed, and tops that differ after a burst.
+func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
+	t.Helper()
+	for i, m := range messages {
+		if m["event_type"] == "book" {
+			books[m["asset_id"].(string)] = copyOf(m)
+		}
+		if m["event_type"] != "price_change" {
+			continue
+		}
+		last := i+1 == len(messages) || messages[i+1]["event_type"] != "price_change" || messages[i+1]["timestamp"] != m["timestamp"] ||
+			messages[i+1]["market"] != m["market"]
+		rows := rowsOf(m, "price_changes")
+		for _, row := range rows {
+			c := books[row["asset_id"].(string)]
+			if c == nil {
+				continue
+			}
+			side := c.bids
+			if row["side"] == "SELL" {
+				side = c.asks
+			}
+			c.stamp = m["timestamp"].(string)
+			if side[row["price"].(string)] = row["size"].(string); row["size"] == "0" {
+				delete(side, row["price"].(string))
+			}
+			bid, ask := c.top(t)
+			if low, _ := strconv.ParseFloat(ask, 64); low > 0 {
+				if high, _ := strconv.ParseFloat(bid, 64); high >= low {
+					crossed++
+				}
+			}
+		}
+		if !last {
+			continue
+		}
+		bursts++
+		for _, row := range rows {
+			if c := books[row["asset_id"].(string)]; c != nil {
+				if bid, ask := c.top(t); bid != row["best_bid"] || ask != row["best_ask"] {
+					wrong++
+				}
+			}
+		}
+	}
+	return bursts, crossed, wrong
+}
+
+func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()[:100]
+	s := r.dial()
+	s.subscribe(ids[:60]...)
+	s.send(object{"operation": "subscribe", "assets_ids": ids[60:]})
+	dump := s.drain()
+	r.step(60)
+	books := map[string]*copied{}
+	messages := append(dump, s.drain()...)
+	bursts, crossed, wrong := replay(t, books, messages)
+	if len(dump) != len(ids) || bursts == 0 || crossed == 0 || wrong > 0 {
+		t.Errorf("%d books, %d bursts, %d crossings, %d wrong tops", len(dump), bursts, crossed, wrong)
+	}
+	_, rest := r.call("/books", tokens(ids...))
+	for _, row := range rest.([]any) {
+		book := row.(object)
+		id := book["asset_id"].(string)
+		want, got := copyOf(book), books[id]
+		if len(want.bids) != len(got.bids) || len(want.asks) != len(got.asks) || want.stamp != got.stamp {
+			t.Errorf("%s: %d bids, %d asks at %s; REST has %d, %d at %s", id, len(got.bids), len(got.asks), got.stamp, len(want.bids),
+				len(want.asks), want.stamp)
+		}
+		for p, size := range want.bids {
+			if got.bids[p] != size {
+				t.Errorf("%s: %s bid at %s, REST has %s", id, got.bids[p], p, size)
+			}
+		}
+	}
+	kinds := map[any]int{}
+	for _, m := range messages {
+		kinds[m["event_type"]]++
+	}
+	for _, kind := range []string{"book", "price_change", "best_bid_ask", "last_trade_price"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no %s in %v", kind, kinds)
+		}
+	}
+	if len(rest.([]any)) != len(ids) {
+		t.Errorf("%d books of %d", len(rest.([]any)), len(ids))
+	}
+}
+
+func TestWithoutBurstsNoBookCrosses(t *testing.T) {
+	r := newRig(t)
+	r.behave(func(b *polymarket.Behaviour) { b.CrossingBursts = false })
+	s := r.dial()
+	s.subscribe(r.TokenIDs()[:40]...)
+	dump := s.drain()
+	r.step(60)
+	messages := s.drain()
+	books := map[string]*copied{}
+	replay(t, books, dump)
+	for _, m := range messages {
+		if bursts, _, wrong := replay(t, books, []object{m}); bursts > 0 && wrong > 0 {
+			t.Fatalf("a single change leaves another top: %v", m)
+		}
+	}
+}
+
+func TestLostFramesLeaveWrongTops(t *testing.T) {
+	r := newRig(t)
+	s := r.dial()
+	s.subscribe(r.TokenIDs()[:100]...)
+	books := map[string]*copied{}
+	replay(t, books, s.drain())
+	r.behave(func(b *polymarket.Behaviour) { b.LostFrames = 30 })
+	r.step(60)
+	if bursts, _, wrong := replay(t, books, s.drain()); wrong == 0 {
+		t.Errorf("%d bursts, all with the right top", bursts)
+	}
+}
+
+func TestFrozenSocketAnswersPing(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()[:60]
+	frozen := r.dial()
+	frozen.subscribe(ids...)
+	frozen.drain()
+	r.Freeze()
+	r.step(30)
+	later := r.dial()
+	later.subscribe(ids...)
+	later.drain()
+	r.step(30)
+	if n := len(frozen.drain()); n != 0 {
+		t.Errorf("%d messages on a frozen socket", n)
+	}
+	if n := len(later.drain()); n == 0 {
+		t.Error("no message on a socket that was opened later")
+	}
+}
+
+func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
+	r := newRig(t)
+	ids := r.TokenIDs()
+	if len(ids) < 501 {
+		t.Fatalf("only %d tokens", len(ids))
+	}
+	s := r.dial()
+	s.subscribe(ids[:501]...)
+	if n := len(s.drain()); n != 500 {
+		t.Errorf("%d books, want 500", n)
+	}
+	s.send(object{"operation": "unsubscribe", "assets_ids": ids[:1]})
+	s.send(object{"operation": "subscribe", "assets_ids": ids[500:501]})
+	if n := len(s.drain()); n != 1 {
+		t.Errorf("%d books after one has left, want 1", n)
+	}
+	if n := r.Stats().Stream.Subscriptions; n != 500 {
+		t.Errorf("%d subscriptions", n)
+	}
+}
+
+// resolveOne resolves a market of which no other is shown and returns its messages.
+func resolveOne(t *testing.T, r *rig) []object {
+	t.Helper()
+	m := r.markets("limit=1")[0]
+	s := r.dial()
+	s.subscribe(m.tokens[1])
+	s.drain()
+	status, answer := r.call("/__control/market", object{"marketId": m.object["conditionId"], "winningTokenId": m.tokens[0]})
+	if status != 200 {
+		t.Fatal(answer)
+	}
+	return s.drain()
+}
+
+func TestResolution(t *testing.T) {
+	resolved := func(messages []object) bool {
+		return slices.ContainsFunc(messages, func(m object) bool { return m["event_type"] == "market_resolved" && m["winning_outcome"] == "Yes" })
+	}
+	if messages := resolveOne(t, newRig(t)); !resolved(messages) {
+		t.Errorf("no market_resolved in %v", messages)
+	}
+	r := newRig(t)
+	r.behave(func(b *polymarket.Behaviour) { b.ResolutionByPolling = true })
+	if messages := resolveOne(t, r); resolved(messages) {
+		t.Errorf("market_resolved in %v", messages)
+	}
+}
+
+func TestTickSizeAndNewMarket(t *testing.T) {
+	r := newRig(t)
+	var coarse gammaMarket
+	for _, m := range r.markets("limit=100") {
+		if m.object["orderPriceMinTickSize"] == 0.01 && m.object["acceptingOrders"] == true {
+			coarse = m
+		}
+	}
+	s := r.dial()
+	s.subscribe(coarse.tokens[0])
+	s.drain()
+	if status, answer := r.call("/__control/market", object{"marketId": coarse.object["conditionId"], "tickSize": 0.001}); status != 200 {
+		t.Fatal(answer)
+	}
+	upcoming := ""
+	for _, m := range r.Engine().Markets() {
+		if m.Status == "UPCOMING" {
+			upcoming = m.MarketID
+		}
+	}
+	if err := r.Engine().SetStatus(upcoming, "OPEN"); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[any]object{}
+	for _, m := range s.drain() {
+		kinds[m["event_type"]] = m
+	}
+	if m := kinds["tick_size_change"]; m == nil || m["old_tick_size"] != "0.01" || m["new_tick_size"] != "0.001" {
+		t.Errorf("tick_size_change %v", m)
+	}
+	if m := kinds["new_market"]; m == nil || len(m["assets_ids"].([]any)) != 2 {
+		t.Errorf("new_market %v", m)
+	}
+}
+
+func TestWrongRequests(t *testing.T) {
+	s := newRig(t).dial()
+	s.send("HELLO")
+	_, frame, err := s.ws.Read(context.Background())
+	if err != nil || string(frame) != "INVALID OPERATION" {
+		t.Errorf("%s, %v", frame, err)
+	}
+}
+
+func TestDisconnectAndClose(t *testing.T) {
+	r := newRig(t)
+	s := r.dial()
+	s.drain()
+	if status, _ := r.call("/__control/faults", object{"disconnect": true}); status != 200 {
+		t.Error(status)
+	}
+	if _, _, err := s.ws.Read(context.Background()); err == nil {
+		t.Error("the socket is open")
+	}
+	r.Close()
+	if n := r.Stats().Stream.Connections; n != 0 {
+		t.Errorf("%d sockets", n)
+	}
+}

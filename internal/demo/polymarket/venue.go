@@ -1,0 +1,278 @@
+// Package polymarket is a simulator of Polymarket: the markets, books, trades and wallets of a [demo.Venue] in the formats of
+// Polymarket's Gamma, CLOB and Data APIs and of its market WebSocket. All data are synthetic.
+//
+// All three APIs and the WebSocket at [StreamPath] have one address. A binary market of the demo venue is one market here. A market
+// with several outcomes is an event of mutually exclusive (negRisk) markets, one for each outcome. Identifiers have Polymarket's
+// forms; they are derived from the demo venue's.
+//
+// The simulator has the documented limits of each call and the documented or reported oddities, see [Behaviour]. It does not
+// simulate orders, signatures, the user channel or the chain.
+package polymarket
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Venue is a simulated Polymarket. It is an [http.Handler] and safe for concurrent use.
+type Venue struct {
+	engine *demo.Venue
+	clock  demo.Clock
+	mux    *http.ServeMux
+	limits limiter
+
+	events  []*event
+	markets []*market
+	// The maps below never change. Demo identifiers name the demo venue's own tokens and markets.
+	byCondition, bySlug    map[string]*market
+	eventByID, eventBySlug map[string]*event
+	tokens, byDemoToken    map[string]token
+	byDemoMarket           map[string][]*market
+	tags                   map[string]object // by slug
+
+	mu        sync.Mutex // guards all fields below and the changing fields of markets; taken after the engine's lock
+	behaviour Behaviour
+	random    *rand.Rand
+	requests  map[string]int64
+	keys      map[string]int64
+	statuses  map[string]int64
+	opened    int64
+	conns     map[*conn]struct{}
+	closed    bool
+	serving   sync.WaitGroup
+}
+
+// event is a group of markets.
+type event struct {
+	id, slug, title string
+	negRisk         bool
+	markets         []*market
+}
+
+// market is a question with two outcomes. All but the last group of fields never change.
+type market struct {
+	number                                 int
+	id, conditionID, slug, question, group string
+	tokenIDs, labels                       [2]string
+	event                                  *event
+	demoMarket                             string
+	demoTokens                             []string // one, or two if the market is a binary one at the demo venue
+	outcome                                int      // index of the outcome in the market of the demo venue
+	oneSided, untraded                     bool     // the book has no asks; no trade before the opening
+
+	state   demo.Market
+	price   demo.Price // of the first token
+	book    book       // of the first token
+	stamp   int64      // time of the book's last change in milliseconds; differs for each change
+	movedAt time.Time
+	last    [2]lastTrade
+	subs    map[*conn]int // bits of the subscribed tokens
+}
+
+// lastTrade is the last trade of a token. The zero value means that it never traded.
+type lastTrade struct {
+	price demo.Price
+	side  demo.Side
+}
+
+// token is an outcome of a market: 0 is the first, 1 the second one.
+type token struct {
+	market *market
+	index  int
+}
+
+// New opens a simulator over a demo venue of this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
+// KeyPerMinute of the configuration have no effect. It starts nothing: call [Venue.Run] to make it move.
+func New(config demo.Config) *Venue {
+	v := &Venue{
+		clock: config.Clock, behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
+		byCondition: map[string]*market{}, bySlug: map[string]*market{}, eventByID: map[string]*event{}, eventBySlug: map[string]*event{},
+		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
+		requests: map[string]int64{}, keys: map[string]int64{}, statuses: map[string]int64{}, conns: map[*conn]struct{}{},
+	}
+	if v.clock == nil {
+		v.clock = wallClock{}
+	}
+	config.Watch, config.Strict, config.Lag, config.Without = v, false, 0, nil
+	config.PublicPerMinute, config.KeyPerMinute = 0, 0
+	v.engine = demo.New(config)
+	for _, s := range v.engine.Markets() {
+		v.list(s)
+	}
+	v.mux = v.routes(config.Control, config.Latency)
+	return v
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }
+
+// Run moves the market until the context ends, see [demo.Venue.Run].
+func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }
+
+// Engine returns the demo venue behind the simulator. Its markets and tokens have other identifiers, see [Venue.DemoTokenID].
+func (v *Venue) Engine() *demo.Venue { return v.engine }
+
+// ServeHTTP answers a request to one of the APIs or opens a stream.
+func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
+
+// list adds the markets that show a market of the demo venue.
+func (v *Venue) list(s demo.Market) {
+	e := v.eventBySlug[s.EventSlug]
+	if !s.Binary {
+		e = nil // an event of its own
+	}
+	if e == nil {
+		e = &event{id: strconv.Itoa(20_000 + len(v.events)), slug: s.EventSlug, title: s.EventTitle, negRisk: !s.Binary}
+		if !s.Binary {
+			e.title = s.Question
+			if v.eventBySlug[e.slug] != nil || s.Slug != s.EventSlug {
+				e.slug = s.Slug
+			}
+		}
+		v.events = append(v.events, e)
+		v.eventByID[e.id], v.eventBySlug[e.slug] = e, e
+	}
+	for _, tag := range s.Tags {
+		if slug := slugOf(tag); v.tags[slug] == nil {
+			v.tags[slug] = object{"id": strconv.Itoa(100 + len(v.tags)), "label": tag, "slug": slug, "forceShow": false, "requiresTranslation": false}
+		}
+	}
+	if s.Binary {
+		v.add(s, e, 0)
+		return
+	}
+	for i := range s.TokenIDs {
+		v.add(s, e, i)
+	}
+}
+
+// add lists one market.
+func (v *Venue) add(s demo.Market, e *event, outcome int) {
+	n, demoToken := len(v.markets), s.TokenIDs[outcome]
+	m := &market{
+		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken),
+		slug: s.Slug, question: s.Question, group: s.GroupTitle, labels: [2]string{"Yes", "No"}, event: e, outcome: outcome, state: s,
+		demoMarket: s.MarketID, demoTokens: s.TokenIDs[outcome : outcome+1],
+		oneSided: n%29 == 7, untraded: n%11 == 3 || s.Status == "UPCOMING", subs: map[*conn]int{},
+	}
+	if !s.Binary {
+		m.question, m.group = s.Outcomes[outcome]+": "+s.Question, s.Outcomes[outcome]
+		m.slug = s.Slug + "-" + slugOf(m.group) + "-" + strconv.Itoa(outcome)
+	}
+	m.tokenIDs = [2]string{tokenID(demoToken, 0), tokenID(demoToken, 1)}
+	for i, id := range m.tokenIDs {
+		v.tokens[id] = token{m, i}
+	}
+	v.byDemoToken[demoToken] = token{m, 0}
+	if s.Binary {
+		m.demoTokens = s.TokenIDs
+		v.byDemoToken[s.TokenIDs[1]] = token{m, 1}
+	}
+	q, _ := v.engine.Quote(demoToken)
+	b, _ := v.engine.Book(demoToken)
+	m.price, m.stamp, m.book = q.Price, b.At.UnixMilli(), v.cut(m, book{b.Bids, b.Asks})
+	if !m.untraded {
+		m.last[0] = lastTrade{max(q.Price/s.TickSize*s.TickSize, s.TickSize), demo.Buy}
+		m.last[1] = lastTrade{payout - m.last[0].price, demo.Sell}
+	}
+	v.markets = append(v.markets, m)
+	e.markets = append(e.markets, m)
+	v.byCondition[m.conditionID], v.bySlug[m.slug] = m, m
+	v.byDemoMarket[s.MarketID] = append(v.byDemoMarket[s.MarketID], m)
+}
+
+// payout is the price of a winning share.
+const payout demo.Price = 10_000
+
+// digest returns 64 hex digits for a text.
+func digest(purpose, text string) string {
+	sum := sha256.Sum256([]byte(purpose + " " + text))
+	return hex.EncodeToString(sum[:])
+}
+
+// tokenID returns the 77-digit identifier of the first or second token of a market.
+func tokenID(demoToken string, index int) string {
+	sum := sha256.Sum256([]byte("token " + strconv.Itoa(index) + " " + demoToken))
+	low := new(big.Int).Exp(big.NewInt(10), big.NewInt(76), nil)
+	n := new(big.Int).SetBytes(sum[:])
+	return n.Mod(n, new(big.Int).Mul(low, big.NewInt(9))).Add(n, low).String()
+}
+
+// slugOf returns the words of a text in lower case, joined by hyphens.
+func slugOf(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
+}
+
+// DemoTokenID returns the identifier of a token at the demo venue. The second token of a market that shows one of several
+// outcomes has none.
+func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
+	t, ok := v.tokens[tokenID]
+	if !ok || t.index >= len(t.market.demoTokens) {
+		return "", false
+	}
+	return t.market.demoTokens[t.index], true
+}
+
+// TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
+func (v *Venue) TokenIDs() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var ids []string
+	for _, m := range v.markets {
+		if m.trades() {
+			ids = append(ids, m.tokenIDs[:]...)
+		}
+	}
+	return ids
+}
+
+// binary reports whether the market is a binary one at the demo venue too.
+func (m *market) binary() bool { return !m.event.negRisk }
+
+// trades reports whether the market has order books.
+func (m *market) trades() bool { return m.state.Status == "OPEN" }
+
+// over reports whether Gamma calls the market closed.
+func (m *market) over() bool { return !slices.Contains([]string{"UPCOMING", "OPEN"}, m.state.Status) }
+
+// winner returns the index of the winning token; -1 without one.
+func (m *market) winner() int {
+	switch w := m.state.Winner; {
+	case w < 0:
+		return -1
+	case m.binary():
+		return w
+	case w == m.outcome:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// shown returns the price of a token: 1 or 0 with a winner, 0.5 after a cancellation.
+func (m *market) shown(index int) demo.Price {
+	p := m.price
+	switch w := m.winner(); {
+	case w >= 0 && w == index:
+		return payout
+	case w >= 0:
+		return 0
+	case m.state.Status == "CANCELLED":
+		return payout / 2
+	case index == 1:
+		return payout - p
+	}
+	return p
+}

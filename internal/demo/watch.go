@@ -1,0 +1,154 @@
+package demo
+
+import "time"
+
+// Watcher is notified of every change of a venue's markets, in order. The venue holds its lock during a call, so a Watcher
+// must return soon and must not call methods of the venue.
+type Watcher interface {
+	// Moved has the whole book and the stated price of a token whose book or price changed. If two tokens share a book, it
+	// names the first one.
+	Moved(tokenID string, price Price, book Book)
+	// Traded has a public trade of a token.
+	Traded(tokenID string, trade Trade)
+	// Changed has the state of a market after a change of the kind CREATED, STATUS, TICK_SIZE, METADATA or RESOLVED.
+	Changed(market Market, change string)
+}
+
+// Trade is a public trade. Side is the taker's side.
+type Trade struct {
+	ID    string
+	Price Price
+	Size  Size
+	Side  Side
+	At    time.Time
+}
+
+// Market is the state of a market.
+type Market struct {
+	MarketID, Slug, Question, GroupTitle, Description, Image, Category string
+	Tags                                                               []string
+	EventID, EventSlug, EventTitle                                     string
+	// Status is UPCOMING, OPEN, CLOSED, DISPUTED, RESOLVED or CANCELLED.
+	Status string
+	// ClosedAt and ResolvedAt are zero before the market is closed or resolved.
+	StartAt, EndAt, ClosedAt, ResolvedAt, UpdatedAt time.Time
+	// Winner is the index of the winning token, -1 without one. Source publishes the result.
+	Winner                       int
+	Source                       string
+	TickSize                     Price
+	MinOrder                     Size
+	Volume, Volume24h, Liquidity Money
+	// Binary is set if the market has the outcomes YES and NO, which share one book.
+	Binary bool
+	// TokenIDs and Outcomes have the ids and labels of the tokens in the same order.
+	TokenIDs, Outcomes []string
+}
+
+// Point is one point of a price history.
+type Point struct {
+	At    time.Time
+	Price Price
+}
+
+// Record is an event of a wallet's history.
+type Record struct {
+	// Number increases with time. It never changes.
+	Number uint64
+	At     time.Time
+	// Kind is TRADE, DEPOSIT, WITHDRAWAL, SPLIT, MERGE, REDEEM, FEE, REWARD or TRANSFER.
+	Kind string
+	// TokenID is empty for records without a token.
+	TokenID string
+	// Side is empty for records other than trades.
+	Side   Side
+	Price  Price
+	Size   Size
+	Amount Money // change of the cash
+	// Transaction is a hash in 64 hex digits.
+	Transaction string
+}
+
+// Markets returns all markets in the order in which they are listed. The markets of an event stand together.
+func (v *Venue) Markets() []Market {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	markets := make([]Market, len(v.listing.markets))
+	for i, m := range v.listing.markets {
+		markets[i] = m.state()
+	}
+	return markets
+}
+
+// state returns the present state of the market.
+func (m *market) state() Market {
+	s := Market{
+		MarketID: m.id, Slug: m.slug, Question: m.question, GroupTitle: m.groupTitle, Description: m.description, Image: m.image,
+		Category: m.category, Tags: m.tags, EventID: m.event.id, EventSlug: m.event.slug, EventTitle: m.event.title, Status: m.status,
+		StartAt: m.startAt.Time(), EndAt: m.endAt.Time(), UpdatedAt: m.updatedAt.Time(), Winner: m.winner, Source: m.source,
+		TickSize: m.tick, MinOrder: m.minOrder, Volume: m.volume, Volume24h: m.volume24h, Liquidity: m.liquidity, Binary: m.binary(),
+	}
+	if m.closedAt > 0 {
+		s.ClosedAt = m.closedAt.Time()
+	}
+	if m.resolvedAt > 0 {
+		s.ResolvedAt = m.resolvedAt.Time()
+	}
+	for _, t := range m.tokens {
+		s.TokenIDs, s.Outcomes = append(s.TokenIDs, t.id), append(s.Outcomes, t.label)
+	}
+	return s
+}
+
+// History returns the price history of a token in [from, until), newest first; nil for an unknown token.
+func (v *Venue) History(tokenID string, from, until time.Time) []Point {
+	t := v.listing.tokenByID[tokenID]
+	if t == nil {
+		return nil
+	}
+	now := v.now()
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var points []Point
+	for _, p := range t.market.history(t.outcome, millisOf(from), millisOf(until), now) {
+		points = append(points, Point{p.at.Time(), p.price})
+	}
+	return points
+}
+
+// Records returns the history of a wallet, newest first; nil when the address is not well-formed.
+func (v *Venue) Records(address string) []Record {
+	address, ok := parseAddress(address)
+	if !ok {
+		return nil
+	}
+	w := v.walletOf(address)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	records := make([]Record, 0, len(w.records))
+	for i := len(w.records) - 1; i >= 0; i-- {
+		r := &w.records[i]
+		out := Record{
+			Number: w.dropped + uint64(i), At: r.at.Time(), Kind: kindNames[r.kind], Price: r.price, Size: r.size, Amount: r.amount,
+		}
+		if r.token != nil {
+			out.TokenID = r.token.id
+		}
+		if r.kind == kindTrade {
+			out.Side = r.side()
+		}
+		var hash []byte
+		for part := range uint64(4) {
+			hash = appendHex(hash, w.recordHash(i, 5+part))
+		}
+		out.Transaction = string(hash)
+		records = append(records, out)
+	}
+	return records
+}
+
+// notifyMoved notifies the Watcher of a move of the token's book or price.
+func (v *Venue) notifyMoved(t *token) {
+	if v.config.Watch != nil {
+		v.config.Watch.Moved(t.id, t.stated(), t.book())
+	}
+}
