@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestStrictVenueIsDocumented compares the table of docs/venue.md with the parameters and members of a strict venue.
+// TestStrictVenueIsDocumented compares the table of docs/venues/generic.md with the parameters and members of a strict venue.
 func TestStrictVenueIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/venue.md")
+	text, err := os.ReadFile("../../docs/venues/generic.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venue.md to the tests that prove it. A test
+// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venues/generic.md to the tests that prove it. A test
 // is given as directory, function, and optionally a text that its body must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
@@ -52,7 +52,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"the client reads no more books once the venue limits those":                            {"internal/venue TestBooksForSpreadsAreBounded rate limit"},
 		"that the venue does not support: the client detects this and reads the ids one by one": {"internal/venue TestUnsupportedListIsLearned"},
 	}
-	_, section, _ := strings.Cut(read(t, "docs/venue.md"), "## What it tolerates\n")
+	_, section, _ := strings.Cut(read(t, "docs/venues/generic.md"), "## What it tolerates\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	guide := strings.Join(strings.Fields(section), " ")
 	rest := guide
