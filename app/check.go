@@ -54,6 +54,9 @@ func validate(cfg *config.Config) error {
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
+	if cfg.Venue.URL == "" && cfg.Demo.Driver != "generic" {
+		return fmt.Errorf("--demo-driver=%s (ODDSGRAPH_DEMO_DRIVER) is an API that the service cannot read; use it with oddsgraph venue", cfg.Demo.Driver)
+	}
 	if err := validateJWT(cfg); err != nil {
 		return err
 	}

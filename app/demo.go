@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,31 +14,63 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/internal/market"
 )
+
+// engine is an embedded venue. It changes while it runs, and Close ends its streams.
+type engine interface {
+	http.Handler
+	Run(context.Context) error
+	Close()
+}
 
 // demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
-	Venue *demo.Venue
-	still bool
+	// Venue has the markets. Polymarket shows them in Polymarket's formats; it is nil for the generic driver.
+	Venue      *demo.Venue
+	Polymarket *polymarket.Venue
+	engine     engine
+	streamPath string
+	still      bool
 }
 
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
 const marketEvery = 25 * time.Second
 
 func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
-	v := demo.New(demo.Config{
+	d := &demoVenue{still: cfg.Still}
+	settings := demo.Config{
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
 		MarketEvery: marketEvery, Log: log,
-	})
-	h := hosts.Guard(nil, "the demo venue serves this host only: use localhost or its IP address", hosts.OnLoopback, v)
+	}
+	if err := d.open(cfg, settings); err != nil {
+		return nil, err
+	}
+	h := hosts.Guard(nil, "the demo venue serves this host only: use localhost or its IP address", hosts.OnLoopback, d.engine)
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &demoVenue{l, v, cfg.Still}, nil
+	d.Server = l
+	return d, nil
+}
+
+// open opens the venue of the configured driver.
+func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
+	if cfg.Driver != "polymarket" {
+		d.Venue = demo.New(settings)
+		d.engine, d.streamPath = d.Venue, demo.StreamPath
+		return nil
+	}
+	if cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0 {
+		return errors.New("--demo-strict, --demo-lag, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
+	}
+	d.Polymarket = polymarket.New(settings)
+	d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
+	return nil
 }
 
 // onLoopback reports whether only this machine can reach the venue.
@@ -51,12 +84,12 @@ func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		err := d.serveUntilCancelled(ctx)
-		d.Venue.Close() // hijacked connections, which the HTTP server does not close
+		d.engine.Close() // hijacked connections, which the HTTP server does not close
 		return err
 	})
 	if !d.still {
 		g.Go(func() error {
-			if err := d.Venue.Run(ctx); !errors.Is(err, context.Canceled) {
+			if err := d.engine.Run(ctx); !errors.Is(err, context.Canceled) {
 				return err
 			}
 			return nil

@@ -7,7 +7,6 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
@@ -32,7 +31,7 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	if s.Demo != nil {
 		rest = s.Demo.URL()
 		if cfg.Demo.Stream {
-			streamed = "ws://" + s.Demo.Addr().String() + demo.StreamPath
+			streamed = "ws://" + s.Demo.Addr().String() + s.Demo.streamPath
 		}
 	}
 	w := Wiring{

@@ -103,14 +103,18 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 
 // TestRunServesUntilCancelled starts both servers by the command line, with ports that it reads from the log.
 func TestRunServesUntilCancelled(t *testing.T) {
-	for command, line := range map[string]string{"serve": "oddsgraph is ready", "venue": "demo venue"} {
-		t.Run(command, func(t *testing.T) {
+	for _, test := range []struct{ command, line, driver, path string }{
+		{"serve", "oddsgraph is ready", "generic", "/healthz"},
+		{"venue", "demo venue", "generic", "/api/exchange/market-search"},
+		{"venue", "demo venue", "polymarket", "/markets/keyset"},
+	} {
+		t.Run(test.command+" "+test.driver, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			reader, writer := io.Pipe()
 			done := make(chan error, 1)
 			go func() {
-				done <- run(ctx, []string{command, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--log-format=json", "--demo-markets=20"}, nil, io.Discard, writer)
+				done <- run(ctx, []string{test.command, "--demo-driver=" + test.driver, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--log-format=json", "--demo-markets=20"}, nil, io.Discard, writer)
 				_ = writer.Close()
 			}()
 			lines := json.NewDecoder(reader)
@@ -120,13 +124,12 @@ func TestRunServesUntilCancelled(t *testing.T) {
 				if err := lines.Decode(&entry); err != nil {
 					t.Fatal(err)
 				}
-				if entry.Msg == line {
+				if entry.Msg == test.line {
 					address = entry.URL
 				}
 			}
 			go func() { _, _ = io.Copy(io.Discard, io.MultiReader(lines.Buffered(), reader)) }()
-			path := map[string]string{"serve": "/healthz", "venue": "/api/exchange/market-search"}[command]
-			if err := app.Healthcheck(t.Context(), address+path); err != nil {
+			if err := app.Healthcheck(t.Context(), address+test.path); err != nil {
 				t.Error(err)
 			}
 			http.DefaultClient.CloseIdleConnections()
@@ -135,6 +138,16 @@ func TestRunServesUntilCancelled(t *testing.T) {
 				t.Errorf("it ended with: %v", err)
 			}
 		})
+	}
+}
+
+// TestDemoDriverAlone refuses settings that only the generic demo venue has.
+func TestDemoDriverAlone(t *testing.T) {
+	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
+		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "--demo-driver=generic") {
+			t.Errorf("%s: %v", flag, err)
+		}
 	}
 }
 

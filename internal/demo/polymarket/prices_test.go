@@ -193,6 +193,9 @@ func TestControl(t *testing.T) {
 		t.Fatal(answer)
 	}
 	demoID, ok := r.DemoTokenID(m.tokens[0])
+	if r.ID(demoID) != m.tokens[0] || r.ID("unknown") != "" {
+		t.Errorf("%s is %s here, want %s", demoID, r.ID(demoID), m.tokens[0])
+	}
 	if q, _ := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
 		t.Errorf("price %v", q.Price)
 	}

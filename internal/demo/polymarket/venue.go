@@ -225,6 +225,25 @@ func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	return t.market.demoTokens[t.index], true
 }
 
+// ID returns the identifier here of a token, a market or an event of the demo venue, and "" for an unknown one. Of a market with
+// several outcomes it names the first one.
+func (v *Venue) ID(demoID string) string {
+	if t, ok := v.byDemoToken[demoID]; ok {
+		return t.market.tokenIDs[t.index]
+	}
+	if list := v.byDemoMarket[demoID]; len(list) > 0 {
+		return list[0].conditionID
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, m := range v.markets {
+		if m.state.EventID == demoID {
+			return m.event.id
+		}
+	}
+	return ""
+}
+
 // TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
 func (v *Venue) TokenIDs() []string {
 	v.mu.Lock()
