@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 			Memory:    64 << 20,
 			Responses: 32 << 20,
 		},
-		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
+		Demo: config.Demo{Driver: "generic", Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}
 	if got := parse(t, ""); !reflect.DeepEqual(*got, want) {
 		t.Errorf("defaults are\n%v\nwant\n%v", got, want)
