@@ -1,0 +1,177 @@
+package polymarket
+
+import (
+	"errors"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldTimestamp = wire.NewField("timestamp", "t")
+	fieldHistory   = wire.NewField("history")
+)
+
+// values are the results of a response by requested id. An id that the response does not contain has none.
+type values[T any] map[string]market.Result[*T]
+
+var (
+	errForm     = errors.New("the answer has another form")
+	errOtherIDs = errors.New("the answer is about other ids")
+	errCrossed  = errors.New("the best bid is above the best ask")
+)
+
+// readMidpoints reads {token: midpoint}. A token with an empty side has none.
+func readMidpoints(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
+	members := payload.Members()
+	if members == nil {
+		return nil, errForm
+	}
+	out := make(values[market.Price], len(asked))
+	for _, id := range asked {
+		v := members[id]
+		if v.IsNull() || v.Is("") {
+			continue
+		}
+		r := &wire.Row{Note: note}
+		r.Set(wire.FieldPrice, v)
+		id = wire.Intern(id)
+		out.put(id, &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisMidpoint}, r)
+	}
+	if len(out) == 0 && len(members) > 0 {
+		return nil, errOtherIDs
+	}
+	return out, nil
+}
+
+// readLastTrades reads [{token_id,price,side}]. A token that never traded has the side "" and a price that means nothing.
+func readLastTrades(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
+	return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Price {
+		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
+		if r.Text(wire.FieldSide) == "" {
+			return nil
+		}
+		return p
+	})
+}
+
+// readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
+func readBooks(payload wire.Value, asked []string, note func(string)) (values[market.Book], error) {
+	return readTokens(payload, asked, note, readBook)
+}
+
+// readBook reads an order book. Polymarket sends whole books, so the book covers every depth that is requested.
+func readBook(r *wire.Row, id string) *market.Book {
+	b := &market.Book{
+		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth, Rendered: new(market.Rendered),
+	}
+	b.Bids, b.Asks = r.Levels()
+	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 && r.Err == nil {
+		r.Note("crossed book")
+		r.Err = errCrossed
+	}
+	b.Spread = b.Width()
+	return b.Cut(queries.MaxBookDepth)
+}
+
+// spreadOf returns the top of a book.
+func spreadOf(b *market.Book) *market.Spread {
+	s := &market.Spread{TokenID: b.TokenID, Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true}
+	if len(b.Bids) > 0 {
+		s.BestBid = &b.Bids[0].Price
+	}
+	if len(b.Asks) > 0 {
+		s.BestAsk = &b.Asks[0].Price
+	}
+	return s
+}
+
+// readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no
+// readable id, every requested token that has no other row gets an error, because the row may be its own.
+func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (values[T], error) {
+	if payload.Kind() != wire.List {
+		return nil, errForm
+	}
+	wanted := make(map[string]bool, len(asked))
+	for _, id := range asked {
+		wanted[id] = true
+	}
+	rows := payload.Elements()
+	out, answered, nameless := make(values[T], len(asked)), 0, false
+	for _, v := range rows {
+		r := wire.NewRow(v, note)
+		id, ok := r.Of(wire.FieldTokenID).ID()
+		switch {
+		case !ok || id == "":
+			nameless = true
+			note("element without a readable id")
+		case wanted[id]:
+			answered++
+			if value := read(r, id); value != nil || r.Err != nil {
+				out.put(id, value, r)
+			}
+		}
+	}
+	if answered == 0 && !nameless && len(rows) > 0 {
+		return nil, errOtherIDs
+	}
+	for _, id := range asked {
+		if _, ok := out[id]; !ok && nameless {
+			out[id] = market.Result[*T]{Err: errors.New("an element without a readable id may have been this one")}
+		}
+	}
+	return out, nil
+}
+
+// put stores the value of a row, or its error.
+func (v values[T]) put(id string, value *T, r *wire.Row) {
+	if r.Err != nil {
+		r.Note("bad element")
+		v[id] = market.Result[*T]{Err: r.Err}
+		return
+	}
+	v[id] = market.Result[*T]{Value: value}
+}
+
+// points are the readable points of a price history.
+type points struct {
+	list []market.PricePoint
+	// bad are the errors of the other points, by their index.
+	bad map[int]error
+}
+
+// readPoints reads [{t,p}], oldest first. If several points have the same time, the last one counts.
+func readPoints(list []wire.Value, note func(string)) points {
+	out := points{list: make([]market.PricePoint, 0, len(list)), bad: map[int]error{}}
+	for i, v := range list {
+		r := wire.NewRow(v, note)
+		p := market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
+		if r.Err != nil {
+			note("bad row")
+			out.bad[i] = r.Err
+			continue
+		}
+		out.list = append(out.list, p)
+	}
+	slices.SortStableFunc(out.list, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
+	kept := out.list[:0]
+	for _, p := range out.list {
+		if n := len(kept); n > 0 && kept[n-1].Timestamp.Equal(p.Timestamp) {
+			kept[n-1] = p
+			continue
+		}
+		kept = append(kept, p)
+	}
+	out.list = kept
+	return out
+}
+
+// between returns the points of the UTC days from..to, both included.
+func (p points) between(from, to market.Date) []market.PricePoint {
+	return slices.DeleteFunc(p.list, func(p market.PricePoint) bool {
+		day := market.DateOf(p.Timestamp)
+		return day < from || day > to
+	})
+}

@@ -1,0 +1,123 @@
+package polymarket
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldWallet       = wire.NewField("proxyWallet").Interned()
+	fieldValue        = wire.NewField("value")
+	fieldData         = wire.NewField("data")
+	fieldPagination   = wire.NewField("pagination")
+	fieldHasMore      = wire.NewField("hasMore")
+	fieldNextCursor   = wire.NewField("nextCursor")
+	fieldCurrentSize  = wire.NewField("currentSize")
+	fieldAvgPrice     = wire.NewField("avgPrice")
+	fieldCurrentPrice = wire.NewField("currentPrice")
+	fieldUnrealized   = wire.NewField("unrealizedPnl")
+	fieldType         = wire.NewField("type").Interned()
+	fieldCash         = wire.NewField("usdcSize")
+)
+
+// maxCursor is the greatest length of a cursor in bytes.
+const maxCursor = 1024
+
+var errCursor = errors.New("the cursor of the next page is missing or unreadable")
+
+// readPage reads {data:[…],pagination:{has_more,next_cursor}}. next is empty on the last page.
+func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
+	data, pagination := fieldData.Of(payload), fieldPagination.Of(payload)
+	if payload.Kind() != wire.Object || data.Kind() != wire.List {
+		return nil, "", errForm
+	}
+	cursor := fieldNextCursor.Of(pagination)
+	next = cursor.Text()
+	if !cursor.IsNull() && cursor.Kind() != wire.String || len(next) > maxCursor || next == "" && fieldHasMore.Of(pagination).Kind() == wire.True {
+		return nil, "", errCursor
+	}
+	return data.Elements(), next, nil
+}
+
+// readPosition reads a position. Its outcome may be unknown; the token identifies it.
+func readPosition(r *wire.Row) market.Position {
+	return market.Position{
+		MarketID:      r.RequireID(fieldConditionID),
+		TokenID:       r.RequireID(wire.FieldTokenID),
+		Outcome:       r.Text(wire.FieldOutcome),
+		Size:          r.Size(fieldCurrentSize),
+		AvgPrice:      r.Decimal(fieldAvgPrice),
+		CurrentPrice:  r.Decimal(fieldCurrentPrice),
+		UnrealizedPnl: r.Decimal(fieldUnrealized),
+	}
+}
+
+// readTrade reads a trade of an account. Polymarket sends no trade ids.
+func readTrade(r *wire.Row) market.Trade { return r.UserTrade() }
+
+// activityTypes are Polymarket's types of activity by the kind of their records. A type of no list has the kind UNKNOWN.
+var activityTypes = map[market.HistoryKind][]string{
+	market.HistoryTrade:      {"TRADE"},
+	market.HistorySplit:      {"SPLIT"},
+	market.HistoryMerge:      {"MERGE"},
+	market.HistoryRedeem:     {"REDEEM"},
+	market.HistoryReward:     {"REWARD", "YIELD", "MAKER_REBATE", "TAKER_REBATE", "REFERRAL_REWARD"},
+	market.HistoryDeposit:    {"DEPOSIT"},
+	market.HistoryWithdrawal: {"WITHDRAWAL"},
+	market.HistoryTransfer:   {"TIP"},
+}
+
+// kindOf returns the kind of a type of activity.
+func kindOf(raw string) market.HistoryKind {
+	for kind, types := range activityTypes {
+		if slices.Contains(types, strings.ToUpper(raw)) {
+			return kind
+		}
+	}
+	return market.HistoryUnknown
+}
+
+// readRecord reads a record of an account's activity. Only a trade has a price and a side.
+func readRecord(r *wire.Row) market.HistoryRecord {
+	raw := r.RequireText(fieldType)
+	h := market.HistoryRecord{
+		Kind:            kindOf(raw),
+		KindRaw:         raw,
+		Timestamp:       r.RequireTime(fieldTimestamp),
+		Amount:          r.Decimal(fieldCash),
+		MarketID:        r.ID(fieldConditionID),
+		TokenID:         r.ID(wire.FieldTokenID),
+		Outcome:         r.Text(wire.FieldOutcome),
+		Size:            r.Decimal(wire.FieldShares),
+		TransactionHash: r.Text(wire.FieldTxHash),
+	}
+	switch h.Kind {
+	case market.HistoryTrade:
+		h.Price, h.Side = r.Decimal(wire.FieldPrice), market.ParseSide(r.Text(wire.FieldSide))
+	case market.HistoryTransfer:
+		if h.Amount == nil {
+			h.Amount = h.Size // the size of a tip is its amount
+		}
+	}
+	return h
+}
+
+// readValue reads {proxy_wallet,value}, the value of all positions of an account. It returns nil if the account has none.
+func readValue(payload wire.Value, account market.Address, note func(string)) (*market.Balance, error) {
+	if payload.IsNull() {
+		return nil, nil
+	}
+	r := wire.NewRow(payload, note)
+	if wallet := r.ID(fieldWallet); r.Err == nil && wallet != "" && !strings.EqualFold(wallet, string(account)) {
+		return nil, errors.New("the value is of another account")
+	}
+	value := r.RequireDecimal(fieldValue)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return &market.Balance{PositionsValue: &value}, nil
+}

@@ -1,0 +1,120 @@
+package polymarket
+
+import (
+	"errors"
+	"regexp"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldMarkets       = wire.NewField("markets")
+	fieldNegRisk       = wire.NewField("negRisk")
+	fieldAugmented     = wire.NewField("negRiskAugmented")
+	fieldOther         = wire.NewField("negRiskOther")
+	fieldKeysetCursor  = wire.NewField("next_cursor")
+	errNoMarkets       = errors.New("no list of markets")
+	errNoEvents        = errors.New("no list of events")
+	placeholder        = regexp.MustCompile(`(^|\s)[A-Z]{1,2}$`)
+	errRepeatedCursor  = errors.New("the venue repeats its cursor")
+	errUnreadablePager = errors.New("the cursor is not a text of at most 1024 bytes")
+)
+
+// marketRow is one row of a list of markets.
+type marketRow struct {
+	row    *wire.Row
+	market *market.Market
+	// undecided is as in readMarket.
+	undecided bool
+}
+
+// readMarkets reads {markets:[…]}. next is the cursor of the next page. A bad row has no market.
+func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
+	list := fieldMarkets.Of(payload)
+	if list.Kind() != wire.List {
+		return nil, "", errNoMarkets
+	}
+	if next, err = keysetCursor(payload); err != nil {
+		return nil, "", err
+	}
+	return marketRows(list.Elements(), nil, note), next, nil
+}
+
+// keysetCursor returns the cursor of the next page of a keyset endpoint; empty on the last page.
+func keysetCursor(payload wire.Value) (string, error) {
+	v := fieldKeysetCursor.Of(payload)
+	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= maxCursor {
+		return next, nil
+	}
+	return "", errUnreadablePager
+}
+
+// marketRows reads markets. in is the event whose list contains them, or nil.
+func marketRows(list []wire.Value, in *wire.Row, note func(string)) []marketRow {
+	rows := make([]marketRow, 0, len(list))
+	for _, v := range list {
+		r := wire.NewRow(v, note)
+		row := marketRow{row: r}
+		if r.Err == nil {
+			row.market, row.undecided = readMarket(r, in)
+		}
+		if r.Err != nil {
+			note("bad row")
+			row.market, row.undecided = nil, false
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// eventRow is an event with its markets.
+type eventRow struct {
+	event *market.Event
+	rows  []marketRow
+}
+
+// readEvent reads an event of the Gamma API. The markets of an event that excludes each other may contain placeholders, which
+// have no meaning until they are named; they are left out.
+func readEvent(v wire.Value, note func(string)) (eventRow, error) {
+	r := wire.NewRow(v, note)
+	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
+	list := r.Of(fieldMarkets)
+	if list.Kind() != wire.List {
+		r.Fail(fieldMarkets, "are missing")
+	}
+	if r.Err != nil {
+		return eventRow{}, r.Err
+	}
+	out := eventRow{event: e}
+	augmented := isTrue(r.Bool(fieldAugmented))
+	for _, row := range marketRows(list.Elements(), r, note) {
+		if augmented && isPlaceholder(row) {
+			continue
+		}
+		out.rows = append(out.rows, row)
+	}
+	return out, nil
+}
+
+// isPlaceholder reports whether a market of an augmented event is its outcome "Other", or an outcome without a name yet, such as
+// "Person A". Placeholders are not traded.
+func isPlaceholder(row marketRow) bool {
+	if row.row.Object.Kind() != wire.Object {
+		return false
+	}
+	if isTrue(row.row.Bool(fieldOther)) {
+		return true
+	}
+	m := row.market
+	return m != nil && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
+}
+
+// readEvents reads {events:[…]}.
+func readEvents(payload wire.Value) (events []wire.Value, err error) {
+	list := fieldEvents.Of(payload)
+	if list.Kind() != wire.List {
+		return nil, errNoEvents
+	}
+	return list.Elements(), nil
+}

@@ -1,0 +1,163 @@
+package polymarket
+
+import (
+	"cmp"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldConditionID     = wire.NewField("conditionId").Interned()
+	fieldSlug            = wire.NewField("slug", "marketSlug")
+	fieldQuestion        = wire.NewField("question")
+	fieldGroupItemTitle  = wire.NewField("groupItemTitle")
+	fieldDescription     = wire.NewField("description")
+	fieldImage           = wire.NewField("image", "icon")
+	fieldCategory        = wire.NewField("category").Interned()
+	fieldTags            = wire.NewField("tags")
+	fieldLabel           = wire.NewField("label", "slug")
+	fieldActive          = wire.NewField("active")
+	fieldClosed          = wire.NewField("closed")
+	fieldAcceptingOrders = wire.NewField("acceptingOrders")
+	fieldStartDate       = wire.NewField("startDate", "startDateIso")
+	fieldEndDate         = wire.NewField("endDate", "endDateIso")
+	fieldVolume          = wire.NewField("volume", "volumeNum")
+	fieldVolume24h       = wire.NewField("volume24hr")
+	fieldLiquidity       = wire.NewField("liquidity", "liquidityNum")
+	fieldTickSize        = wire.NewField("orderPriceMinTickSize", "minimumTickSize")
+	fieldMinOrderSize    = wire.NewField("orderMinSize", "minimumOrderSize")
+	fieldOutcomes        = wire.NewField("outcomes")
+	fieldOutcomePrices   = wire.NewField("outcomePrices")
+	fieldTokenIDs        = wire.NewField("clobTokenIds")
+
+	fieldID     = wire.NewField("id").Interned()
+	fieldTitle  = wire.NewField("title").Interned()
+	fieldEvents = wire.NewField("events")
+)
+
+// readMarket reads a market of the Gamma API. in is the event whose list contains the market, or nil. undecided reports that
+// the market is closed but that Gamma does not state its result; the CLOB API may.
+func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
+	m = &market.Market{
+		MarketID:        r.RequireID(fieldConditionID),
+		Slug:            r.Text(fieldSlug),
+		Question:        r.RequireText(fieldQuestion),
+		GroupItemTitle:  r.Text(fieldGroupItemTitle),
+		Description:     r.Text(fieldDescription),
+		Image:           r.Text(fieldImage),
+		Category:        r.Text(fieldCategory),
+		Tags:            readTags(r),
+		AcceptingOrders: r.Bool(fieldAcceptingOrders),
+		StartsAt:        r.Time(fieldStartDate),
+		EndsAt:          r.Time(fieldEndDate),
+		Volume:          r.Decimal(fieldVolume),
+		Volume24h:       r.Decimal(fieldVolume24h),
+		Liquidity:       r.Decimal(fieldLiquidity),
+		TickSize:        r.Decimal(fieldTickSize),
+		MinOrderSize:    r.Decimal(fieldMinOrderSize),
+		Outcomes:        readOutcomes(r),
+		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
+	}
+	if in == nil {
+		if events := r.Of(fieldEvents).Elements(); len(events) > 0 {
+			in = r.Child(events[0])
+		}
+	}
+	if in != nil {
+		addEvent(m, in)
+	}
+	undecided = readResult(r, m)
+	m.Summary = undecided || !r.Has(fieldDescription)
+	return m, undecided
+}
+
+// addEvent adds the event of a market to it.
+func addEvent(m *market.Market, in *wire.Row) {
+	m.EventID, m.EventSlug, m.EventTitle = in.ID(fieldID), in.Text(fieldSlug), in.Text(fieldTitle)
+	m.Image, m.Category = cmp.Or(m.Image, in.Text(fieldImage)), cmp.Or(m.Category, in.Text(fieldCategory))
+	if m.Tags == nil {
+		m.Tags = readTags(in)
+	}
+	if m.StartsAt.IsZero() {
+		m.StartsAt = in.Time(fieldStartDate)
+	}
+	if m.EndsAt.IsZero() {
+		m.EndsAt = in.Time(fieldEndDate)
+	}
+}
+
+// readTags returns the labels of the tags, or nil if the row has none.
+func readTags(r *wire.Row) []string {
+	list, ok := r.Of(fieldTags).List()
+	if !ok {
+		return nil
+	}
+	tags := make([]string, 0, len(list))
+	for _, v := range list {
+		if v.Kind() == wire.Object {
+			v = fieldLabel.Of(v)
+		}
+		if v.Kind() != wire.String || v.Is("") {
+			r.Unreadable(fieldTags)
+			continue
+		}
+		tags = append(tags, v.Interned())
+	}
+	return tags
+}
+
+// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices, each of which is JSON in a text. A market
+// without an order book has no tokens, and a new market may have no prices.
+func readOutcomes(r *wire.Row) []market.Outcome {
+	labels, ok := r.Of(fieldOutcomes).List()
+	tokens, traded := r.Of(fieldTokenIDs).List()
+	prices, _ := r.Of(fieldOutcomePrices).List()
+	if !ok || len(labels) == 0 || traded && len(tokens) != len(labels) {
+		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
+		return nil
+	}
+	if len(prices) != len(labels) {
+		prices = nil
+	}
+	out := make([]market.Outcome, len(labels))
+	for i := range labels {
+		o := &out[i]
+		if o.Label = labels[i].Interned(); o.Label == "" {
+			r.Fail(fieldOutcomes, "have no label")
+		}
+		if traded {
+			id, ok := tokens[i].ID()
+			if o.TokenID = id; !ok || id == "" {
+				r.Fail(fieldTokenIDs, "have a bad one")
+			}
+		}
+		if prices != nil {
+			if p, ok := prices[i].Decimal(); ok && wire.InUnit(p) {
+				o.Price = &p
+				continue
+			}
+			r.Unreadable(fieldOutcomePrices)
+		}
+	}
+	return out
+}
+
+// tokenIDs returns the readable token ids of a market's row, even if the row is bad.
+func tokenIDs(r *wire.Row) []string {
+	list, _ := r.Of(fieldTokenIDs).List()
+	ids := make([]string, 0, len(list))
+	for _, v := range list {
+		if id, ok := v.ID(); ok && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// slugOf returns the slug that Polymarket makes of a label.
+func slugOf(label string) string {
+	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,155 @@
+package polymarket
+
+import (
+	"errors"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldResolutionStatus = wire.NewField("umaResolutionStatus").Interned()
+	fieldResolutionSource = wire.NewField("resolutionSource", "resolvedBy").Interned()
+	fieldClosedTime       = wire.NewField("closedTime")
+
+	fieldTokens  = wire.NewField("tokens")
+	fieldWinner  = wire.NewField("winner")
+	fieldIsEqual = wire.NewField("is_50_50_outcome")
+)
+
+// won and lost are the values of winner flags. They are never changed.
+var won, lost = true, false
+
+var (
+	one  = market.NewDecimal(1, 0)
+	half = market.NewDecimal(5, -1)
+)
+
+// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result: its
+// prices are then exactly 1 for the winner and 0 for the others, or 0.5 each if nobody won. A closed market's prices may also be
+// 1 and 0 before its resolution. undecided reports that the market is closed without a result.
+func readResult(r *wire.Row, m *market.Market) (undecided bool) {
+	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
+	m.StatusRaw = status
+	resolved := strings.EqualFold(status, "resolved")
+	switch {
+	case closed && resolved && setWinner(m, pricedWinner(m.Outcomes)):
+		m.Resolution.Source, m.Resolution.ResolvedAt = resolutionSource(r), r.Time(fieldClosedTime)
+	case closed && resolved && equalPrices(m.Outcomes):
+		m.Status = market.StatusCancelled
+	case strings.EqualFold(status, "disputed"), strings.EqualFold(status, "challenged"):
+		m.Status, undecided = market.StatusDisputed, closed
+	case closed:
+		m.Status, undecided = market.StatusClosed, true
+	case active:
+		m.Status = market.StatusOpen
+	default:
+		m.Status = market.StatusUnknown
+	}
+	return undecided
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// resolutionSource returns the source that decides the market, or else the contract that resolves it.
+func resolutionSource(r *wire.Row) string {
+	for _, name := range fieldResolutionSource.Names() {
+		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
+			return v.Interned()
+		}
+	}
+	return ""
+}
+
+// pricedWinner returns the index of the outcome whose price is exactly 1 while all others are exactly 0, or -1.
+func pricedWinner(outcomes []market.Outcome) int {
+	winner := -1
+	for i := range outcomes {
+		switch p := outcomes[i].Price; {
+		case p == nil:
+			return -1
+		case p.Cmp(one) == 0 && winner < 0:
+			winner = i
+		case !p.IsZero():
+			return -1
+		}
+	}
+	return winner
+}
+
+// equalPrices reports whether a market has two outcomes that both pay a half.
+func equalPrices(outcomes []market.Outcome) bool {
+	for i := range outcomes {
+		if p := outcomes[i].Price; p == nil || p.Cmp(half) != 0 {
+			return false
+		}
+	}
+	return len(outcomes) == 2
+}
+
+// setWinner makes a market RESOLVED with the outcome at index i as its winner. It returns false if i is negative.
+func setWinner(m *market.Market, i int) bool {
+	if i < 0 {
+		return false
+	}
+	for j := range m.Outcomes {
+		m.Outcomes[j].Winner = &lost
+	}
+	m.Outcomes[i].Winner = &won
+	m.Status, m.Resolution = market.StatusResolved, &market.Resolution{Outcome: m.Outcomes[i].Label}
+	return true
+}
+
+// result is what the CLOB API says about the end of a market.
+type result struct {
+	// winner is the winning token; empty if there is none.
+	winner string
+	// equal reports that both outcomes pay a half.
+	equal bool
+}
+
+// readClobResult reads the result of a market of the CLOB API.
+func readClobResult(v wire.Value, conditionID string, note func(string)) (result, error) {
+	r := wire.NewRow(v, note)
+	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(id, conditionID) {
+		return result{}, errors.New("the market is another one")
+	}
+	list, ok := r.Of(fieldTokens).List()
+	if !ok {
+		r.Fail(fieldTokens, "are missing")
+	}
+	if r.Err != nil || !isTrue(r.Bool(fieldClosed)) {
+		return result{}, r.Err
+	}
+	var out result
+	for _, v := range list {
+		token := r.Child(v)
+		if isTrue(token.Bool(fieldWinner)) {
+			if out.winner != "" {
+				return result{}, errors.New("the market has two winners")
+			}
+			out.winner = token.RequireID(wire.FieldTokenID)
+		}
+		if token.Err != nil {
+			return result{}, token.Err
+		}
+	}
+	out.equal = out.winner == "" && isTrue(r.Bool(fieldIsEqual))
+	return out, nil
+}
+
+// apply adds the result to a closed market whose result Gamma does not state. It changes nothing if the market has no result yet.
+func (o result) apply(m *market.Market) {
+	switch {
+	case o.equal:
+		m.Status = market.StatusCancelled
+	case o.winner != "":
+		for i := range m.Outcomes {
+			if m.Outcomes[i].TokenID == o.winner && setWinner(m, i) {
+				m.Resolution.Source = "CLOB"
+			}
+		}
+	}
+	m.Summary = false
+}

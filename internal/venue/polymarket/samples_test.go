@@ -1,0 +1,138 @@
+package polymarket
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
+)
+
+// samples returns the folder of recorded answers, or skips the test if there is none. Its licences do not allow a copy here.
+func samples(t *testing.T) string {
+	t.Helper()
+	root, err := tool.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := cmp.Or(os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES"), filepath.Join(root, "..", "shared", "samples", "polymarket"))
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("recorded answers are missing: ODDSGRAPH_POLYMARKET_SAMPLES names no folder")
+	}
+	return dir
+}
+
+// short cuts long ids.
+func short(s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		if label, id, ok := strings.Cut(w, "="); ok && len(id) > 20 {
+			words[i] = label + "=" + id[:5] + "…" + id[strings.IndexAny(id+"@", "@")-3:]
+		} else if len(w) > 24 {
+			words[i] = w[:6] + "…" + w[len(w)-4:]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func TestRecordedMarkets(t *testing.T) {
+	dir := samples(t)
+	read := func(name string) string {
+		m, undecided := readMarket(wire.NewRow(parse(t, dir, "gamma", name), ignore), nil)
+		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, number(m.Volume), number(m.TickSize), undecided))
+	}
+	equal(t, []string{read("gamma_market.json"), read("gamma_market_closed_binary_accepting_true.json")},
+		"0x7844…a63b btc-updown-5m-1773307200 OPEN/ Up=10423…875@0.505/- Down=71183…351@0.495/- event=260654 volume=9.999997 tick=0.01 undecided=false",
+		"0xd57e…479e russia…2027 CLOSED/ Yes=22978…807@1/- No=10826…629@0/- summary event= volume=192817.4904490008 tick=0.01 undecided=true")
+
+	v := parse(t, dir, "gamma", "gamma_market_closed_binary_accepting_true.json")
+	m, _ := readMarket(wire.NewRow(v, ignore), nil)
+	end, err := readClobResult(parse(t, dir, "clob", "market_resolved.json"), m.MarketID, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.apply(m)
+	equal(t, []string{short(showMarket(m))}, "0xd57e…479e russia…2027 RESOLVED/ Yes=22978…807@1/true No=10826…629@0/false resolution=Yes,-,CLOB")
+
+	var got []string
+	for _, row := range parse(t, dir, "clob", "markets_page_trimmed.json").Member("data").Elements() {
+		end, err := readClobResult(row, row.Member("condition_id").Text(), ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, short(end.winner))
+	}
+	equal(t, got, "800854…0758", "")
+}
+
+func TestRecordedEvents(t *testing.T) {
+	dir := samples(t)
+	list := append(parse(t, dir, "gamma", "gamma_event.json").Elements(), parse(t, dir, "gamma", "public_search.json").Member("events").Elements()...)
+	var got []string
+	for _, v := range list {
+		e, err := readEvent(v, ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(e.event.EventID, " ", e.event.Title, " exclusive=", flag(e.event.Exclusive)))
+		for _, row := range e.rows {
+			got = append(got, short(showMarket(row.market))+" "+row.market.GroupItemTitle+" "+number(row.market.Volume24h)+" "+strings.Join(row.market.Tags[:2], ","))
+		}
+	}
+	equal(t, got,
+		"30829 Democratic Presidential Nominee 2028 exclusive=true",
+		"0xc8f1…2e47 will-s…-914 OPEN/ Yes=60590…807@0.0105/- No=76005…812@0.9895/- Stephen A. Smith 129642.785175 World Elections,Global Elections",
+		"0xe39a…620f will-g…-676 OPEN/ Yes=57761…468@0.0145/- No=64300…598@0.9855/- Gretchen Whitmer 14323.58006 World Elections,Global Elections",
+		"246060 Bitcoin above ___ on March 11? exclusive=false",
+		"0x647f…09a8 bitcoi…h-11 OPEN/ Yes=82555…122@0.9995/- No=11486…599@0.0005/- 64,000 941687.1459820003 Bitcoin,Weekly")
+}
+
+func TestRecordedBooks(t *testing.T) {
+	dir := samples(t)
+	var got []string
+	for _, name := range []string{"book.json", "book_empty_ask.json"} {
+		r := wire.NewRow(parse(t, dir, "clob", name), ignore)
+		b := readBook(r, r.ID(wire.FieldTokenID))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		got = append(got, short(showBook(b)))
+	}
+	equal(t, got,
+		"233609…7848 bids 0.1*125 0.09*294 0.08*120 0.06*200 0.01*1000 asks 0.14*705 0.2*70 0.38*192.3 0.46*10 0.47*50 0.5*30 0.98*5000 spread 0.04 top 0.1/0.14 at 2024-10-13T06:03:38.26Z hash 2fc4a3…7412 depth 200",
+		"726105…3692 bids 0.002*6.99 0.001*667.12 asks spread - top 0.002/- at 2026-08-03T05:21:08.581Z hash d7df88…f04e depth 200")
+}
+
+func TestRecordedAccount(t *testing.T) {
+	dir := samples(t)
+	rows := func(name string) []wire.Value { return parse(t, dir, "data_v2", name).Elements() }
+	shorten := func(lines []string) []string {
+		for i, l := range lines {
+			lines[i] = short(l)
+		}
+		return lines
+	}
+	equal(t, shorten(showRows(rows("positions_rows.json"), readPosition, showPosition)),
+		`0x7ad4…c422 944768…8323 "No" 400000.0 avg 0.5 now 0.7545 pnl 101800.0`,
+		`0x7ad4…c422 160400…1627 "Yes" 400000.0 avg 0.5 now 0.2455 pnl -101800.0`)
+	equal(t, shorten(showRows(rows("trades_rows.json"), readTrade, showTrade)),
+		`0xc8a2…8387 100621…4616 BUY 0.62*78.55 "Yes" at 2026-09-08T17:03:34Z in 0x8b2f…4a95`,
+		`0xe505…0449 105697…7324 SELL 0.84*0.07 "No" at 2026-09-08T17:03:34Z in 0x146b…c52e`)
+	equal(t, shorten(showRows(rows("activity_rows.json"), readRecord, showRecord)),
+		`TRADE/TRADE 2026-09-08T16:56:49Z amount 13.285715 0x0a91…2f15 982553…4172 "Yes" BUY 0.9300000035*14.285715`,
+		`TRADE/TRADE 2026-09-08T16:47:06Z amount 13.89215 0x706b…cd7f 488060…4499 "Yes" BUY 0.0864503644*155.03`)
+	b, err := readValue(parse(t, dir, "data_v2", "value.json"), market.Address("0x7c3db723f1d4d8cb9c550095203b686cb11e5c6b"), ignore)
+	if err != nil || number(b.PositionsValue) != "684953.8942" {
+		t.Errorf("value %+v, error %v", b, err)
+	}
+	var got []string
+	for _, p := range readPoints(rows("prices-history_rows.json"), ignore).list {
+		got = append(got, instant(p.Timestamp)+" "+p.Price.String())
+	}
+	equal(t, got, "2026-09-07T17:04:00Z 0.955", "2026-09-07T17:05:00Z 0.955")
+}
