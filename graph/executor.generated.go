@@ -57,14 +57,15 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"volume": {Number: 6},
 		}},
 		"Event": {Fields: map[string]exec.FieldOf{
-			"id":       {Number: 1},
-			"eventId":  {Number: 2},
-			"slug":     {Number: 3},
-			"title":    {Number: 4},
-			"startsAt": {Number: 5},
-			"endsAt":   {Number: 6},
-			"volume":   {Number: 7},
-			"markets": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"id":        {Number: 1},
+			"eventId":   {Number: 2},
+			"slug":      {Number: 3},
+			"title":     {Number: 4},
+			"startsAt":  {Number: 5},
+			"endsAt":    {Number: 6},
+			"volume":    {Number: 7},
+			"exclusive": {Number: 8},
+			"markets": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Event_markets_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1690,7 +1691,19 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 8: // markets
+		case 8: // exclusive
+			v, err := g.event.Exclusive(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendBoolean(x.Buf, *v)
+			}
+		case 9: // markets
 			a, ok := x.Arguments(f).(*argumentsOfEventMarkets)
 			if !ok {
 				x.Null()

@@ -67,14 +67,15 @@ type ComplexityRoot struct {
 	}
 
 	Event struct {
-		EndsAt   func(childComplexity int) int
-		EventID  func(childComplexity int) int
-		ID       func(childComplexity int) int
-		Markets  func(childComplexity int, first *int, after *string) int
-		Slug     func(childComplexity int) int
-		StartsAt func(childComplexity int) int
-		Title    func(childComplexity int) int
-		Volume   func(childComplexity int) int
+		EndsAt    func(childComplexity int) int
+		EventID   func(childComplexity int) int
+		Exclusive func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Markets   func(childComplexity int, first *int, after *string) int
+		Slug      func(childComplexity int) int
+		StartsAt  func(childComplexity int) int
+		Title     func(childComplexity int) int
+		Volume    func(childComplexity int) int
 	}
 
 	FillEstimate struct {
@@ -596,6 +597,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.EventID(childComplexity), true
+	case "Event.exclusive":
+		if e.ComplexityRoot.Event.Exclusive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Exclusive(childComplexity), true
 	case "Event.id":
 		if e.ComplexityRoot.Event.ID == nil {
 			break
@@ -3251,6 +3258,8 @@ type Event implements Node {
   endsAt: DateTime
   "Money traded in all of its markets, in the venue's currency; null when none of them states it."
   volume: Decimal
+  "Whether only one of its markets can resolve to its first outcome; null if the venue does not say."
+  exclusive: Boolean
   "Markets of the event, in the venue's order."
   markets(
     "Page size, 1 to 500."
@@ -4017,6 +4026,8 @@ func (ec *executionContext) childFields_Event(ctx context.Context, field graphql
 		return ec.fieldContext_Event_endsAt(ctx, field)
 	case "volume":
 		return ec.fieldContext_Event_volume(ctx, field)
+	case "exclusive":
+		return ec.fieldContext_Event_exclusive(ctx, field)
 	case "markets":
 		return ec.fieldContext_Event_markets(ctx, field)
 	}

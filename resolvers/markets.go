@@ -192,6 +192,14 @@ func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Dec
 	return full.Loaded.Volume, nil
 }
 
+func (r *eventResolver) Exclusive(ctx context.Context, e *model.Event) (*bool, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	return full.Loaded.Exclusive, nil
+}
+
 func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
 	part, err := parsePageArguments(listHash("event", e.EventID), first, after)
 	if err != nil {

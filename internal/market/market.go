@@ -169,6 +169,8 @@ type Event struct {
 	Volume *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
+	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say.
+	Exclusive *bool
 	// LeftOut are the markets that could not be read. Volume does not include them.
 	LeftOut LeftOut
 }
