@@ -122,7 +122,7 @@ func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 		{"clob/book_empty_ask.json", books.([]any), nil, []string{".asks[]"}},
 		{"clob/market_resolved.json", conditions, []string{".rewards.rates", ".game_start_time"}, nil},
 		{"gamma/gamma_market.json", open, append(series, ".makerBaseFee", ".takerBaseFee", ".makerRebatesFeeShareBps", ".eventStartTime",
-			".showGmpSeries", ".showGmpOutcome", ".feeType"), []string{".groupItemTitle", ".negRiskMarketID", ".negRiskRequestID"}},
+			".showGmpSeries", ".showGmpOutcome", ".feeType"), []string{".groupItemTitle", ".negRiskMarketID", ".negRiskRequestID", ".umaResolutionStatus"}},
 		{"gamma/gamma_market_closed_binary_accepting_true.json", closed, []string{".submitted_by", ".resolvedBy", ".gameStartTime", ".umaBond",
 			".umaReward", ".customLiveness", ".clobRewards", ".oneDayPriceChange", ".oneHourPriceChange", ".oneWeekPriceChange",
 			".oneMonthPriceChange", ".seriesColor", ".showGmpSeries", ".showGmpOutcome", ".deployingTimestamp"},

@@ -180,8 +180,26 @@ func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 			rows = append(rows, m.gamma())
 		}
 	}
+	if e.augmented() {
+		rows = append(rows, e.placeholder())
+	}
 	out["markets"], out["tags"] = rows, v.tagsOf(e.markets[0])
 	return out
+}
+
+// augmented reports whether the event has a placeholder for an outcome that has no name yet.
+func (e *event) augmented() bool { return e.negRisk && e.markets[0].number%3 == 0 }
+
+// placeholder returns a market without a name. It does not trade, and no other answer has it.
+func (e *event) placeholder() object {
+	m := *e.markets[0]
+	m.group, m.question, m.slug, m.last = "Outcome A", "Outcome A: "+e.title, e.slug+"-outcome-a", [2]lastTrade{}
+	m.conditionID = "0x" + digest("placeholder", e.id)
+	m.tokenIDs = [2]string{tokenID(m.conditionID, 0), tokenID(m.conditionID, 1)}
+	m.id = strconv.Itoa(900_000 + m.number)
+	m.state.Status, m.state.Winner, m.book, m.price = "UPCOMING", -1, book{}, payout/2
+	m.state.Volume, m.state.Volume24h, m.state.Liquidity = 0, 0, 0
+	return m.gamma()
 }
 
 // answerSearch has pages of events with a market that has all words. events_status=active leaves closed events out; closed markets
@@ -257,7 +275,7 @@ func (e *event) gamma(whole bool) object {
 		"openInterest": 0, "competitive": number(payout / 2), "volume24hr": number(day), "volume1wk": number(day * 7), "volume1mo": number(volume),
 		"volume1yr": number(volume), "enableOrderBook": true, "liquidityClob": number(liquidity), "negRisk": e.negRisk, "commentCount": 0,
 		"cyom": false, "showAllOutcomes": true, "showMarketImages": true, "enableNegRisk": e.negRisk, "automaticallyActive": true,
-		"negRiskAugmented": false, "pendingDeployment": false, "deploying": false, "requiresTranslation": false,
+		"negRiskAugmented": e.augmented(), "pendingDeployment": false, "deploying": false, "requiresTranslation": false,
 	}
 	if e.negRisk && whole {
 		out["negRiskMarketID"] = e.markets[0].negRiskID()

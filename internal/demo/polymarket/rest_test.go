@@ -126,7 +126,7 @@ func TestPagesAreComplete(t *testing.T) {
 		if m.Binary {
 			n = 1
 		}
-		if all += n; m.Status == "OPEN" || m.Status == "UPCOMING" {
+		if all += n; slices.Contains([]string{"OPEN", "UPCOMING", "DISPUTED"}, m.Status) {
 			want += n
 		}
 	}
@@ -231,19 +231,26 @@ func TestResults(t *testing.T) {
 
 func TestEventsAreExclusiveOrNot(t *testing.T) {
 	r := newRig(t)
-	exclusive, other := 0, 0
+	exclusive, other, augmented := 0, 0, 0
 	for _, e := range r.pages("/events/keyset?limit=100", "events", "after_cursor", keyset) {
 		if e["negRisk"] != true {
 			other++
 			continue
 		}
 		exclusive++
+		last := rowsOf(e, "markets")[len(rowsOf(e, "markets"))-1]
+		if e["negRiskAugmented"] == true {
+			augmented++
+		}
+		if unnamed := last["groupItemTitle"] == "Outcome A"; unnamed != (e["negRiskAugmented"] == true) {
+			t.Errorf("the last market %v of an event with negRiskAugmented %v", last["groupItemTitle"], e["negRiskAugmented"])
+		}
 		if e["negRiskMarketID"] == "" || len(rowsOf(e, "markets")) < 3 {
 			t.Errorf("negRisk event %v", e)
 		}
 	}
-	if exclusive == 0 || other == 0 {
-		t.Errorf("%d exclusive events, %d others", exclusive, other)
+	if exclusive == 0 || other == 0 || augmented == 0 || augmented == exclusive {
+		t.Errorf("%d exclusive events, %d of them augmented, %d others", exclusive, augmented, other)
 	}
 	e := rowsOf(r.get("/events/keyset?limit=1"), "events")[0]
 	for _, query := range []string{"id=" + e["id"].(string), "slug=" + e["slug"].(string)} {

@@ -264,7 +264,9 @@ func (m *market) binary() bool { return !m.event.negRisk }
 func (m *market) trades() bool { return m.state.Status == "OPEN" }
 
 // over reports whether Gamma calls the market closed.
-func (m *market) over() bool { return !slices.Contains([]string{"UPCOMING", "OPEN"}, m.state.Status) }
+func (m *market) over() bool {
+	return !slices.Contains([]string{"UPCOMING", "OPEN", "DISPUTED"}, m.state.Status)
+}
 
 // winner returns the index of the winning token; -1 without one.
 func (m *market) winner() int {
