@@ -1,0 +1,112 @@
+package kalshi
+
+import (
+	"errors"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldYesLevels = wire.NewField("yes_dollars", "yes_dollars_fp")
+	fieldNoLevels  = wire.NewField("no_dollars", "no_dollars_fp")
+)
+
+// bids are the bids of both sides of a market, best price first. Both prices are prices of the side itself.
+type bids [2][]market.Level
+
+// readBids reads the bids of both sides. A missing or null side is empty. The row is bad if any level is unreadable, because
+// clients use a book as a whole. If unified is set, both lists contain prices of YES.
+func readBids(r *wire.Row, unified bool) (b bids) {
+	b[yes], b[no] = levels(r, fieldYesLevels), levels(r, fieldNoLevels)
+	if unified {
+		for i := range b[no] {
+			b[no][i].Price = no.price(b[no][i].Price)
+		}
+	}
+	for _, s := range sides {
+		b[s] = sorted(r, b[s])
+	}
+	return b
+}
+
+// levels reads a list of pairs [price, count]. It leaves out levels of size 0.
+func levels(r *wire.Row, f wire.Field) []market.Level {
+	v := r.Of(f)
+	if v.IsNull() {
+		return nil
+	}
+	list, ok := v.List()
+	if !ok {
+		r.Fail(f, "is not a list")
+		return nil
+	}
+	out := make([]market.Level, 0, len(list))
+	for _, pair := range list {
+		level, err := readLevel(pair)
+		if err != nil {
+			r.Fail(f, "has a bad level: "+err.Error())
+			return nil
+		}
+		if !level.Size.IsZero() {
+			out = append(out, level)
+		}
+	}
+	return out
+}
+
+var errLevel = errors.New("it is not a pair of a price from 0 to 1 and a count")
+
+func readLevel(v wire.Value) (l market.Level, err error) {
+	pair := v.Elements()
+	if len(pair) != 2 {
+		return l, errLevel
+	}
+	var ok1, ok2 bool
+	l.Price, ok1 = pair[0].Decimal()
+	l.Size, ok2 = pair[1].Decimal()
+	if !ok1 || !ok2 || !wire.InUnit(l.Price) || l.Size.Sign() < 0 {
+		return l, errLevel
+	}
+	return l, nil
+}
+
+// sorted sorts bids, best price first, and adds up levels of the same price. The documentation and the answers of Kalshi disagree
+// about the order of levels.
+func sorted(r *wire.Row, levels []market.Level) []market.Level {
+	slices.SortFunc(levels, func(a, b market.Level) int { return b.Price.Cmp(a.Price) })
+	out := levels[:0]
+	for _, l := range levels {
+		if last := len(out) - 1; last >= 0 && out[last].Price.Cmp(l.Price) == 0 {
+			out[last].Size = out[last].Size.Add(l.Size)
+			r.Note("repeated level")
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// empty reports whether neither side has a bid.
+func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
+
+// book returns the book of an outcome with at most depth levels on each side: its own bids, and an ask at 1 − p for each bid of the
+// other outcome at p.
+func (b bids) book(ticker string, s side, depth int) *market.Book {
+	out := &market.Book{TokenID: s.token(ticker), Bids: firstLevels(b[s], depth), Depth: depth, Rendered: new(market.Rendered)}
+	opposite := firstLevels(b[s.other()], depth)
+	out.Asks = make([]market.Level, len(opposite))
+	for i, l := range opposite {
+		out.Asks[i] = market.Level{Price: one.Sub(l.Price), Size: l.Size}
+	}
+	if w := out.Width(); w != nil && w.Sign() >= 0 {
+		out.Spread = w
+	}
+	return out
+}
+
+func firstLevels(levels []market.Level, depth int) []market.Level {
+	n := min(len(levels), depth)
+	return levels[:n:n]
+}

@@ -1,0 +1,64 @@
+package kalshi
+
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldEnd     = wire.NewField("end_period_ts")
+	fieldTraded  = wire.NewField("price")
+	fieldClose   = wire.NewField("close_dollars", "close")
+	fieldVolume  = wire.NewField("volume_fp", "volume")
+	fieldCandles = wire.NewField("candlesticks")
+)
+
+// readCandle reads a candlestick as a point of YES: the price of its last trade. ok is false for a period without a trade. The end
+// of a period is also the start of the next one, so the point is a second before, and candles of the point's period contain it.
+func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
+	p.Timestamp = r.RequireTime(fieldEnd).Add(-time.Second)
+	p.Volume = r.Decimal(fieldVolume)
+	price := r.Child(r.Of(fieldTraded))
+	closed := price.Unit(fieldClose)
+	if price.Err != nil {
+		r.Fail(fieldTraded, "is unreadable: "+price.Err.Error())
+	}
+	if closed == nil {
+		return p, false
+	}
+	p.Price = *closed
+	return p, true
+}
+
+// points converts points of YES into points of an outcome.
+func points(ofYes []market.PricePoint, s side) []market.PricePoint {
+	if s == yes {
+		return ofYes
+	}
+	out := make([]market.PricePoint, len(ofYes))
+	for i, p := range ofYes {
+		p.Price = s.price(p.Price)
+		out[i] = p
+	}
+	return out
+}
+
+// The lengths of candlesticks in minutes.
+const (
+	periodMinute = 1
+	periodHour   = 60
+	periodDay    = 1440
+)
+
+// periodOf returns the length of the candlesticks for a number of days: minutes for one day, hours for up to a month.
+func periodOf(days int) int {
+	switch {
+	case days <= 1:
+		return periodMinute
+	case days <= 31:
+		return periodHour
+	}
+	return periodDay
+}

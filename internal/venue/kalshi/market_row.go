@@ -1,0 +1,133 @@
+package kalshi
+
+import (
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldTicker         = wire.NewField("ticker").Interned()
+	fieldEventTicker    = wire.NewField("event_ticker").Interned()
+	fieldTitle          = wire.NewField("title")
+	fieldYesSubTitle    = wire.NewField("yes_sub_title")
+	fieldRulesPrimary   = wire.NewField("rules_primary")
+	fieldRulesSecondary = wire.NewField("rules_secondary")
+	fieldStatus         = wire.NewField("status").Interned()
+	fieldResult         = wire.NewField("result").Interned()
+	fieldOpenTime       = wire.NewField("open_time")
+	fieldCloseTime      = wire.NewField("close_time")
+	fieldUpdatedTime    = wire.NewField("updated_time")
+	fieldSettledAt      = wire.NewField("settlement_ts")
+	fieldFractional     = wire.NewField("fractional_trading_enabled")
+	fieldPriceRanges    = wire.NewField("price_ranges")
+	fieldStep           = wire.NewField("step")
+)
+
+// statuses maps the states of a market. A determined market has a published result that can still be disputed; an amended result
+// has replaced a disputed one. An inactive market is paused.
+var statuses = map[string]market.Status{
+	"initialized": market.StatusUpcoming,
+	"active":      market.StatusOpen,
+	"inactive":    market.StatusOpen,
+	"closed":      market.StatusClosed,
+	"disputed":    market.StatusDisputed,
+	"determined":  market.StatusResolved,
+	"amended":     market.StatusResolved,
+	"finalized":   market.StatusResolved,
+}
+
+func statusOf(raw string) market.Status {
+	if s, ok := statuses[raw]; ok {
+		return s
+	}
+	return market.StatusUnknown
+}
+
+// minOrder and minFraction are the least number of contracts of an order, without and with fractional trading.
+var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
+
+// readMarket reads a market. e may be nil. Volumes are left out: Kalshi counts contracts, and the graph's volumes are money.
+func readMarket(r *wire.Row, e *event) *market.Market {
+	ticker := r.RequireID(fieldTicker)
+	m := &market.Market{
+		MarketID:       ticker,
+		Slug:           slug(ticker),
+		Question:       r.Text(fieldTitle),
+		GroupItemTitle: r.Text(fieldYesSubTitle),
+		Description:    rules(r),
+		StatusRaw:      r.RequireText(fieldStatus),
+		StartsAt:       r.Time(fieldOpenTime),
+		EndsAt:         r.Time(fieldCloseTime),
+		TickSize:       tickSize(r),
+		MinOrderSize:   &minOrder,
+		EventID:        r.ID(fieldEventTicker),
+		UpdatedAt:      r.Time(fieldUpdatedTime),
+	}
+	if !isTicker(ticker) {
+		r.Fail(fieldTicker, "is not a ticker")
+	}
+	if fractional := r.Bool(fieldFractional); fractional != nil && *fractional {
+		m.MinOrderSize = &minFraction
+	}
+	m.Status = statusOf(m.StatusRaw)
+	accepting := m.StatusRaw == "active"
+	m.AcceptingOrders = &accepting
+	m.EventSlug = slug(m.EventID)
+	if e != nil {
+		e.fill(m)
+	}
+	if m.Question == "" {
+		m.Question = m.GroupItemTitle
+	}
+	readOutcomes(r, m)
+	return m
+}
+
+// rules joins the two texts of a market's rules.
+func rules(r *wire.Row) string {
+	return strings.TrimSpace(r.Text(fieldRulesPrimary) + "\n\n" + r.Text(fieldRulesSecondary))
+}
+
+// tickSize returns the step between prices. It returns nil if the step depends on the price.
+func tickSize(r *wire.Row) *market.Decimal {
+	list, ok := r.Of(fieldPriceRanges).List()
+	if !ok && !r.Of(fieldPriceRanges).IsNull() {
+		r.Unreadable(fieldPriceRanges)
+	}
+	var step *market.Decimal
+	for _, v := range list {
+		d, ok := fieldStep.Of(v).Decimal()
+		if !ok || step != nil && step.Cmp(d) != 0 {
+			return nil
+		}
+		step = &d
+	}
+	return step
+}
+
+// readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. The result scalar has no
+// winner: both outcomes are paid in part, and their prices are the payments.
+func readOutcomes(r *wire.Row, m *market.Market) {
+	q := readQuote(r)
+	m.Outcomes = make([]market.Outcome, len(sides))
+	for _, s := range sides {
+		m.Outcomes[s] = market.Outcome{TokenID: s.token(m.MarketID), Label: labels[s]}
+		if p := q.price(m.MarketID, s); p != nil {
+			m.Outcomes[s].Price = &p.Price
+		}
+	}
+	if m.Status != market.StatusResolved {
+		return
+	}
+	m.Resolution = &market.Resolution{ResolvedAt: r.Time(fieldSettledAt)}
+	for _, s := range sides {
+		if !strings.EqualFold(r.Text(fieldResult), labels[s]) {
+			continue
+		}
+		won, lost := true, false
+		m.Outcomes[s].Winner, m.Outcomes[s.other()].Winner = &won, &lost
+		m.Resolution.Outcome = labels[s]
+	}
+}

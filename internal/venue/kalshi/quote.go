@@ -1,0 +1,69 @@
+package kalshi
+
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldYesBid          = wire.NewField("yes_bid_dollars")
+	fieldYesAsk          = wire.NewField("yes_ask_dollars")
+	fieldLastPrice       = wire.NewField("last_price_dollars", "price_dollars")
+	fieldSettlementValue = wire.NewField("settlement_value_dollars")
+)
+
+// quote contains the prices of a market. All of them are prices of YES.
+type quote struct {
+	// bid and ask are nil for an empty side of the book. last is nil for a market that never traded.
+	bid, ask, last *market.Decimal
+	// settled is the value of a share if the result is published and not disputed; nil otherwise.
+	settled *market.Decimal
+}
+
+// readQuote reads the prices of a market or of a ticker frame. Kalshi writes an empty side as a bid of 0 or an ask of 0 or 1, and a
+// market that never traded as a last price of 0. No order can have these prices.
+func readQuote(r *wire.Row) quote {
+	traded := func(f wire.Field) *market.Decimal {
+		if p := r.Unit(f); p != nil && !p.IsZero() && p.Cmp(one) != 0 {
+			return p
+		}
+		return nil
+	}
+	q := quote{bid: traded(fieldYesBid), ask: traded(fieldYesAsk), last: traded(fieldLastPrice)}
+	if statusOf(r.Text(fieldStatus)) == market.StatusResolved {
+		q.settled = r.Unit(fieldSettlementValue)
+	}
+	if q.bid != nil && q.ask != nil && q.bid.Cmp(*q.ask) > 0 {
+		r.Note("crossed quote")
+		q.bid, q.ask = nil, nil
+	}
+	return q
+}
+
+// spread returns the best prices of an outcome.
+func (q quote) spread(ticker string, s side) *market.Spread {
+	out := &market.Spread{TokenID: s.token(ticker), BestBid: q.bid, BestAsk: q.ask}
+	if s == no {
+		out.BestBid, out.BestAsk = no.optional(q.ask), no.optional(q.bid)
+	}
+	out.Spread = out.Width()
+	return out
+}
+
+// price returns the price of an outcome: the settlement value, the midpoint, the last trade, or the best price of the only side, in
+// this order. It returns nil for a market without any of these.
+func (q quote) price(ticker string, s side) *market.Price {
+	p := &market.Price{TokenID: s.token(ticker)}
+	switch {
+	case q.settled != nil:
+		p.Price, p.Basis = s.price(*q.settled), market.BasisSettlement
+	case q.last != nil && (q.bid == nil || q.ask == nil):
+		p.Price, p.Basis = s.price(*q.last), market.BasisLast
+	default:
+		var ok bool
+		if p.Price, p.Basis, ok = q.spread(ticker, s).Price(); !ok {
+			return nil
+		}
+	}
+	return p
+}

@@ -1,0 +1,79 @@
+package kalshi
+
+import (
+	"strings"
+
+	"oddsgraph/internal/market"
+)
+
+// side is an outcome of a market.
+type side uint8
+
+const (
+	yes side = iota
+	no
+)
+
+// sides contains both outcomes in the order in which a market lists them.
+var sides = [...]side{yes, no}
+
+// suffixes end the ids of tokens. labels are the labels of the outcomes.
+var (
+	suffixes = [...]string{yes: ":yes", no: ":no"}
+	labels   = [...]string{yes: "Yes", no: "No"}
+)
+
+// other returns the opposite outcome.
+func (s side) other() side { return 1 - s }
+
+// token returns the id of the token of a market's outcome.
+func (s side) token(ticker string) string { return ticker + suffixes[s] }
+
+// price converts a price of YES into the price of the outcome. The price of NO is 1 − the price of YES, with the same number of
+// decimals.
+func (s side) price(ofYes market.Decimal) market.Decimal {
+	if s == yes {
+		return ofYes
+	}
+	return one.Sub(ofYes)
+}
+
+// optional is price for a price that may be missing.
+func (s side) optional(ofYes *market.Decimal) *market.Decimal {
+	if ofYes == nil || s == yes {
+		return ofYes
+	}
+	p := s.price(*ofYes)
+	return &p
+}
+
+var one = market.NewDecimal(1, 0)
+
+// parseToken returns the market and the outcome of a token's id. ok is false for an id that no token of Kalshi has.
+func parseToken(id string) (ticker string, s side, ok bool) {
+	for _, s := range sides {
+		if ticker, ok := strings.CutSuffix(id, suffixes[s]); ok && isTicker(ticker) {
+			return ticker, s, true
+		}
+	}
+	return "", yes, false
+}
+
+// maxTicker is the greatest length of a ticker.
+const maxTicker = 200
+
+// isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and
+// underscores. Other ids are unknown to the venue, so they cost no call.
+func isTicker(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxTicker
+}
+
+// slug returns the slug of a ticker.
+func slug(ticker string) string { return strings.ToLower(ticker) }
