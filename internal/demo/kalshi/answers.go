@@ -1,0 +1,276 @@
+package kalshi
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
+	return object{"exchange_active": true, "trading_active": true}, nil
+}
+
+// statuses are the states of a market by the demo venue's names. filters are the names of the filter.
+var (
+	statuses = map[string]string{
+		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
+	}
+	filters = map[string]string{
+		"UPCOMING": "unopened", "OPEN": "open", "CLOSED": "closed", "DISPUTED": "closed", "RESOLVED": "settled", "CANCELLED": "settled",
+	}
+)
+
+// pages are the default and the greatest number of markets on a page.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func (v *Venue) answerMarkets(_ *http.Request, query url.Values) (any, *refusal) {
+	status, timed := query.Get("status"), query.Get("min_close_ts")+query.Get("max_close_ts") != ""
+	if !slices.Contains([]string{"", "unopened", "open", "paused", "closed", "settled"}, status) || timed && status != "" && status != "closed" {
+		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
+	}
+	return v.page(query, func(m *market) bool {
+		closed := m.state.EndAt.Unix()
+		from, _ := number(query, "min_close_ts", 0, 1<<40)
+		until, _ := number(query, "max_close_ts", 1<<40, 1<<40)
+		return !m.archived && (status == "" || filters[m.state.Status] == status) && closed >= int64(from) && closed <= int64(until)
+	})
+}
+
+func (v *Venue) answerArchive(_ *http.Request, query url.Values) (any, *refusal) {
+	return v.page(query, func(m *market) bool { return m.archived })
+}
+
+// page returns a page of the markets that keep selects and that match the filters of all lists.
+func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) {
+	limit, err := number(query, "limit", defaultPage, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		limit = defaultPage
+	}
+	after, err := readCursor(query.Get("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	tickers := list(query, "tickers")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rows, cursor := []object{}, ""
+	for _, m := range v.markets[min(after, len(v.markets)):] {
+		named := func(name, own string) bool { return query.Get(name) == "" || query.Get(name) == own }
+		if !keep(m) || len(tickers) > 0 && !slices.Contains(tickers, m.ticker) || !named("event_ticker", m.event.ticker) || !named("series_ticker", m.event.series) {
+			continue
+		}
+		if len(rows) == limit {
+			cursor = cursorAt(m.number)
+			break
+		}
+		rows = append(rows, v.row(m))
+	}
+	return object{"markets": rows, "cursor": cursor}, nil
+}
+
+func (v *Venue) answerMarket(r *http.Request, _ url.Values) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if m := v.byTicker[r.PathValue("ticker")]; m != nil && !m.archived {
+		return object{"market": v.row(m)}, nil
+	}
+	return nil, notFound
+}
+
+func (v *Venue) answerEvent(r *http.Request, query url.Values) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.eventByTicker[r.PathValue("ticker")]
+	if e == nil {
+		return nil, notFound
+	}
+	rows := []object{}
+	for _, m := range e.markets {
+		if !m.archived {
+			rows = append(rows, v.row(m))
+		}
+	}
+	out := object{
+		"event_ticker": e.ticker, "series_ticker": e.series, "title": e.title, "sub_title": "", "collateral_return_type": "",
+		"mutually_exclusive": e.exclusive, "category": e.markets[0].state.Category, "available_on_brokers": true, "product_metadata": nil,
+	}
+	if query.Get("with_nested_markets") == "true" {
+		out["markets"] = rows
+	}
+	return object{"event": out, "markets": rows}, nil
+}
+
+func (v *Venue) answerSeries(r *http.Request, _ url.Values) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range v.events {
+		if e.series == r.PathValue("ticker") {
+			s := e.markets[0].state
+			return object{"series": object{
+				"ticker": e.series, "frequency": "custom", "title": s.Category, "category": s.Category, "tags": s.Tags,
+				"settlement_sources": []object{{"name": "Official record", "url": "https://results.invalid/"}}, "contract_url": "", "contract_terms_url": "",
+				"fee_type": "quadratic", "fee_multiplier": 1, "additional_prohibitions": []string{},
+			}}, nil
+		}
+	}
+	return nil, notFound
+}
+
+// row returns a market. The caller holds the lock.
+func (v *Venue) row(m *market) object {
+	s := m.state
+	bid, ask := best(m.bids[0]), payout-best(m.bids[1])
+	volume := demo.Size(int64(s.Volume) / 10_000) // as if each contract had cost a dollar
+	out := object{
+		"ticker": m.ticker, "event_ticker": m.event.ticker, "market_type": "binary", "title": m.title, "subtitle": "", "yes_sub_title": m.yes, "no_sub_title": m.no,
+		"created_time": iso(s.StartAt), "updated_time": iso(s.UpdatedAt), "open_time": iso(s.StartAt), "close_time": iso(s.EndAt),
+		"latest_expiration_time": iso(s.EndAt.Add(7 * 24 * time.Hour)), "settlement_timer_seconds": 3600, "status": statuses[s.Status],
+		"yes_bid_dollars": dollars(bid), "yes_bid_size_fp": count(m.bids[0][bid]), "yes_ask_dollars": dollars(ask), "yes_ask_size_fp": count(m.bids[1][payout-ask]),
+		"no_bid_dollars": dollars(payout - ask), "no_ask_dollars": dollars(payout - bid), "last_price_dollars": dollars(m.last),
+		"previous_yes_bid_dollars": dollars(bid), "previous_yes_ask_dollars": dollars(ask), "previous_price_dollars": dollars(m.last),
+		"volume_fp": count(volume), "volume_24h_fp": count(volume / 10), "open_interest_fp": count(volume / 3), "liquidity_dollars": "0.0000",
+		"notional_value_dollars": dollars(payout), "result": "", "can_close_early": true, "fractional_trading_enabled": true, "expiration_value": "",
+		"rules_primary": s.Description, "rules_secondary": "", "price_level_structure": "custom",
+		"price_ranges": []object{{"start": dollars(0), "end": dollars(payout), "step": dollars(s.TickSize)}},
+	}
+	switch {
+	case s.Status == "CANCELLED":
+		out["result"], out["settlement_value_dollars"], out["settlement_ts"] = "scalar", dollars(payout/2), iso(s.ResolvedAt)
+	case s.Status == "RESOLVED":
+		result, value := m.result()
+		out["result"], out["settlement_value_dollars"], out["settlement_ts"] = result, dollars(value), iso(s.ResolvedAt)
+	}
+	return out
+}
+
+// result returns the result of a resolved market and the value of YES.
+func (m *market) result() (string, demo.Price) {
+	if m.state.Winner == m.outcome {
+		return "yes", payout
+	}
+	return "no", 0
+}
+
+func iso(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z") }
+
+// best returns the highest price; 0 for an empty side.
+func best(bids map[demo.Price]demo.Size) (p demo.Price) {
+	for at := range bids {
+		p = max(p, at)
+	}
+	return p
+}
+
+// levels returns the bids of a side, worst first, at most depth of them from the best; 0 means all.
+func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
+	prices := slices.Sorted(maps.Keys(bids))
+	if depth > 0 && len(prices) > depth {
+		prices = prices[len(prices)-depth:]
+	}
+	out := make([][2]string, len(prices))
+	for i, p := range prices {
+		out[i] = [2]string{dollars(p), count(bids[p])}
+	}
+	return out
+}
+
+func (m *market) restBook(depth int) object {
+	if m == nil || m.state.Status != "OPEN" {
+		return object{"yes_dollars": [][2]string{}, "no_dollars": [][2]string{}}
+	}
+	return object{"yes_dollars": levels(m.bids[0], depth), "no_dollars": levels(m.bids[1], depth)}
+}
+
+func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
+	depth, err := number(query, "depth", 0, 100)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := v.byTicker[r.PathValue("ticker")]
+	if m == nil {
+		return nil, notFound
+	}
+	return object{"orderbook_fp": m.restBook(depth)}, nil
+}
+
+// answerBooks has a book for each ticker, an empty one for an unknown ticker.
+func (v *Venue) answerBooks(_ *http.Request, query url.Values) (any, *refusal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rows := []object{}
+	for _, ticker := range query["tickers"] {
+		rows = append(rows, object{"ticker": ticker, "orderbook_fp": v.byTicker[ticker].restBook(0)})
+	}
+	return object{"orderbooks": rows}, nil
+}
+
+func (v *Venue) answerCandles(_ *http.Request, query url.Values) (any, *refusal) {
+	rows := []object{}
+	for _, ticker := range list(query, "market_tickers") {
+		m := v.byTicker[ticker]
+		if m == nil || m.archived {
+			continue
+		}
+		candles, err := v.candles(m, query, "_dollars", "_fp")
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, object{"market_ticker": ticker, "candlesticks": candles})
+	}
+	return object{"markets": rows}, nil
+}
+
+func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *refusal) {
+	m := v.byTicker[r.PathValue("ticker")]
+	if m == nil || !m.archived {
+		return nil, notFound
+	}
+	candles, err := v.candles(m, query, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return object{"ticker": m.ticker, "candlesticks": candles}, nil
+}
+
+// candles returns the candlesticks of a market. The names of prices and counts end with the given suffixes.
+func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]object, *refusal) {
+	start, err1 := number(query, "start_ts", 0, 1<<40)
+	end, err2 := number(query, "end_ts", 0, 1<<40)
+	minutes, err3 := number(query, "period_interval", 0, 1440)
+	if err1 != nil || err2 != nil || err3 != nil || end < start || !slices.Contains([]int{1, 60, 1440}, minutes) {
+		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "start_ts, end_ts and period_interval are needed")
+	}
+	period := time.Duration(minutes) * time.Minute
+	points := v.engine.History(m.demoToken, time.Unix(int64(start), 0).Add(-period), time.Unix(int64(end), 0))
+	out := []object{}
+	for i := len(points) - 1; i >= 0; i-- {
+		ends := points[i].At.Truncate(period).Add(period)
+		if ends.Unix() < int64(start) || ends.Unix() > int64(end) {
+			continue
+		}
+		p := dollars(points[i].Price)
+		candle := object{
+			"end_period_ts": ends.Unix(), "yes_bid": object{"close" + price: p}, "yes_ask": object{"close" + price: p},
+			"price":            object{"open" + price: p, "low" + price: p, "high" + price: p, "close" + price: p, "mean" + price: p},
+			"volume" + counted: "12.50", "open_interest" + counted: "100.00",
+		}
+		if n := len(out); n > 0 && out[n-1]["end_period_ts"] == candle["end_period_ts"] {
+			out[n-1] = candle
+			continue
+		}
+		out = append(out, candle)
+	}
+	return out, nil
+}

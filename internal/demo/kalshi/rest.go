@@ -1,0 +1,176 @@
+package kalshi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// refusal is an error answer.
+type refusal struct {
+	status int
+	body   object
+}
+
+func refuse(status int, code, message string) *refusal {
+	return &refusal{status, object{"error": object{"code": code, "message": message, "service": "simulator"}}}
+}
+
+var notFound = refuse(http.StatusNotFound, "not_found", "not found")
+
+// endpoint is a call of the API. list is the parameter whose values are billed each; a call without it is billed once.
+type endpoint struct {
+	pattern, list string
+	answer        func(*Venue, *http.Request, url.Values) (any, *refusal)
+}
+
+var endpoints = []endpoint{
+	{"GET " + Path + "/exchange/status", "", (*Venue).answerStatus},
+	{"GET " + Path + "/markets", "", (*Venue).answerMarkets},
+	{"GET " + Path + "/historical/markets", "", (*Venue).answerArchive},
+	{"GET " + Path + "/markets/{ticker}", "", (*Venue).answerMarket},
+	{"GET " + Path + "/markets/{ticker}/orderbook", "", (*Venue).answerBook},
+	{"GET " + Path + "/markets/orderbooks", "tickers", (*Venue).answerBooks},
+	{"GET " + Path + "/markets/candlesticks", "market_tickers", (*Venue).answerCandles},
+	{"GET " + Path + "/historical/markets/{ticker}/candlesticks", "", (*Venue).answerArchivedCandles},
+	{"GET " + Path + "/events/{ticker}", "", (*Venue).answerEvent},
+	{"GET " + Path + "/series/{ticker}", "", (*Venue).answerSeries},
+}
+
+// The bounds of a request: its URL in bytes, and the items of a list.
+const (
+	maxURL  = 8 << 10
+	maxList = 100
+)
+
+// itemCost is the cost of a call, or of each item of a list, in tokens.
+const itemCost = 10
+
+func (v *Venue) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for i := range endpoints {
+		e := &endpoints[i]
+		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { v.serve(e, w, r) })
+	}
+	mux.HandleFunc("GET "+StreamPath, v.serveStream)
+	return mux
+}
+
+// serve answers a call.
+func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	items := 1
+	if e.list != "" {
+		items = len(list(query, e.list))
+	}
+	if latency := v.config.Demo.Latency; latency > 0 {
+		timer := time.NewTimer(latency)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	cost := itemCost * max(items, 1)
+	var body any
+	var no *refusal
+	switch {
+	case !v.bucket.take(cost, v.config.TokensPerSecond, v.clock.Now()):
+		no = &refusal{http.StatusTooManyRequests, object{"error": "too many requests"}}
+	case len(r.URL.RequestURI()) > maxURL:
+		no = refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
+	case items > maxList || e.list != "" && items == 0:
+		no = refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
+	default:
+		body, no = e.answer(v, r, query)
+	}
+	v.mu.Lock()
+	v.calls[strings.TrimPrefix(e.pattern, "GET "+Path)]++
+	v.spent += cost
+	v.mu.Unlock()
+	status := http.StatusOK
+	if no != nil {
+		status, body = no.status, no.body
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encode(body)) // the client may have left
+}
+
+// list returns the values of a list: repeated for the books, separated by commas for all others.
+func list(query url.Values, name string) (values []string) {
+	if name == "tickers" && len(query[name]) > 1 {
+		return query[name]
+	}
+	if query.Get(name) == "" {
+		return nil
+	}
+	return strings.Split(query.Get(name), ",")
+}
+
+// encode returns the JSON of an answer or a message.
+func encode(value any) []byte {
+	b, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // a value of this package that has no JSON
+	}
+	return b
+}
+
+// number returns a whole-number parameter.
+func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
+	if query.Get(name) == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(query.Get(name))
+	if err != nil || n < 0 || n > greatest {
+		return 0, refuse(http.StatusBadRequest, "invalid_parameters", name+" is out of range")
+	}
+	return n, nil
+}
+
+// cursorAt returns an opaque cursor for a number, readCursor the number of a cursor; 0 without a cursor.
+func cursorAt(n int) string {
+	return base64.URLEncoding.EncodeToString([]byte("c" + strconv.Itoa(n)))
+}
+
+func readCursor(cursor string) (int, *refusal) {
+	if cursor == "" {
+		return 0, nil
+	}
+	text, err := base64.URLEncoding.DecodeString(cursor)
+	n, parseErr := strconv.Atoi(strings.TrimPrefix(string(text), "c"))
+	if err != nil || parseErr != nil {
+		return 0, refuse(http.StatusBadRequest, "invalid_parameters", "invalid cursor")
+	}
+	return n, nil
+}
+
+// bucket is a token bucket that holds the tokens of one second. The zero value is full.
+type bucket struct {
+	mu    sync.Mutex
+	spent float64
+	at    time.Time
+}
+
+// take removes tokens from the bucket if it has enough.
+func (b *bucket) take(tokens, perSecond int, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = max(b.spent-now.Sub(b.at).Seconds()*float64(perSecond), 0)
+	b.at = now
+	if b.spent+float64(tokens) > float64(perSecond) {
+		return false
+	}
+	b.spent += float64(tokens)
+	return true
+}

@@ -1,0 +1,304 @@
+package kalshi
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/demo"
+)
+
+// StreamPath is the path of the WebSocket.
+const StreamPath = "/trade-api/ws/v2"
+
+// The bounds of a socket. Kalshi pings each socket every pingEvery.
+const (
+	queueLength = 8192
+	writeTime   = 10 * time.Second
+	maxMessage  = 1 << 20 // bytes of a command
+	pingEvery   = 10 * time.Second
+)
+
+// conn is a client of the stream. Its queue, context and socket never change; Venue.mu guards the other fields.
+type conn struct {
+	ws     *websocket.Conn
+	queue  chan []byte
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	subs []*subscription
+	sids int
+}
+
+// subscription is one channel of a socket for a set of markets, or for all of them.
+type subscription struct {
+	sid, seq int
+	channel  string
+	tickers  map[string]bool
+	all      bool
+	// unified reports that NO prices are written as prices of YES.
+	unified bool
+}
+
+// serveStream serves one socket until it ends.
+func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !v.signed(r) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write(encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
+		return
+	}
+	c := &conn{queue: make(chan []byte, queueLength)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	defer c.cancel()
+	if !v.admit(c) {
+		http.Error(w, "unavailable", http.StatusServiceUnavailable)
+		return
+	}
+	defer v.dismiss(c)
+	ws, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return // Accept has answered
+	}
+	c.ws = ws
+	defer func() { _ = ws.CloseNow() }() // the client may have left
+	ws.SetReadLimit(maxMessage)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write()
+	}()
+	for {
+		_, message, err := ws.Read(c.ctx)
+		if err != nil {
+			break
+		}
+		v.receive(c, message)
+	}
+	c.cancel()
+	<-written
+}
+
+// admit counts a new socket, unless the simulator is closed.
+func (v *Venue) admit(c *conn) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return false
+	}
+	v.serving.Add(1)
+	v.opened++
+	v.conns[c] = struct{}{}
+	return true
+}
+
+// dismiss removes a socket.
+func (v *Venue) dismiss(c *conn) {
+	v.mu.Lock()
+	delete(v.conns, c)
+	v.mu.Unlock()
+	v.serving.Done()
+}
+
+// Close ends all streams and returns when they have ended. From then on none is opened; REST is served as before.
+func (v *Venue) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.Disconnect()
+	v.serving.Wait()
+}
+
+// Disconnect ends all open streams.
+func (v *Venue) Disconnect() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.conns {
+		c.cancel()
+	}
+}
+
+// write sends queued frames and pings until the socket ends.
+func (c *conn) write() {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		var err error
+		ctx, cancel := context.WithTimeout(c.ctx, writeTime)
+		select {
+		case frame := <-c.queue:
+			err = c.ws.Write(ctx, websocket.MessageText, frame)
+		case <-ping.C:
+			err = c.ws.Ping(ctx)
+		case <-c.ctx.Done():
+			err = c.ctx.Err()
+		}
+		cancel()
+		if err != nil {
+			c.cancel()
+			return
+		}
+	}
+}
+
+// push queues a frame. A client that reads too slowly is cut off.
+func (c *conn) push(message object) {
+	select {
+	case c.queue <- encode(message):
+	default:
+		c.cancel()
+	}
+}
+
+// numbered sends a message of a subscription with the next number. A lost message takes its number along.
+func (v *Venue) numbered(c *conn, s *subscription, message object) {
+	s.seq++
+	message["sid"], message["seq"] = s.sid, s.seq
+	kind := message["type"]
+	if (kind == "orderbook_delta" || kind == "trade") && v.random.Float64()*100 < v.config.LostFrames {
+		return
+	}
+	c.push(message)
+}
+
+// each calls send for each subscription of a channel that has the market.
+func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
+	for c := range v.conns {
+		for _, s := range c.subs {
+			if s.channel == channel && (s.all || s.tickers[ticker]) {
+				send(c, s)
+			}
+		}
+	}
+}
+
+// change is a signed change of the size of a bid.
+type change struct {
+	side  int // 0 is YES, 1 is NO
+	price demo.Price
+	delta demo.Size
+}
+
+// changes returns the changes from one book to the next: reductions first, so that a moving book never crosses.
+func changes(old, next [2]map[demo.Price]demo.Size) (out []change) {
+	for side := range old {
+		for _, p := range slices.Sorted(maps.Keys(old[side])) {
+			if d := next[side][p] - old[side][p]; d != 0 {
+				out = append(out, change{side, p, d})
+			}
+		}
+	}
+	for side := range next {
+		for _, p := range slices.Sorted(maps.Keys(next[side])) {
+			if _, known := old[side][p]; !known {
+				out = append(out, change{side, p, next[side][p]})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b change) int {
+		switch {
+		case a.delta < 0 && b.delta > 0:
+			return -1
+		case a.delta > 0 && b.delta < 0:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+var sideNames = [...]string{"yes", "no"}
+
+// Moved implements [demo.Watcher].
+func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	next := bidsOf(b)
+	list := changes(m.bids, next)
+	m.bids = next
+	for _, ch := range list {
+		v.each(channelBook, m.ticker, func(c *conn, s *subscription) {
+			price := ch.price
+			if s.unified && ch.side == 1 {
+				price = payout - price
+			}
+			v.numbered(c, s, object{"type": "orderbook_delta", "msg": object{
+				"market_ticker": m.ticker, "market_id": m.uuid(), "price_dollars": dollars(price), "delta_fp": count(ch.delta), "side": sideNames[ch.side],
+				"ts": now.UTC().Format(time.RFC3339), "ts_ms": now.UnixMilli(),
+			}})
+		})
+	}
+	if len(list) > 0 {
+		v.each(channelTicker, m.ticker, func(c *conn, s *subscription) { c.push(v.ticker(m, s)) })
+	}
+}
+
+// ticker returns a message of the ticker channel, which has no number.
+func (v *Venue) ticker(m *market, s *subscription) object {
+	now := v.clock.Now()
+	row := v.row(m)
+	return object{"type": "ticker", "sid": s.sid, "msg": object{
+		"market_id": m.uuid(), "market_ticker": m.ticker, "price_dollars": row["last_price_dollars"],
+		"yes_bid_dollars": row["yes_bid_dollars"], "yes_ask_dollars": row["yes_ask_dollars"], "volume_fp": row["volume_fp"], "open_interest_fp": row["open_interest_fp"],
+		"dollar_volume": 1, "dollar_open_interest": 1, "yes_bid_size_fp": row["yes_bid_size_fp"], "yes_ask_size_fp": row["yes_ask_size_fp"],
+		"last_trade_size_fp": "0.00", "ts": now.Unix(), "ts_ms": now.UnixMilli(), "time": now.UTC().Format(time.RFC3339),
+	}}
+}
+
+// Traded implements [demo.Watcher].
+func (v *Venue) Traded(demoToken string, trade demo.Trade) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.byDemoToken[demoToken]
+	price, taker := trade.Price, 0
+	if trade.Side == demo.Sell {
+		taker = 1
+	}
+	if t.no {
+		price, taker = payout-price, 1-taker
+	}
+	t.market.last = price
+	book := [...]string{"bid", "ask"}[taker]
+	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) {
+		v.numbered(c, s, object{"type": "trade", "msg": object{
+			"trade_id": trade.ID, "market_ticker": t.market.ticker, "yes_price_dollars": dollars(price), "no_price_dollars": dollars(payout - price),
+			"count_fp": count(trade.Size), "taker_side": sideNames[taker], "taker_outcome_side": sideNames[taker], "taker_book_side": book,
+			"is_block_trade": false, "ts": trade.At.Unix(), "ts_ms": trade.At.UnixMilli(),
+		}})
+	})
+	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
+}
+
+// lifecycle are the kinds of messages by the new status of a market.
+var lifecycle = map[string]string{"UPCOMING": "created", "OPEN": "activated", "CLOSED": "deactivated", "RESOLVED": "settled", "CANCELLED": "settled"}
+
+// Changed implements [demo.Watcher].
+func (v *Venue) Changed(state demo.Market, kind string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, m := range v.byDemoMarket[state.MarketID] {
+		m.state = state
+		v.each(channelLifecycle, m.ticker, func(c *conn, s *subscription) {
+			msg := object{"market_ticker": m.ticker, "event_type": "metadata_updated"}
+			switch name := lifecycle[state.Status]; {
+			case kind == "TICK_SIZE":
+				msg["event_type"] = "price_level_structure_updated"
+			case kind == "METADATA" || name == "":
+			case state.Status == "RESOLVED":
+				result, value := m.result()
+				v.numbered(c, s, object{"type": "market_lifecycle_v2", "msg": object{
+					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.clock.Now().Unix(),
+				}})
+				msg["event_type"], msg["settled_ts"] = name, v.clock.Now().Unix()
+			default:
+				msg["event_type"] = name
+			}
+			v.numbered(c, s, object{"type": "market_lifecycle_v2", "msg": msg})
+		})
+	}
+}

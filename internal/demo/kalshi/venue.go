@@ -1,0 +1,273 @@
+// Package kalshi is a simulator of Kalshi: the markets, books and trades of a [demo.Venue] in the formats of Kalshi's public REST API
+// and of its WebSocket. All data are synthetic.
+//
+// The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with several
+// outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each WebSocket
+// handshake. It has the documented token bucket and the documented or reported oddities: a call for several books is billed for each
+// of them and answers an unknown ticker with an empty book, levels are sorted worst first, some settled markets are only in the
+// archive. It does not simulate orders, accounts and signed REST calls.
+package kalshi
+
+import (
+	"context"
+	"crypto/rsa"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// Path is the path of the REST API.
+const Path = "/trade-api/v2"
+
+// Config configures a simulator.
+type Config struct {
+	// Demo configures the demo venue. Watch, Strict, Lag, Without, Gzip, Control, PublicPerMinute and KeyPerMinute have no effect.
+	Demo demo.Config
+	// Keys are the public keys of the API keys that may open the WebSocket, by the key's id.
+	Keys map[string]*rsa.PublicKey
+	// TokensPerSecond is the budget of REST calls; 200 if it is not positive.
+	TokensPerSecond int
+	// LostFrames is the percentage of changes and trades of the stream that are lost.
+	LostFrames float64
+}
+
+// Venue is a simulated Kalshi. It is an [http.Handler] and safe for concurrent use.
+type Venue struct {
+	config  Config
+	engine  *demo.Venue
+	clock   demo.Clock
+	mux     *http.ServeMux
+	bucket  bucket
+	events  []*event
+	markets []*market
+	// The maps below never change. Demo identifiers name the demo venue's own tokens and markets.
+	byTicker      map[string]*market
+	eventByTicker map[string]*event
+	byDemoToken   map[string]demoToken
+	byDemoMarket  map[string][]*market
+
+	mu      sync.Mutex // guards all fields below and the changing fields of markets; taken after the engine's lock
+	random  *rand.Rand
+	calls   map[string]int
+	spent   int
+	opened  int
+	conns   map[*conn]struct{}
+	closed  bool
+	serving sync.WaitGroup
+}
+
+// event is a group of markets.
+type event struct {
+	ticker, series, title string
+	exclusive             bool
+	markets               []*market
+}
+
+// market is a question with the outcomes YES and NO. All but the last group of fields never change.
+type market struct {
+	number                   int
+	ticker, title, yes, no   string
+	event                    *event
+	demoToken                string // of YES
+	outcome                  int    // index of YES in the market of the demo venue
+	binary, archived, silent bool   // silent: the market never traded before the opening
+
+	state demo.Market
+	bids  [2]map[demo.Price]demo.Size // of YES and NO
+	last  demo.Price                  // 0 if the market never traded
+}
+
+// demoToken is a token of the demo venue: an outcome of a market.
+type demoToken struct {
+	market *market
+	no     bool
+}
+
+// New opens a simulator. It starts nothing: call [Venue.Run] to make it move.
+func New(config Config) *Venue {
+	v := &Venue{
+		config: config, clock: config.Demo.Clock, byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
+		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{}, random: rand.New(rand.NewPCG(config.Demo.Seed, 2)),
+		calls: map[string]int{}, conns: map[*conn]struct{}{},
+	}
+	if v.clock == nil {
+		v.clock = wallClock{}
+	}
+	if v.config.TokensPerSecond <= 0 {
+		v.config.TokensPerSecond = 200
+	}
+	d := config.Demo
+	d.Watch, d.Strict, d.Lag, d.Without, d.Gzip, d.Control = v, false, 0, nil, false, false
+	d.PublicPerMinute, d.KeyPerMinute = 0, 0
+	v.engine = demo.New(d)
+	for _, s := range v.engine.Markets() {
+		v.list(s)
+	}
+	v.mux = v.routes()
+	return v
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }
+
+// Run moves the market until the context ends, see [demo.Venue.Run].
+func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }
+
+// Engine returns the demo venue behind the simulator. Its markets and tokens have other identifiers, see [Venue.DemoTokenID].
+func (v *Venue) Engine() *demo.Venue { return v.engine }
+
+// ServeHTTP answers a REST call or opens a stream.
+func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
+
+// list adds the markets that show a market of the demo venue.
+func (v *Venue) list(s demo.Market) {
+	series := "KX" + letters(s.Category)
+	ticker := series + "-" + letters(s.EventSlug)
+	if !s.Binary {
+		ticker = series + "-" + letters(s.Slug)
+	}
+	e := v.eventByTicker[ticker]
+	if e == nil {
+		e = &event{ticker: ticker, series: series, title: s.EventTitle, exclusive: !s.Binary}
+		if !s.Binary {
+			e.title = s.Question
+		}
+		v.events = append(v.events, e)
+		v.eventByTicker[ticker] = e
+	}
+	if s.Binary {
+		v.add(s, e, 0)
+		return
+	}
+	for i := range s.TokenIDs {
+		v.add(s, e, i)
+	}
+}
+
+// letters returns a text as a part of a ticker: its letters and digits in upper case.
+func letters(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return c - 'a' + 'A'
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			return c
+		}
+		return -1
+	}, text)
+}
+
+// add lists one market.
+func (v *Venue) add(s demo.Market, e *event, outcome int) {
+	n := len(v.markets)
+	m := &market{
+		number: n, ticker: fmt.Sprintf("%s-T%d", e.ticker, len(e.markets)+1), title: s.Question, yes: s.GroupTitle, no: "Not " + s.GroupTitle,
+		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, silent: n%11 == 3,
+		archived: s.Status == "RESOLVED" && n%3 == 0,
+	}
+	if !s.Binary {
+		m.yes, m.no = s.Outcomes[outcome], "Not "+s.Outcomes[outcome]
+	}
+	v.byDemoToken[m.demoToken] = demoToken{m, false}
+	if s.Binary {
+		v.byDemoToken[s.TokenIDs[1]] = demoToken{m, true}
+	}
+	q, _ := v.engine.Quote(m.demoToken)
+	b, _ := v.engine.Book(m.demoToken)
+	m.bids = bidsOf(b)
+	if !m.silent && s.Status != "UPCOMING" {
+		m.last = min(max(q.Price/s.TickSize*s.TickSize, s.TickSize), payout-s.TickSize)
+	}
+	v.markets, e.markets = append(v.markets, m), append(e.markets, m)
+	v.byTicker[m.ticker] = m
+	v.byDemoMarket[s.MarketID] = append(v.byDemoMarket[s.MarketID], m)
+}
+
+// payout is the price of a winning share.
+const payout demo.Price = 10_000
+
+// bidsOf returns the bids of both sides of a book: an ask of YES is a bid of NO.
+func bidsOf(b demo.Book) (bids [2]map[demo.Price]demo.Size) {
+	bids[0], bids[1] = make(map[demo.Price]demo.Size, len(b.Bids)), make(map[demo.Price]demo.Size, len(b.Asks))
+	for _, l := range b.Bids {
+		bids[0][l.Price] = l.Size
+	}
+	for _, l := range b.Asks {
+		bids[1][payout-l.Price] = l.Size
+	}
+	return bids
+}
+
+// Tickers returns the tickers of all markets with order books.
+func (v *Venue) Tickers() (tickers []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, m := range v.markets {
+		if m.state.Status == "OPEN" {
+			tickers = append(tickers, m.ticker)
+		}
+	}
+	return tickers
+}
+
+// DemoTokenID returns the identifier of the token of YES at the demo venue.
+func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
+	m, ok := v.byTicker[ticker]
+	if !ok {
+		return "", false
+	}
+	return m.demoToken, true
+}
+
+// Calls returns the number of REST calls by path pattern, and the tokens that they cost.
+func (v *Venue) Calls() (calls map[string]int, tokens int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	calls = make(map[string]int, len(v.calls))
+	for path, n := range v.calls {
+		calls[path] = n
+	}
+	return calls, v.spent
+}
+
+// Streams returns the number of streams that were opened.
+func (v *Venue) Streams() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.opened
+}
+
+// LoseFrames sets the percentage of changes and trades of the stream that are lost.
+func (v *Venue) LoseFrames(percent float64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.config.LostFrames = percent
+}
+
+// dollars returns a price as Kalshi writes it.
+func dollars(p demo.Price) string { return fmt.Sprintf("%d.%04d", p/payout, p%payout) }
+
+// count returns a number of contracts as Kalshi writes it.
+func count(s demo.Size) string {
+	sign := ""
+	if s < 0 {
+		sign, s = "-", -s
+	}
+	return fmt.Sprintf("%s%d.%02d", sign, s/100, s%100)
+}
+
+// uuid returns the identifier of a market that Kalshi's stream has besides the ticker.
+func (m *market) uuid() string {
+	return fmt.Sprintf("%08d-0000-4000-8000-%012d", m.number, m.number)
+}
+
+func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+var _ demo.Watcher = (*Venue)(nil)

@@ -1,0 +1,378 @@
+package kalshi_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/kalshi"
+	"oddsgraph/tests/testclock"
+)
+
+type object = map[string]any
+
+var private = sync.OnceValue(func() *rsa.PrivateKey {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
+
+// rig is a simulator with 200 markets and its clock.
+type rig struct {
+	*kalshi.Venue
+	t      *testing.T
+	clock  *testclock.Clock
+	server *httptest.Server
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	v := kalshi.New(kalshi.Config{Demo: demo.Config{Markets: 200, Seed: 1, Clock: clock}, Keys: map[string]*rsa.PublicKey{"key": &private().PublicKey}})
+	s := httptest.NewServer(v)
+	t.Cleanup(func() {
+		v.Close()
+		s.Close()
+	})
+	return &rig{v, t, clock, s}
+}
+
+// step moves the market.
+func (r *rig) step(n int) {
+	for range n {
+		r.clock.Advance(150 * time.Millisecond)
+		r.Engine().Step()
+	}
+}
+
+// call returns the status and the object of an answer.
+func (r *rig) call(path string) (int, object) {
+	r.t.Helper()
+	response, err := http.Get(r.server.URL + kalshi.Path + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var out object
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		r.t.Fatal(err)
+	}
+	return response.StatusCode, out
+}
+
+// rows returns a member of a success that is a list of objects.
+func (r *rig) rows(path, name string) (rows []object) {
+	r.t.Helper()
+	status, out := r.call(path)
+	if status != http.StatusOK {
+		r.t.Fatalf("%s: %d %v", path, status, out)
+	}
+	for _, row := range out[name].([]any) {
+		rows = append(rows, row.(object))
+	}
+	return rows
+}
+
+// headers signs a handshake at a time.
+func headers(t *testing.T, id string, key *rsa.PrivateKey, at time.Time) http.Header {
+	t.Helper()
+	stamp := strconv.FormatInt(at.UnixMilli(), 10)
+	digest := sha256.Sum256([]byte(stamp + "GET" + kalshi.StreamPath))
+	signature, err := rsa.SignPSS(rand.Reader, key, crypto.SHA256, digest[:], &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return http.Header{"Kalshi-Access-Key": {id}, "Kalshi-Access-Timestamp": {stamp}, "Kalshi-Access-Signature": {base64.StdEncoding.EncodeToString(signature)}}
+}
+
+func (r *rig) dial(h http.Header) (*websocket.Conn, int) {
+	r.t.Helper()
+	ws, response, err := websocket.Dial(context.Background(), "ws"+strings.TrimPrefix(r.server.URL, "http")+kalshi.StreamPath, &websocket.DialOptions{HTTPHeader: h})
+	if err != nil {
+		if response == nil {
+			r.t.Fatal(err)
+		}
+		return nil, response.StatusCode
+	}
+	ws.SetReadLimit(-1)
+	r.t.Cleanup(func() { _ = ws.CloseNow() })
+	return ws, http.StatusSwitchingProtocols
+}
+
+// socket is a client that counts its commands.
+type socket struct {
+	t  *testing.T
+	ws *websocket.Conn
+	id int
+}
+
+func (r *rig) socket() *socket {
+	r.t.Helper()
+	ws, _ := r.dial(headers(r.t, "key", private(), r.clock.Now()))
+	return &socket{t: r.t, ws: ws}
+}
+
+func (s *socket) send(cmd string, params object) {
+	s.t.Helper()
+	s.id++
+	b, err := json.Marshal(object{"id": s.id, "cmd": cmd, "params": params})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.ws.Write(context.Background(), websocket.MessageText, b); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// drain sends a command that fails and returns all messages before its answer.
+func (s *socket) drain() (messages []object) {
+	s.t.Helper()
+	s.send("nothing", object{})
+	for {
+		_, frame, err := s.ws.Read(context.Background())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var m object
+		if err := json.Unmarshal(frame, &m); err != nil {
+			s.t.Fatal(err)
+		}
+		if m["type"] == "error" && m["id"] == float64(s.id) {
+			return messages
+		}
+		messages = append(messages, m)
+	}
+}
+
+func TestREST(t *testing.T) {
+	r := newRig(t)
+	ticker := r.Tickers()[0]
+	r.clock.Advance(time.Second)
+	books := r.rows("/markets/orderbooks?tickers="+ticker+"&tickers=KXABSENT", "orderbooks")
+	if len(books) != 2 || books[1]["ticker"] != "KXABSENT" || len(books[0]["orderbook_fp"].(object)["yes_dollars"].([]any)) == 0 {
+		t.Errorf("books %v", books)
+	}
+	markets := r.rows("/markets?tickers="+ticker+",KXABSENT", "markets")
+	if len(markets) != 1 || markets[0]["status"] != "active" {
+		t.Errorf("markets %v", markets)
+	}
+	if status, _ := r.call("/markets/KXABSENT"); status != http.StatusNotFound {
+		t.Errorf("an unknown market has status %d", status)
+	}
+	if _, spent := r.Calls(); spent != 40 {
+		t.Errorf("two books and two other calls cost %d tokens; want 40", spent)
+	}
+	// A page of each list, to the end.
+	r.clock.Advance(time.Second)
+	seen, path := 0, "/markets?limit=90&status=open"
+	for next := path; next != ""; {
+		status, page := r.call(next)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d", next, status)
+		}
+		seen += len(page["markets"].([]any))
+		if next = ""; page["cursor"] != "" {
+			next = path + "&cursor=" + page["cursor"].(string)
+		}
+	}
+	if want := len(r.Tickers()); seen != want {
+		t.Errorf("the pages have %d open markets; want %d", seen, want)
+	}
+}
+
+// TestBucket spends the tokens of a second.
+func TestBucket(t *testing.T) {
+	r := newRig(t)
+	for i := range 20 {
+		if status, _ := r.call("/exchange/status"); status != http.StatusOK {
+			t.Fatalf("call %d has status %d", i, status)
+		}
+	}
+	status, body := r.call("/exchange/status")
+	if status != http.StatusTooManyRequests || body["error"] != "too many requests" {
+		t.Errorf("the call beyond the budget: %d %v", status, body)
+	}
+	r.clock.Advance(50 * time.Millisecond)
+	if status, _ := r.call("/exchange/status"); status != http.StatusOK {
+		t.Errorf("the call after 10 tokens came back has status %d", status)
+	}
+}
+
+func TestArchive(t *testing.T) {
+	r := newRig(t)
+	archived := r.rows("/historical/markets", "markets")
+	if len(archived) == 0 {
+		t.Fatal("no market is archived")
+	}
+	ticker := archived[0]["ticker"].(string)
+	if rows := r.rows("/markets?tickers="+ticker, "markets"); len(rows) != 0 {
+		t.Errorf("the list has an archived market")
+	}
+	if archived[0]["result"] != "yes" && archived[0]["result"] != "no" {
+		t.Errorf("the result is %v", archived[0]["result"])
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	r := newRig(t)
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := r.clock.Now()
+	for name, test := range map[string]struct {
+		h    http.Header
+		want int
+	}{
+		"valid":       {headers(t, "key", private(), now), http.StatusSwitchingProtocols},
+		"unsigned":    {nil, http.StatusUnauthorized},
+		"unknown key": {headers(t, "other", private(), now), http.StatusUnauthorized},
+		"wrong key":   {headers(t, "key", other, now), http.StatusUnauthorized},
+		"old":         {headers(t, "key", private(), now.Add(-time.Minute)), http.StatusUnauthorized},
+	} {
+		if _, status := r.dial(test.h); status != test.want {
+			t.Errorf("%s: status %d; want %d", name, status, test.want)
+		}
+	}
+}
+
+// TestStreamedBooks builds the books of all markets from snapshots and signed changes and compares them with REST.
+func TestStreamedBooks(t *testing.T) {
+	r := newRig(t)
+	tickers := r.Tickers()[:20]
+	for _, unified := range []bool{false, true} {
+		s := r.socket()
+		s.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": unified})
+		s.drain()
+		r.step(50)
+		s.send("update_subscription", object{"sid": 1, "market_tickers": tickers[:1], "action": "get_snapshot"})
+		messages := s.drain()
+		if last := messages[len(messages)-1]; last["id"] != float64(s.id-1) || last["type"] != "orderbook_snapshot" {
+			t.Errorf("the answer to get_snapshot is %v", last)
+		}
+
+		s2 := r.socket()
+		s2.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": unified})
+		books := map[string]map[string]float64{}
+		apply(t, books, s2.drain(), 0)
+		r.step(100)
+		apply(t, books, s2.drain(), len(tickers))
+		for _, ticker := range tickers {
+			_, answer := r.call("/markets/" + ticker + "/orderbook")
+			want := map[string]float64{}
+			for _, side := range []string{"yes", "no"} {
+				for _, level := range answer["orderbook_fp"].(object)[side+"_dollars"].([]any) {
+					p, _ := strconv.ParseFloat(level.([]any)[0].(string), 64)
+					n, _ := strconv.ParseFloat(level.([]any)[1].(string), 64)
+					if unified && side == "no" {
+						p = 1 - p
+					}
+					want[fmt.Sprintf("%s %.4f", side, p)] = n
+				}
+			}
+			if got := books[ticker]; !maps.Equal(got, want) {
+				t.Errorf("unified %t: the book of %s is %v; want %v", unified, ticker, got, want)
+			}
+		}
+		r.clock.Advance(time.Minute)
+	}
+}
+
+// apply adds messages to books and checks their numbers, which continue after last.
+func apply(t *testing.T, books map[string]map[string]float64, messages []object, last int) {
+	t.Helper()
+	for _, m := range messages {
+		msg := m["msg"].(object)
+		ticker, _ := msg["market_ticker"].(string)
+		switch m["type"] {
+		case "orderbook_snapshot":
+			books[ticker] = map[string]float64{}
+			for _, side := range []string{"yes", "no"} {
+				list, _ := msg[side+"_dollars_fp"].([]any)
+				for _, level := range list {
+					p, _ := strconv.ParseFloat(level.([]any)[0].(string), 64)
+					n, _ := strconv.ParseFloat(level.([]any)[1].(string), 64)
+					books[ticker][fmt.Sprintf("%s %.4f", side, p)] = n
+				}
+			}
+		case "orderbook_delta":
+			p, _ := strconv.ParseFloat(msg["price_dollars"].(string), 64)
+			d, _ := strconv.ParseFloat(msg["delta_fp"].(string), 64)
+			key := fmt.Sprintf("%s %.4f", msg["side"], p)
+			if n := math.Round((books[ticker][key]+d)*100) / 100; n == 0 {
+				delete(books[ticker], key)
+			} else {
+				books[ticker][key] = n
+			}
+		default:
+			continue
+		}
+		if last++; m["seq"] != float64(last) {
+			t.Errorf("the message has number %v; want %d", m["seq"], last)
+		}
+	}
+}
+
+// TestLostFrames checks that lost changes leave gaps in the numbers of the whole subscription.
+func TestLostFrames(t *testing.T) {
+	r := newRig(t)
+	s := r.socket()
+	s.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": r.Tickers()[:20]})
+	s.drain()
+	r.LoseFrames(30)
+	r.step(100)
+	var numbers []int
+	for _, m := range s.drain() {
+		numbers = append(numbers, int(m["seq"].(float64)))
+	}
+	span := numbers[len(numbers)-1] - numbers[0] + 1
+	if len(numbers) < 10 || len(numbers) >= span || !slices.IsSorted(numbers) {
+		t.Errorf("%d messages have the numbers of %d", len(numbers), span)
+	}
+}
+
+// TestErrors checks the codes of refused commands.
+func TestErrors(t *testing.T) {
+	r := newRig(t)
+	s := r.socket()
+	for _, test := range []struct {
+		cmd    string
+		params object
+		code   float64
+	}{
+		{"subscribe", object{}, 3},
+		{"subscribe", object{"channels": []string{"gossip"}}, 8},
+		{"subscribe", object{"channels": []string{"orderbook_delta"}}, 14},
+		{"unsubscribe", object{}, 4},
+		{"unsubscribe", object{"sids": []int{9}}, 7},
+		{"update_subscription", object{"action": "add_markets"}, 12},
+		{"update_subscription", object{"sid": 9, "action": "add_markets"}, 7},
+	} {
+		s.send(test.cmd, test.params)
+		id := s.id
+		answers := s.drain()
+		if len(answers) != 1 || answers[0]["type"] != "error" || answers[0]["id"] != float64(id) || answers[0]["msg"].(object)["code"] != test.code {
+			t.Errorf("%s %v: %v", test.cmd, test.params, answers)
+		}
+	}
+}

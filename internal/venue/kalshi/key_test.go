@@ -1,0 +1,122 @@
+package kalshi
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var newPrivate = sync.OnceValue(func() *rsa.PrivateKey {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
+
+// keyFile writes a PEM block to a file and returns its name.
+func keyFile(t *testing.T, kind string, der []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// pkcs8 returns a key in PKCS #8.
+func pkcs8(t *testing.T, key any) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// TestSignature verifies the headers with the public key, as the venue does.
+func TestSignature(t *testing.T) {
+	private := newPrivate()
+	for kind, der := range map[string][]byte{"PRIVATE KEY": pkcs8(t, private), "RSA PRIVATE KEY": x509.MarshalPKCS1PrivateKey(private)} {
+		key, err := ReadKey("my-key", keyFile(t, kind, der))
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		h, err := key.Headers("GET", "/trade-api/ws/v2", time.UnixMilli(1_795_000_000_123))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Get("Kalshi-Access-Key") != "my-key" || h.Get("Kalshi-Access-Timestamp") != "1795000000123" {
+			t.Errorf("%s: headers %v", kind, h)
+		}
+		signature, err := base64.StdEncoding.DecodeString(h.Get("Kalshi-Access-Signature"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := sha256.Sum256([]byte("1795000000123GET/trade-api/ws/v2"))
+		if err := rsa.VerifyPSS(&private.PublicKey, crypto.SHA256, digest[:], signature, &rsa.PSSOptions{SaltLength: sha256.Size}); err != nil {
+			t.Errorf("%s: the signature is invalid: %v", kind, err)
+		}
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	small, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elliptical, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("TOPSECRET"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ id, file, want string }{
+		"no id":         {"", text, "id is missing"},
+		"no file":       {"k", filepath.Join(t.TempDir(), "absent"), "cannot be read"},
+		"no PEM":        {"k", text, "contains no PEM block"},
+		"certificate":   {"k", keyFile(t, "CERTIFICATE", []byte("TOPSECRET")), "contains no private key"},
+		"broken PKCS#8": {"k", keyFile(t, "PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
+		"broken PKCS#1": {"k", keyFile(t, "RSA PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
+		"encrypted":     {"k", keyFile(t, "ENCRYPTED PRIVATE KEY", []byte("TOPSECRET")), "is encrypted"},
+		"elliptic":      {"k", keyFile(t, "PRIVATE KEY", pkcs8(t, elliptical)), "not an RSA key"},
+		"short":         {"k", keyFile(t, "PRIVATE KEY", pkcs8(t, small)), "has 1024 bits"},
+	} {
+		_, err := ReadKey(test.id, test.file)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "TOPSECRET") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestKeyIsNeverPrinted prints a key in every way that logs and errors use.
+func TestKeyIsNeverPrinted(t *testing.T) {
+	key, err := ReadKey("SECRETID", keyFile(t, "PRIVATE KEY", pkcs8(t, newPrivate())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", key, "struct", struct{ Key *Key }{key})
+	encoded, _ := json.Marshal(map[string]any{"key": key})
+	all := log.String() + string(encoded) + fmt.Sprintf("%v %+v %#v %s %d %v", key, key, key, key, key, *key)
+	if n := newPrivate().D.String(); strings.Contains(all, "SECRETID") || strings.Contains(all, n[:20]) {
+		t.Errorf("the key is printed: %s", all)
+	}
+}
