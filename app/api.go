@@ -25,7 +25,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/resolvers"
 	"oddsgraph/web"
 )
@@ -109,7 +109,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
-		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,
+		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,
 		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())

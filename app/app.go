@@ -24,7 +24,7 @@ type App struct {
 	*Server
 	log       *slog.Logger
 	Demo      *demoVenue // nil with a configured venue
-	Client    *venue.Client
+	Client    venue.Driver
 	budget    *ratelimit.Budget // nil if the venue has no limit of calls
 	record    *spent.Record     // nil if calls are not recorded
 	fleet     *fleet.Fleet      // nil if the replica is alone
@@ -66,7 +66,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	w := a.wiring(cfg, options)
-	if a.Client, err = venue.New(w.Client); err != nil {
+	if a.Client, err = venue.Open(w.Client); err != nil {
 		return nil, err
 	}
 	a.openCache(w)

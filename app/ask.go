@@ -29,7 +29,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	var unread unreadParts
 	settings := (&App{log: log}).venueConfig(cfg, cfg.Venue.URL, market.SystemClock{})
 	settings.Observer = restParts{&unread}
-	client, err := venue.New(settings)
+	client, err := venue.Open(settings)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 
 // inquiry is one run of ask.
 type inquiry struct {
-	client *venue.Client
+	client venue.Driver
 	unread *unreadParts
 	out    io.Writer
 	// failed is set if a kind could not be read. printing is the first error of out.

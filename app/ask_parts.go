@@ -33,13 +33,13 @@ func (u *unreadParts) take() []string {
 	return slices.Compact(what)
 }
 
-// restParts is a venue.Observer that collects unreadable parts.
+// restParts is a rest.Observer that collects unreadable parts.
 type restParts struct{ *unreadParts }
 
-// Call implements venue.Observer.
+// Call implements rest.Observer.
 func (restParts) Call(string, int, int, string, time.Duration) {}
 
-// Drift implements venue.Observer.
+// Drift implements rest.Observer.
 func (p restParts) Drift(_, what string) { p.add(what) }
 
 // streamParts is a stream.Observer that collects unreadable parts.

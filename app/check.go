@@ -12,7 +12,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/resolvers"
 )
 
@@ -95,7 +95,7 @@ func loopback(host string) bool {
 
 // warnings describes settings that work but are unsafe. It contains no secrets.
 func warnings(cfg *config.Config) (out []string) {
-	if credentialsMode(cfg) == venue.CredentialsNone {
+	if credentialsMode(cfg) == rest.CredentialsNone {
 		return nil
 	}
 	for _, setting := range []struct{ name, url string }{{"--venue-url", cfg.Venue.URL}, {"--stream-url", cfg.StreamURL}} {

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -185,7 +185,7 @@ var cacheFamilies = []kinds{
 // venueState is the state of the venue as its client sees it.
 type venueState struct {
 	reachable bool
-	circuits  []venue.Circuit
+	circuits  []rest.Circuit
 }
 
 var venueFamilies = []telemetry.Family[venueState]{
@@ -193,7 +193,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
-				oneOf(sample, c.State, []venue.CircuitState{venue.CircuitClosed, venue.CircuitHalfOpen, venue.CircuitOpen}, c.Endpoint)
+				oneOf(sample, c.State, []rest.CircuitState{rest.CircuitClosed, rest.CircuitHalfOpen, rest.CircuitOpen}, c.Endpoint)
 			}
 		}},
 	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_opened_total", Help: "How often the circuit breaker of an endpoint has opened.", Labels: []string{"endpoint"},

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -51,7 +51,7 @@ func TestMetricsByName(t *testing.T) {
 		}, now}
 	}, budgetFamilies...)
 	telemetry.Register(m, func() venueState {
-		return venueState{true, []venue.Circuit{{Endpoint: "prices", State: venue.CircuitHalfOpen, Opened: 71, Refused: 72}}}
+		return venueState{true, []rest.Circuit{{Endpoint: "prices", State: rest.CircuitHalfOpen, Opened: 71, Refused: 72}}}
 	}, venueFamilies...)
 	shared := fleet.Stats{Connected: true, Opened: 101, Replicas: 102, Granted: 103, Refused: 104, Unanswered: 105, Hold: now.Add(106 * time.Second)}
 	telemetry.Register(m, func() sharedState {

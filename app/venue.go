@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/ratelimit/spent"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 )
 
 // coldStart returns the time for which the venue may still count calls of an earlier process: a minute plus the time that the
@@ -80,23 +81,25 @@ func credentialsMode(cfg *config.Config) string {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
 	case cfg.Venue.URL == "" && !cfg.Demo.Strict:
-		return venue.CredentialsHeader
+		return rest.CredentialsHeader
 	}
-	return venue.CredentialsQuery
+	return rest.CredentialsQuery
 }
 
 // venueConfig returns the configuration of the REST client.
 func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
-		BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-		MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL), Names: venue.DetailNames{
-			ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"],
-		}, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: clock, Observer: s, Log: s.log,
+		Config: rest.Config{
+			BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: clock, Observer: s, Log: s.log,
+		},
+		MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
+		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
 	}
 }
 
-// Call implements venue.Observer. It counts a call and records whether the venue has answered it.
+// Call implements rest.Observer. It counts a call and records whether the venue has answered it.
 func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	if s.Metrics != nil {
 		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)

@@ -28,6 +28,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -46,7 +47,7 @@ func newGraphService(t testing.TB) *graphService {
 	s := &graphService{venue: demo.New(demo.Config{Seed: 1})}
 	endpoint := httptest.NewServer(s.venue)
 	t.Cleanup(endpoint.Close)
-	client, err := venue.New(venue.Config{BaseURL: endpoint.URL})
+	client, err := venue.Open(venue.Config{Config: rest.Config{BaseURL: endpoint.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/rest"
 )
 
 // list is the number of ids in a list.
@@ -45,7 +46,7 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 const holder = "0x2222222222222222222222222222222222222222"
 
 // record records responses of the demo venue. It returns a client of the recorded responses, a caller's context and known ids.
-func record(b *testing.B) (client *venue.Client, ctx context.Context, tokens, markets []string) {
+func record(b *testing.B) (client venue.Driver, ctx context.Context, tokens, markets []string) {
 	b.Helper()
 	v := demo.New(demo.Config{Seed: 1})
 	seen := map[string]bool{}
@@ -72,7 +73,7 @@ func record(b *testing.B) (client *venue.Client, ctx context.Context, tokens, ma
 		}
 		r[path] = w.Body.Bytes()
 	}
-	client, err := venue.New(venue.Config{BaseURL: "http://venue", Transport: r})
+	client, err := venue.Open(venue.Config{Config: rest.Config{BaseURL: "http://venue", Transport: r}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,6 +39,20 @@ var arrows = map[string][]string{
 	"web":                    {},
 }
 
+// machinery are the packages that the drivers of venues share.
+var machinery = []string{"internal/venue/rest", "internal/venue/stream", "internal/venue/wire"}
+
+// isDriver reports whether a package is the driver of a venue, or below it.
+func isDriver(dir string) bool {
+	return strings.HasPrefix(dir, "internal/venue/") && !slices.ContainsFunc(machinery, func(m string) bool { return within(dir, m) })
+}
+
+// within reports whether dir is a folder or below it.
+func within(dir, folder string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
+
+// driverOf returns the folder of the driver that a package belongs to.
+func driverOf(dir string) string { return strings.Join(strings.Split(dir, "/")[:3], "/") }
+
 // free may import all of our packages: the program, the programs that measure it, and the tests.
 var free = []string{".", "app", "bench", "tests"}
 
@@ -68,6 +82,10 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != domain {
 					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
 				}
+			case ours && isDriver(to) && from != "internal/venue" && (!isDriver(from) || driverOf(from) != driverOf(to)):
+				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/venue opens drivers", file, imported))
+			case ours && (isDriver(from) || slices.ContainsFunc(machinery, func(m string) bool { return within(from, m) })) && to == "internal/venue":
+				broken = append(broken, fmt.Sprintf("%s imports %s: drivers do not know each other", file, imported))
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
 				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
@@ -146,11 +164,17 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/market/decimal.go", "github.com/shopspring/decimal", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/venue", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/market/reqctx", false},
-		{"internal/venue/client.go", "oddsgraph/internal/market/reqctx", true},
-		{"internal/venue/client.go", "oddsgraph/internal/market", true},
-		{"internal/venue/client.go", "oddsgraph/internal/venue/wire", true},
-		{"internal/venue/client.go", "github.com/failsafe-go/failsafe-go", true},
-		{"internal/venue/client.go", "oddsgraph/internal/cache", false},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/market/reqctx", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/market", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/wire", true},
+		{"internal/venue/generic/client.go", "github.com/failsafe-go/failsafe-go", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/cache", false},
+		{"internal/venue/venue.go", "oddsgraph/internal/venue/generic", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/rest", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/venue", false},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/another", false},
+		{"internal/venue/stream/client.go", "oddsgraph/internal/venue/generic", false},
+		{"app/venue.go", "oddsgraph/internal/venue/generic", false},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue", false},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue/stream", false},
 		{"internal/venue/stream/dial.go", "oddsgraph/internal/feed", false},

@@ -2,6 +2,7 @@
 package mutations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -16,9 +17,11 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// mutation removes one defence from a copy of a source file. A test of its package must fail with the copy.
+// mutation removes one defence from a copy of a source file. A test must fail with the copy.
 type mutation struct {
 	name string
+	// tests is the folder of the test. By default it is the folder of the file.
+	tests string
 	// file is the path of the source file below the module's root. find occurs in the file exactly once.
 	file, find, replace string
 	// run selects the test, as in go test -run. It may name a subtest.
@@ -46,18 +49,18 @@ var mutations = []mutation{
 		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "got call for [c]",
 	},
 	{
-		name: "failed keys are read again at once",
-		file: "internal/venue/backoff.go", find: "if !ok {\n\t\treturn nil\n\t}\n\tif left", replace: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
+		name:  "failed keys are read again at once",
+		tests: "internal/venue/generic", file: "internal/venue/rest/backoff.go", find: "if !ok {\n\t\treturn nil\n\t}\n\tif left", replace: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
 		run: "^TestFailedKeysAreNotReadDuringBackoff$",
 	},
 	{
-		name: "the circuit never opens",
-		file: "internal/venue/breaker.go", find: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", replace: "return false",
+		name:  "the circuit never opens",
+		tests: "internal/venue/generic", file: "internal/venue/rest/breaker.go", find: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", replace: "return false",
 		run: "^TestCircuitOpensAndCloses$",
 	},
 	{
 		name: "a bad element fails its whole list",
-		file: "internal/venue/lookup.go", find: "c.report(l.endpoint, n)\n\tif err != nil {", replace: "c.report(l.endpoint, n)\n\tif len(n) > 0 && err == nil {\n\t\terr = badElement(l.endpoint, errors.New(n[0]))\n\t}\n\tif err != nil {",
+		file: "internal/venue/generic/lookup.go", find: "c.Report(l.endpoint, n)\n\tif err != nil {", replace: "c.Report(l.endpoint, n)\n\tif len(n) > 0 && err == nil {\n\t\terr = rest.BadElement(l.endpoint, errors.New(n[0]))\n\t}\n\tif err != nil {",
 		run: "^(TestPriceForms|TestSpreadForms)$",
 	},
 	{
@@ -125,13 +128,16 @@ func TestDefencesAreInTheSource(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			m.overlay(t, root)
 			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
-				if !hasTest(t, filepath.Join(root, path.Dir(m.file)), name) {
-					t.Errorf("no test of %s has the name %s", path.Dir(m.file), name)
+				if !hasTest(t, filepath.Join(root, m.dir()), name) {
+					t.Errorf("no test of %s has the name %s", m.dir(), name)
 				}
 			}
 		})
 	}
 }
+
+// dir returns the folder of the mutation's test.
+func (m *mutation) dir() string { return cmp.Or(m.tests, path.Dir(m.file)) }
 
 // hasTest reports whether a directory has a test function of that name.
 func hasTest(t *testing.T, dir, name string) bool {
@@ -166,7 +172,7 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	if m.needs != "" {
 		tool.Require(t, m.needs)
 	}
-	dir := path.Dir(m.file)
+	dir := m.dir()
 	// go test keeps the result of this test until a file in a directory that the test has read changes.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)

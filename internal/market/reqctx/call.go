@@ -88,6 +88,8 @@ const (
 	EndpointOrders
 	EndpointTrades
 	EndpointHistory
+	// Endpoints is the number of endpoints.
+	Endpoints = iota
 )
 
 var endpointNames = [...]string{

@@ -1,0 +1,125 @@
+package generic
+
+import (
+	"context"
+	"strconv"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// accountPage is a request for one page of a list of an account.
+type accountPage struct {
+	endpoint reqctx.Endpoint
+	account  market.Address
+	// filter sets the query parameters that select rows. The venue may ignore them.
+	filter func(to *rest.Query)
+	limit  int
+	at     pageStart
+	// keys are the names under which the response may contain the list.
+	keys []string
+}
+
+// query returns the request for the page. sized adds a page size. A plain request has neither filter nor page size.
+func (p *accountPage) query(plain, sized bool) *rest.Request {
+	rq := rest.ForAccount(p.endpoint, p.account)
+	if !plain {
+		p.filter(&rq.Query)
+	}
+	if !plain && sized {
+		rq.Query.Set("limit", strconv.Itoa(p.limit))
+	}
+	return rq
+}
+
+// readPage reads one page of a list of an account. filter sets the query parameters that select rows; the venue may ignore
+// them, so the caller filters the rows again. If a page equals the page before it, the venue may ignore offsets; then the list
+// ends here. If the venue does read offsets, the rows are different rows that look the same.
+func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
+	if limit < 0 || limit > maxPageSize {
+		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
+	}
+	if limit == 0 {
+		limit = maxPageSize
+	}
+	at, err := parsePageToken(e, token)
+	if err != nil {
+		return rest.RowList{}, pageInfo{}, nil, err
+	}
+	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
+	list, sized, err := c.fetchPage(ctx, p)
+	traits, now := &c.traits[e], c.Now()
+	if at.guessed && rest.Refused(err) { // only the length of the last page suggested this page, and the venue does not have it
+		traits.ignoresOffset(now)
+		return rest.RowList{}, pageInfo{}, nil, nil
+	}
+	if err != nil {
+		return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
+	}
+	if at.isRepeated(list.Rows) {
+		heeds, err := rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (bool, error) {
+			return c.readsOffset(ctx, p.query(traits.plain(now), sized), list.Rows, keys...)
+		})
+		switch {
+		case err != nil:
+			return rest.RowList{}, pageInfo{}, nil, err
+		case !heeds:
+			traits.ignoresOffset(now)
+			return rest.RowList{Object: list.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
+		}
+	}
+	size := limit
+	if n := len(list.Rows); !sized && n%roundCount == 0 {
+		size = min(size, n) // the venue may use another page size than requested
+	}
+	t, err := pageInfoOf(e, list, at, size)
+	if err != nil {
+		return rest.RowList{}, pageInfo{}, nil, err
+	}
+	traits.trustCount(&t, at)
+	switch {
+	case t.guessed && traits.isWhole(now):
+		t.next, t.guessed = pageStart{}, false
+	case !t.next.isStart() && !t.guessed, at.guessed && len(list.Rows) > 0:
+		traits.setPaged()
+	}
+	t.numbering, err = market.ParseNumbering(at.numbering)
+	return list, t, nil, err
+}
+
+// fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page
+// size, and remembers the refusal. sized reports whether the successful request had a page size.
+func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
+	traits, now := &c.traits[p.endpoint], c.Now()
+	plain := traits.plain(now)
+	sized = !plain && traits.sendsLimit()
+	rq := p.query(plain, sized)
+	options := rq.Query.Len() > p.query(true, false).Query.Len()
+	payload, err := c.sendPage(ctx, p, rq)
+	if options && rest.RefusesParameter(err) {
+		first := err
+		if payload, err = c.sendPage(ctx, p, p.query(true, false)); err == nil {
+			traits.refuseOptions(now)
+			c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
+		} else if rest.RefusesParameter(err) {
+			err = first // the parameters are not the reason
+		}
+		sized = false
+	}
+	if err != nil {
+		return rest.RowList{}, sized, err
+	}
+	list, ok := rest.RowsOf(payload, p.keys...)
+	if !ok {
+		return rest.RowList{}, sized, rest.UnknownForm(p.endpoint, "no list of rows")
+	}
+	return list, sized, nil
+}
+
+// sendPage makes one call for a page.
+func (c *Client) sendPage(ctx context.Context, p *accountPage, rq *rest.Request) (wire.Value, error) {
+	p.at.setQuery(&rq.Query)
+	return rest.WithBackoff(c.Client, p.endpoint, c.AccountKey(ctx, p.account), func() (wire.Value, error) { return c.Get(ctx, rq) })
+}

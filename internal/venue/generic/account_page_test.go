@@ -1,0 +1,201 @@
+package generic
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/tests/testclock"
+)
+
+// pageCase is a venue, and reads of its trades and history in order.
+type pageCase struct {
+	name string
+	// accepts are the parameters that the venue does not refuse, besides address and credentials.
+	accepts []string
+	rows    int
+	// size is the greatest number of rows on a page. 0 puts all rows on one page.
+	size  int
+	reads []pageRead
+}
+
+// pageRead is one read of a page: its query, its rows and the parameters of its calls.
+type pageRead struct {
+	after    time.Duration
+	marketID string
+	// next reads the page after the one before.
+	next       bool
+	rows       int
+	more       bool
+	parameters string
+}
+
+var pageCases = []pageCase{
+	{
+		"knows nothing but the account", nil, 53, 0,
+		[]pageRead{
+			{rows: 53, more: true, parameters: "-"},
+			{next: true, rows: 0, parameters: "offset"}, // the list was complete, and 53 rows are more than requested
+			{rows: 53, parameters: "-"},
+			{marketID: "M1", rows: 26, parameters: "marketId | -"},
+			{marketID: "M1", rows: 26, parameters: "-"},
+			{after: relearnAfter, marketID: "M1", rows: 26, more: true, parameters: "marketId | -"},
+		},
+	},
+	{
+		"pages by cursor", []string{"limit", "cursor", "marketId"}, 53, 20,
+		[]pageRead{
+			{rows: 20, more: true, parameters: "-"},
+			{next: true, rows: 5, more: true, parameters: "limit cursor"},
+			{rows: 5, more: true, parameters: "limit"},
+			{marketID: "M1", rows: 5, more: true, parameters: "limit marketId"},
+		},
+	},
+	{
+		"pages by cursor and has a size of its own", []string{"cursor"}, 53, 20,
+		[]pageRead{
+			{rows: 20, more: true, parameters: "-"},
+			{next: true, rows: 20, more: true, parameters: "limit cursor | cursor"},
+			{next: true, rows: 13, parameters: "cursor"},
+			{rows: 20, more: true, parameters: "-"},
+			{after: relearnAfter, rows: 20, more: true, parameters: "limit | -"},
+		},
+	},
+}
+
+// serve responds with a page, or refuses a parameter.
+func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	for name := range q {
+		if name != "address" && name != "credentials" && !slices.Contains(p.accepts, name) {
+			badParameter(w, r)
+			return
+		}
+	}
+	size := p.size
+	if limit, err := strconv.Atoi(q.Get("limit")); err == nil {
+		size = min(size, limit)
+	}
+	from, _ := strconv.Atoi(q.Get("cursor"))
+	to := p.rows
+	next := ""
+	if size > 0 && from+size < p.rows {
+		to = from + size
+		next = fmt.Sprintf(`,"nextCursor":"%d"`, to)
+	}
+	var rows []string
+	for i := from; i < to; i++ {
+		id := i % 2
+		if q.Has("marketId") {
+			id = 1
+		}
+		rows = append(rows, fmt.Sprintf(`{"tradeId":"T%d","id":"T%d","marketId":"M%d","type":"TRADE","side":"BUY","price":0.5,"size":1,"timestamp":%d}`, i, i, id, 1_763_632_800-i))
+	}
+	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
+}
+
+// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
+// client returns longer pages as they are.
+func TestAccountPagesLearnParameters(t *testing.T) {
+	for _, test := range pageCases {
+		for _, list := range []string{"trades", "history"} {
+			t.Run(test.name+"/"+list, func(t *testing.T) {
+				v := newVenue(t, everywhere(test.serve))
+				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+				asked, token := 0, ""
+				for i, read := range test.reads {
+					if list == "history" && read.marketID != "" {
+						continue
+					}
+					clock.Advance(read.after)
+					if !read.next {
+						token = ""
+					}
+					rows := 0
+					if list == "trades" {
+						page, err := c.Trades(asUser(t), wallet, queries.Trades{MarketID: read.marketID, Limit: 5, Page: token})
+						must(t, err)
+						rows, token = len(page.Trades), page.Next
+					} else {
+						page, err := c.History(asUser(t), wallet, queries.History{Limit: 5, Page: token})
+						must(t, err)
+						rows, token = len(page.Records), page.Next
+					}
+					if rows != read.rows || (token != "") != read.more {
+						t.Errorf("read %d: %d rows, next %q, want %d, more %v", i, rows, token, read.rows, read.more)
+					}
+					var calls []string
+					for _, query := range v.queries()[asked:] {
+						calls = append(calls, parametersOf(query))
+					}
+					asked += len(calls)
+					assertEqual(t, fmt.Sprint("read ", i, ": ", sortedWords(calls)), fmt.Sprint("read ", i, ": ", sortedWords(strings.Split(read.parameters, " | "))))
+				}
+			})
+		}
+	}
+}
+
+// sortedWords joins texts after sorting the words of each.
+func sortedWords(texts []string) string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		words := strings.Fields(text)
+		slices.Sort(words)
+		out[i] = strings.Join(words, " ")
+	}
+	return strings.Join(out, " | ")
+}
+
+// TestSearchWithoutOptions searches a venue that accepts neither a sort nor a page size.
+func TestSearchWithoutOptions(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		q, _ := url.ParseQuery(r.URL.RawQuery)
+		if len(q) != 1 || !q.Has("q") {
+			badParameter(w, r)
+			return
+		}
+		var rows []string
+		for i := 1; i < 4; i++ {
+			rows = append(rows, fmt.Sprintf(`{"marketId":"M%d","question":"?","volume":%d,"outcomes":[{"tokenId":"%d","outcome":"YES"}]}`, i, i, i))
+		}
+		answer("["+strings.Join(rows, ",")+"]")(w, r)
+	}))
+	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+	for i, read := range []struct {
+		query queries.Search
+		code  market.Code
+		rows  int
+		calls string
+	}{
+		{queries.Search{Text: "x", Sort: queries.SortRelevance, Direction: queries.Descending}, "", 3, "limit order q sort | q"},
+		{queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Ascending}, "", 3, "q"},
+		{queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Descending}, market.CodeUnsupported, 0, "q"},
+		{queries.Search{Text: "x", Category: "c"}, market.CodeUpstreamBadResponse, 0, "category q"},
+	} {
+		before := v.count()
+		page, err := c.Search(t.Context(), read.query)
+		if market.CodeOf(err) != read.code || err == nil && len(page.Markets) != read.rows {
+			t.Errorf("read %d: %+v, %v", i, page, err)
+		}
+		var calls []string
+		for _, query := range v.queries()[before:] {
+			calls = append(calls, parametersOf(query))
+		}
+		assertEqual(t, sortedWords(calls), read.calls)
+	}
+	clock.Advance(relearnAfter)
+	before := v.count()
+	if _, err := c.Search(t.Context(), queries.Search{Text: "x"}); err != nil || v.count() != before+2 {
+		t.Errorf("later: %v after %d calls", err, v.count()-before)
+	}
+}

@@ -1,0 +1,192 @@
+package generic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// TestFailedKeysAreNotReadDuringBackoff checks every read with every temporary failure.
+func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(*http.Request) (*http.Response, error)
+		code   market.Code
+		wait   time.Duration
+	}{
+		"429":             {respond(429, ""), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 with wait":   {respond(429, "", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 and 0":       {respond(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 HTML":        {respond(429, "<html>slow down", "Content-Type", "text/html", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 with window": {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
+		"200 and limited": {respond(200, `{"success":false,"code":"RATE_LIMITED"}`, "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"500":             {respond(500, ""), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"503 with wait":   {respond(503, "", "Retry-After", "3"), market.CodeUpstreamUnavailable, 3 * time.Second},
+		"504":             {respond(504, ""), market.CodeUpstreamTimeout, 125 * time.Millisecond},
+		"refused":         {failWith(syscall.ECONNREFUSED), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"hang":            {hangUntilDone, market.CodeUpstreamTimeout, 125 * time.Millisecond},
+	} {
+		for _, r := range reads {
+			t.Run(name+"/"+r.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := &scripted{answer: tt.answer}
+					if r.name == "spreads" { // the books must fail too
+						v.answer = withoutBooks(tt.answer)
+					}
+					c := v.client(t, 0.5)
+					ctx := asUser(t)
+					expect := func(left time.Duration) {
+						t.Helper()
+						_, err := r.call(ctx, c)
+						var e *market.Error
+						if !errors.As(err, &e) || e.Code != tt.code || e.RetryAfter != left {
+							t.Fatalf("got %v after %v, want %s after %v", err, e, tt.code, left)
+						}
+					}
+					expect(tt.wait)
+					calls := v.calls()
+					expect(tt.wait)
+					time.Sleep(tt.wait / 4)
+					expect((tt.wait*3/4 + time.Millisecond - 1).Truncate(time.Millisecond)) // RetryAfter is in whole milliseconds
+					time.Sleep(tt.wait/4*3 - time.Microsecond)
+					expect(time.Millisecond)
+					if v.calls() != calls {
+						t.Fatalf("asked %q before the end of the backoff", v.asked[calls:])
+					}
+					time.Sleep(time.Millisecond)
+					v.answer = validResponse
+					if _, err := r.call(ctx, c); err != nil || v.calls() == calls {
+						t.Fatalf("after the backoff: %v after %d calls", err, v.calls()-calls)
+					}
+					if _, err := r.call(ctx, c); err != nil {
+						t.Fatalf("after a success: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestBackoffGrowsUntilSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(503, "")}
+		c := v.client(t, 1)
+		fail := func(want time.Duration) {
+			t.Helper()
+			_, err := c.Book(t.Context(), "101", 20)
+			assertEqual(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE "+want.String())
+			time.Sleep(want)
+		}
+		for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
+			fail(want * time.Millisecond)
+		}
+		v.answer = validResponse
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Fatal(err)
+		}
+		v.answer = respond(503, "")
+		fail(250 * time.Millisecond)
+		fail(500 * time.Millisecond)
+		v.answer = respond(404, "") // this is a response too
+		if b, err := c.Book(t.Context(), "101", 20); b != nil || err != nil {
+			t.Fatal(b, err)
+		}
+		v.answer = respond(503, "")
+		fail(250 * time.Millisecond)
+		v.answer = respond(200, `{"bids":7}`)
+		if _, err := c.Book(t.Context(), "101", 20); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Fatal(err)
+		}
+		v.answer = respond(503, "")
+		fail(250 * time.Millisecond)
+		time.Sleep(rest.MaxBackoff + time.Millisecond) // after this time the count of failures starts again
+		fail(250 * time.Millisecond)
+	})
+}
+
+func TestBackoffIsPerKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
+		c := v.client(t, 0.5)
+		if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
+			t.Fatal(err)
+		}
+		v.answer = validResponse
+		results, err := c.Prices(t.Context(), []string{"101", "103", "102", "103"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
+		assertEqual(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
+		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
+			t.Errorf("all refused: %v, %v", results, err)
+		}
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Errorf("another endpoint: %v", err)
+		}
+	})
+}
+
+// TestBackoffIsPerCredentials: failures with other credentials do not delay the owner of an account.
+func TestBackoffIsPerCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
+		c := v.client(t, 0.5)
+		stranger, err := market.ParseCredentials([]byte(`{"apiKey":"junk"}`))
+		must(t, err)
+		theirs := reqctx.WithCredentials(t.Context(), stranger)
+		for range 3 {
+			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
+				t.Fatal(err)
+			}
+		}
+		v.answer = validResponse
+		if _, err := c.Balance(asUser(t), wallet); err != nil || v.calls() != 2 {
+			t.Errorf("the owner: %v after %d calls", err, v.calls())
+		}
+		if key := c.AccountKey(theirs, wallet); len(key) != 32 || strings.Contains(key, string(wallet)) || strings.Contains(key, "junk") {
+			t.Errorf("the key is %q", key)
+		}
+	})
+}
+
+// TestBackoffOnlyAfterVenueFailures: calls that the caller or the rate limit ended start no backoff.
+func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: hangUntilDone}
+		c := v.client(t, 1)
+		for name, end := range map[string]func() (context.Context, context.CancelFunc){
+			"cancelled": func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				return ctx, cancel
+			},
+			"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
+			"budget": func() (context.Context, context.CancelFunc) {
+				return reqctx.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+			},
+		} {
+			ctx, cancel := end()
+			_, err := c.Book(ctx, "101", 20)
+			cancel()
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			if err := c.Refusal(reqctx.EndpointBook, "101"); err != nil {
+				t.Errorf("%s started a backoff: %v", name, err)
+			}
+		}
+		v.answer = validResponse
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package generic
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+const (
+	// maxUnconfirmedIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
+	maxUnconfirmedIDs = 50
+	// maxParamName is the number of bytes of a URL that are reserved for the name of a list parameter.
+	maxParamName = 32
+)
+
+// urlLimit is the length in bytes of the longest URL that an endpoint accepts. It is known after the venue has refused a longer
+// URL, until the time until. urlLimit is safe for concurrent use.
+type urlLimit struct {
+	mu    sync.Mutex
+	bytes int
+	until time.Time
+}
+
+// get returns the limit, or configured if none is known.
+func (u *urlLimit) get(configured int, now time.Time) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now.Before(u.until) {
+		return min(u.bytes, configured)
+	}
+	return configured
+}
+
+// shorten lowers the limit after the venue has refused a URL with ids, so that a URL has room for half of them.
+func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
+	now := c.Now()
+	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
+	u.mu.Lock()
+	u.bytes, u.until = length, now.Add(relearnAfter)
+	u.mu.Unlock()
+	c.Log().Info("the venue refuses long lists: shorter ones are sent", "endpoint", e.String(), "bytes", length)
+}
+
+// urlOverhead returns the length in bytes of a URL without ids.
+func (c *Client) urlOverhead(e reqctx.Endpoint) int {
+	return c.URLBytes(e) + len("?=") + maxParamName
+}
+
+// idBytes returns the number of bytes that ids and commas may use in the URL of one call.
+func (c *Client) idBytes(e reqctx.Endpoint) int {
+	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
+}
+
+// maxListIDs returns the greatest number of ids in one list.
+func (c *Client) maxListIDs(learned *support) int {
+	if learned != nil {
+		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
+	}
+	return c.cfg.MaxIDs
+}
+
+// escapedBytes returns the length of the ids in a URL, each with a comma.
+func escapedBytes(ids []string) (n int) {
+	for _, id := range ids {
+		n += len(url.QueryEscape(id)) + 1
+	}
+	return n
+}
+
+// listCost returns Cost for an endpoint with a list parameter.
+func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) int {
+	if keys <= 0 || learned != nil && !learned.usable(c.Now()) {
+		return max(keys, 0)
+	}
+	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
+}
+
+// splitEnds splits keys into lists that each fit into one call. It returns the index after the end of each list.
+func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
+	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
+	for i := range keys {
+		more := escapedBytes(keys[i : i+1])
+		if i > from && (i-from == most || bytes+more > room) {
+			ends = append(ends, i)
+			from, bytes = i, 0
+		}
+		bytes += more
+	}
+	if len(keys) > 0 {
+		ends = append(ends, len(keys))
+	}
+	return ends
+}
+
+// urlTooLong reports whether the venue refused a URL for its length.
+func urlTooLong(err error) bool {
+	c, ok := errors.AsType[*rest.CallFailure](err)
+	return ok && (c.Status == http.StatusRequestURITooLong || c.Status == http.StatusRequestHeaderFieldsTooLarge)
+}

@@ -1,0 +1,161 @@
+package generic
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/tests/testclock"
+)
+
+// pricesUpTo responds with prices. It refuses URLs longer than length and lists of more than ids with status.
+func pricesUpTo(length, ids, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
+		if len("http://"+r.Host+r.URL.RequestURI()) > length || len(asked) > ids {
+			answerWith(status, "application/json", `{"success":false,"message":"too long"}`)(w, r)
+			return
+		}
+		var rows []string
+		for _, id := range asked {
+			rows = append(rows, fmt.Sprintf(`{"tokenId":%q,"price":0.5}`, id))
+		}
+		answer(`{"prices":[`+strings.Join(rows, ",")+`]}`)(w, r)
+	}
+}
+
+// longIDs returns n ids with this many digits.
+func longIDs(n, digits int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%0*d", digits, i+1)
+	}
+	return ids
+}
+
+// TestListsFitURLs counts the calls for prices of ids of different lengths, and checks the length of each URL.
+func TestListsFitURLs(t *testing.T) {
+	for _, tt := range []struct{ ids, digits, maxURL, calls int }{
+		{50, 19, 0, 1}, {90, 19, 0, 1}, {26, 77, 0, 2}, {24, 77, 0, 1}, {50, 77, 8 << 10, 1}, {8, 256, 0, 2}, {100, 3, 0, 1}, {101, 3, 0, 2},
+	} {
+		length := max(tt.maxURL, DefaultMaxURL)
+		v := newVenue(t, everywhere(pricesUpTo(length, 1000, 414)))
+		c := v.client(t, func(cfg *Config) { cfg.MaxURL = tt.maxURL })
+		ids := longIDs(tt.ids, tt.digits)
+		if got := c.Cost(reqctx.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
+			t.Errorf("%d ids of %d digits: the cost is %d, want %d", tt.ids, tt.digits, got, tt.calls)
+		}
+		results, err := c.Prices(t.Context(), ids)
+		if err != nil || v.count() != tt.calls {
+			t.Errorf("%d ids of %d digits: %v in %d calls, want %d", tt.ids, tt.digits, err, v.count(), tt.calls)
+		}
+		for i, r := range results {
+			if r.Value == nil || r.Value.TokenID != ids[i] {
+				t.Errorf("%s: %+v", ids[i], r)
+			}
+		}
+		for _, r := range v.requests {
+			if n := len(v.URL + r.URL.RequestURI()); n > length {
+				t.Errorf("a URL of %d bytes", n)
+			}
+		}
+	}
+}
+
+// TestURLLimitIsLearned reads from venues that refuse long URLs. The client halves a refused list, and sends lists of the
+// accepted length for a while.
+func TestURLLimitIsLearned(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVenue(t, everywhere(h))
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+			ids := longIDs(80, 19)
+			for i, calls := range []int{3, 2, 2} {
+				results, err := c.Prices(t.Context(), ids)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, r := range results {
+					if r.Value == nil || r.Value.TokenID != ids[i] {
+						t.Errorf("%s: %+v", ids[i], r)
+					}
+				}
+				if got := v.count(); got != calls {
+					t.Errorf("read %d: %d calls, want %d", i, got, calls)
+				}
+				v.mu.Lock()
+				v.requests = nil
+				v.mu.Unlock()
+			}
+			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
+				t.Errorf("the cost is %d", got)
+			}
+			clock.Advance(relearnAfter)
+			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
+				t.Errorf("the cost is %d later", got)
+			}
+		})
+	}
+}
+
+// TestParameterNamesAreLearned reads markets from venues that accept only one name for an id.
+func TestParameterNamesAreLearned(t *testing.T) {
+	for _, tt := range []struct {
+		knows string
+		names DetailNames
+		// list and lone are the parameters of the calls for two markets, for one after that, and for one more that does not
+		// exist.
+		calls string
+	}{
+		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},
+		{"id", DetailNames{}, "ids marketId id id | id | id"},
+		{"ids", DetailNames{}, "ids | ids | ids"},
+		{"conditionId", DetailNames{ID: "conditionId"}, "ids conditionId conditionId | conditionId | conditionId"},
+		{"markets", DetailNames{ID: "conditionId", IDs: "markets"}, "markets | conditionId | conditionId"},
+	} {
+		t.Run(tt.knows, func(t *testing.T) {
+			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				if !q.Has(tt.knows) {
+					answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
+					return
+				}
+				var rows []string
+				for id := range strings.SplitSeq(q.Get(tt.knows), ",") {
+					if id != "none" {
+						rows = append(rows, marketJSON(strings.TrimPrefix(id, "M")))
+					}
+				}
+				switch {
+				case strings.HasSuffix(tt.knows, "s"):
+					answer(`{"markets":[`+strings.Join(rows, ",")+`]}`)(w, r)
+				case len(rows) == 1:
+					answer(rows[0])(w, r)
+				default:
+					answerWith(http.StatusNotFound, "application/json", `{"success":false}`)(w, r)
+				}
+			}))
+			c := v.client(t, func(cfg *Config) { cfg.Names = tt.names })
+			var got []string
+			for i, ids := range [][]string{{"M1", "M2"}, {"M3"}, {"none"}} {
+				before := v.count()
+				results, err := c.MarketsByID(t.Context(), ids)
+				if tt.knows != "markets" && (err != nil || i < 2 && results[0].Value == nil || i == 2 && (results[0].Value != nil || results[0].Err != nil)) {
+					t.Errorf("%v: %+v, %v", ids, results, err)
+				}
+				var calls []string
+				for _, query := range v.queries()[before:] {
+					calls = append(calls, parametersOf(query))
+				}
+				got = append(got, strings.Join(calls, " "))
+			}
+			assertEqual(t, strings.Join(got, " | "), tt.calls)
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package generic
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+func TestContentTypes(t *testing.T) {
+	for contentType, ok := range map[string]bool{
+		"application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON": true, "text/json": true,
+		"application/vnd.venue.v1+json": true, "text/plain; charset=utf-8": true, "": true,
+		"text/html": false, "text/html; charset=utf-8": false, "application/xml": false, "application/octet-stream": false,
+	} {
+		c := newVenue(t, everywhere(answerWith(200, contentType, goldenFile(t, "prices/object")))).client(t)
+		results, err := c.Prices(t.Context(), []string{"101"})
+		if got := err == nil && results[0].Value != nil; got != ok {
+			t.Errorf("%q: %v, %v; want it to be read: %v", contentType, results, err, ok)
+		}
+	}
+}
+
+func zipped(t testing.TB, body []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestBodies(t *testing.T) {
+	const limit = 4 << 20
+	price := goldenFile(t, "prices/object")
+	padded := func(n int) string { return price + strings.Repeat(" ", n-len(price)) }
+	tooMany := "[" + strings.Repeat("0,", wire.MaxValues) + "0]"
+	for _, tt := range []struct {
+		name, encoding, body string
+		ok                   bool
+		cause                string
+	}{
+		{name: "at the limit", body: padded(limit), ok: true},
+		{name: "over the limit", body: padded(limit + 1), cause: "the body is larger than the limit"},
+		{name: "gzip", encoding: "gzip", body: zipped(t, []byte(price)), ok: true},
+		{name: "x-gzip", encoding: "X-GZIP", body: zipped(t, []byte(price)), ok: true},
+		{name: "identity", encoding: "identity", body: price, ok: true},
+		{name: "a bomb below the limit", encoding: "gzip", body: zipped(t, []byte(padded(limit))), cause: "the body is compressed beyond reason"},
+		{name: "well compressed below the bound", encoding: "gzip", body: zipped(t, []byte(padded(1<<20))), ok: true},
+		{name: "gzip cut off", encoding: "gzip", body: zipped(t, []byte(price))[:20], cause: "the body has an unknown or broken content encoding"},
+		{name: "not gzip", encoding: "gzip", body: price, cause: "the body has an unknown or broken content encoding"},
+		{name: "unknown encoding", encoding: "br", body: price, cause: "the body has an unknown or broken content encoding"},
+		{name: "JSON cut off", body: price[:len(price)-5], cause: wire.ErrTruncated.Error()},
+		{name: "two values", body: price + price, cause: "the body is more than one JSON value"},
+		{name: "byte order mark", body: "\xef\xbb\xbf" + price, ok: true},
+		{name: "too many values", body: tooMany, cause: "the body has too many values"},
+		{name: "deeply nested", body: strings.Repeat("[", 200_000), cause: "the body is not JSON"},
+		{name: "deep and closed", body: strings.Repeat("[", 9000) + strings.Repeat("]", 9000), cause: ""},
+		{name: "invalid UTF-8", body: `{"tokenId":"101","price":0.5,"timestamp":"` + "\xff\xfe" + `"}`, ok: true},
+		{name: "huge number", body: `{"tokenId":"101","price":0.` + strings.Repeat("5", 100_000) + `}`, cause: ""},
+	} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/chunked=%v", tt.name, chunked), func(t *testing.T) {
+				v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					if tt.encoding != "" {
+						w.Header().Set("Content-Encoding", tt.encoding)
+					}
+					if chunked {
+						w.(http.Flusher).Flush()
+					} else {
+						w.Header().Set("Content-Length", strconv.Itoa(len(tt.body)))
+					}
+					_, _ = io.WriteString(w, tt.body)
+				}))
+				c := v.client(t, func(cfg *Config) { cfg.MaxBody = limit })
+				results, err := c.Prices(t.Context(), []string{"101"})
+				if err == nil {
+					err = results[0].Err
+				}
+				if tt.ok {
+					if err != nil || results[0].Value == nil {
+						t.Fatalf("got %v, %v; want a price", results, err)
+					}
+					return
+				}
+				if market.CodeOf(err) != market.CodeUpstreamBadResponse || !strings.Contains(err.Error(), tt.cause) {
+					t.Fatalf("got %v; want %s because %s", err, market.CodeUpstreamBadResponse, tt.cause)
+				}
+			})
+		}
+	}
+}
+
+func TestLargeHeaderIsRefused(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Large", strings.Repeat("x", 128<<10))
+		_, _ = io.WriteString(w, goldenFile(t, "prices/object"))
+	}))
+	if results, err := v.client(t).Prices(t.Context(), []string{"101"}); err == nil {
+		t.Errorf("got %v, want an error", results)
+	}
+}
+
+// TestAnnouncedSizeIsRefused: the size in the header is checked before the body is received or memory is allocated for it.
+func TestAnnouncedSizeIsRefused(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(1<<40))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	if _, err := v.client(t).Prices(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %v, want %s", err, market.CodeUpstreamBadResponse)
+	}
+}

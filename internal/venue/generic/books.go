@@ -1,0 +1,90 @@
+package generic
+
+import (
+	"context"
+	"strconv"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A book
+// without orders has no levels. Levels of one price are summed, and levels of size 0 are left out. If a level is unreadable, or
+// the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE, because clients use a book as a whole.
+func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
+	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
+		return nil, err
+	}
+	if depth < 1 {
+		return nil, rest.BadInput(reqctx.EndpointBook, "depth is at least 1")
+	}
+	return rest.WithBackoff(c.Client, reqctx.EndpointBook, tokenID, func() (*market.Book, error) {
+		rq := &rest.Request{Endpoint: reqctx.EndpointBook, Keys: 1}
+		rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
+		payload, err := c.Get(ctx, rq)
+		if err != nil || payload.IsNull() {
+			return nil, rest.NilIfNotFound(err)
+		}
+		var n rest.Drift
+		b, err := decodeBook(payload, tokenID, depth, &n)
+		c.Report(reqctx.EndpointBook, n)
+		return b, err
+	})
+}
+
+func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*market.Book, error) {
+	m, ok := rest.SingleObject(payload, "orderbook", "book")
+	if !ok {
+		return nil, rest.UnknownForm(reqctx.EndpointBook, "not an object")
+	}
+	r := wire.NewRow(m, n.Add)
+	if id := r.ID(wire.FieldTokenID); id != "" && id != tokenID {
+		return nil, rest.UnknownForm(reqctx.EndpointBook, "the book of another token")
+	}
+	b := &market.Book{
+		TokenID:   wire.Intern(tokenID),
+		Timestamp: r.Time(fieldTimestamp),
+		Epoch:     r.TextOrNumber(wire.FieldEpoch),
+		Seq:       sequence(r),
+		Hash:      r.Text(wire.FieldHash),
+		Depth:     depth,
+		Rendered:  new(market.Rendered),
+	}
+	b.Bids, b.Asks = r.Levels()
+	b.Spread = spreadOf(r, b)
+	if r.Err != nil {
+		n.Add("bad element")
+		return nil, rest.UnknownForm(reqctx.EndpointBook, r.Err.Error())
+	}
+	return b.Cut(depth), nil
+}
+
+// spreadOf returns the venue's spread, or else the difference of the best prices. It returns nil if a side is empty. A book
+// whose best bid is above its best ask makes the row bad.
+func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
+	if len(b.Bids) == 0 || len(b.Asks) == 0 {
+		return nil
+	}
+	if b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
+		r.Note("crossed book")
+		r.Fail(wire.FieldBids, "cross the asks")
+		return nil
+	}
+	if stated := r.Unit(wire.FieldSpread); stated != nil {
+		return stated
+	}
+	return b.Width()
+}
+
+// sequence reads the sequence number of a book. An unreadable number counts as missing: a REST book is complete and needs no
+// number.
+func sequence(r *wire.Row) uint64 {
+	n, ok := r.Of(wire.FieldSeq).Uint()
+	if !ok {
+		r.Unreadable(wire.FieldSeq)
+		return 0
+	}
+	return n
+}

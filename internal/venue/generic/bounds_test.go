@@ -1,0 +1,262 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// TestCallsInFlightAreBounded: a slow endpoint gets a bounded number of calls at once, and calls to other endpoints do not
+// wait for them.
+func TestCallsInFlightAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var under, most atomic.Int32
+		v := &scripted{}
+		v.answer = func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/orderbook") {
+				return validResponse(r)
+			}
+			n := under.Add(1)
+			defer under.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			return hangUntilDone(r)
+		}
+		c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = 5 * time.Second })
+		ctx, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i := range 3 * rest.MaxInFlight {
+			wg.Go(func() { _, _ = c.Book(ctx, fmt.Sprint(i), 20) })
+		}
+		synctest.Wait()
+		if under.Load() != rest.MaxInFlight {
+			t.Errorf("%d calls are under way, want %d", under.Load(), rest.MaxInFlight)
+		}
+		for _, r := range reads {
+			if r.name != "orderbook" {
+				if _, err := r.call(asUser(t), c); err != nil {
+					t.Errorf("%s waits: %v", r.name, err)
+				}
+			}
+		}
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started := time.Now()
+		if _, err := c.Book(late, "late", 20); market.CodeOf(err) != market.CodeUpstreamTimeout || time.Since(started) != time.Second {
+			t.Errorf("a call with a deadline: %v after %v", err, time.Since(started))
+		}
+		leave()
+		wg.Wait()
+		if most.Load() > rest.MaxInFlight {
+			t.Errorf("%d calls were under way", most.Load())
+		}
+		v.answer = validResponse
+		for range rest.MaxInFlight { // every slot was released
+			if _, err := c.Book(t.Context(), "later", 20); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestSlowCallsOnlyWait: the wait for a slot counts neither for the circuit nor for the backoff nor for the rate limit. Only
+// the caller sees it.
+func TestSlowCallsOnlyWait(t *testing.T) {
+	const latency, timeout = 6 * time.Second, 10 * time.Second
+	// balances reads n accounts at once and returns the codes and the longest duration.
+	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
+		codes = make(map[market.Code]int)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		started := time.Now()
+		for i := range n {
+			wg.Go(func() {
+				_, err := c.Balance(ctx, market.Address(fmt.Sprintf("0x%040x", i)))
+				mu.Lock()
+				defer mu.Unlock()
+				codes[market.CodeOf(err)]++
+				longest = max(longest, time.Since(started))
+			})
+		}
+		wg.Wait()
+		return codes, longest
+	}
+	slow := func(t *testing.T) (*scripted, *Client, *permit) {
+		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(latency):
+				return validResponse(r)
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}}
+		return v, v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout }), &permit{}
+	}
+	for name, tt := range map[string]struct {
+		accounts int
+		patience time.Duration
+		answered int
+		longest  time.Duration
+	}{
+		"many accounts":                    {45, timeout, 45, latency},
+		"more than the slots":              {3 * rest.MaxInFlight, time.Minute, 3 * rest.MaxInFlight, 3 * latency},
+		"more than the callers' time lets": {3 * rest.MaxInFlight, timeout, rest.MaxInFlight, timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, c, p := slow(t)
+				ctx, cancel := context.WithTimeout(reqctx.WithPermit(asUser(t), p), tt.patience)
+				defer cancel()
+				codes, longest := at(ctx, c, tt.accounts)
+				if codes[""] != tt.answered || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.answered || longest != tt.longest {
+					t.Errorf("%v in %v", codes, longest)
+				}
+				assertEqual(t, circuitText(c, "balance"), "closed")
+				if p.admitted != v.calls() {
+					t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+				}
+				time.Sleep(time.Minute)
+				if codes, _ := at(asUser(t), c, tt.accounts); codes[""] != tt.accounts {
+					t.Errorf("afterwards: %v", codes)
+				}
+			})
+		})
+	}
+
+	// If the circuit opens while calls wait for a slot, they are not sent.
+	t.Run("a dead one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			v, p := &scripted{answer: hangUntilDone}, &permit{}
+			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
+			codes, longest := at(reqctx.WithPermit(asUser(t), p), c, 2*rest.MaxInFlight)
+			if codes[market.CodeUpstreamTimeout] < rest.MaxInFlight || codes[market.CodeUpstreamTimeout] >= 2*rest.MaxInFlight || longest > 2*timeout {
+				t.Errorf("%v in %v", codes, longest)
+			}
+			if p.admitted != v.calls() {
+				t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+			}
+		})
+	})
+}
+
+// blankBody is a body of 64 MiB of white space. It counts the bytes that are read.
+type blankBody struct{ n int }
+
+func (b *blankBody) Read(p []byte) (int, error) {
+	if b.n >= 64<<20 {
+		return 0, io.EOF
+	}
+	for i := range p {
+		p[i] = ' '
+	}
+	b.n += len(p)
+	return len(p), nil
+}
+
+func (b *blankBody) Close() error { return nil }
+
+// TestLargeBodyUsesLittleMemory checks the allocations for a body of 64 MiB, in successes and in errors.
+func TestLargeBodyUsesLittleMemory(t *testing.T) {
+	const limit = 1 << 20
+	for _, status := range []int{200, 400, 500} {
+		body := &blankBody{}
+		v := &scripted{answer: func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: -1, Body: body}, nil
+		}}
+		c := v.client(t, 1, func(cfg *Config) { cfg.MaxBody = limit })
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := c.Book(t.Context(), "101", 20)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		if read := body.n; read > 2*limit {
+			t.Errorf("%d: %d bytes were read for a limit of %d", status, read, limit)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 12*limit {
+			t.Errorf("%d: %d bytes were allocated for a limit of %d", status, grown, limit)
+		}
+	}
+}
+
+// TestRedirectsAreNotFollowed checks redirects to another host and to the same one, with and without credentials.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
+	defer elsewhere.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for name, location := range map[string]string{"another host": elsewhere.URL, "the same host": "/moved"} {
+			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, location+"?"+r.URL.RawQuery, status)
+			}))
+			for _, r := range reads {
+				if _, err := r.call(asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+					t.Errorf("%d to %s, %s: %v", status, name, r.name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestSlowResponseTimesOut checks that the caller's deadline and the client's timeout end a response, however slowly it
+// arrives.
+func TestSlowResponseTimesOut(t *testing.T) {
+	byteByByte := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, " ")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	for name, h := range map[string]http.HandlerFunc{
+		"hang": hang, "stall in the body": drip, "byte by byte": byteByByte,
+		"byte by byte in an error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(500)
+			byteByByte(w, r)
+		},
+		"stall in gzip": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, "\x1f\x8b")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		for _, r := range reads {
+			t.Run(name+"/"+r.name, func(t *testing.T) {
+				t.Parallel()
+				v := newVenue(t, everywhere(h))
+				ctx, cancel := context.WithTimeout(asUser(t), 50*time.Millisecond)
+				defer cancel()
+				started := time.Now()
+				_, byCaller := r.call(ctx, v.client(t, func(cfg *Config) { cfg.Timeout = time.Hour }))
+				_, byClient := r.call(asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond }))
+				for _, err := range []error{byCaller, byClient} {
+					code := market.CodeOf(err)
+					if code != market.CodeUpstreamTimeout && !(code == market.CodeUpstreamUnavailable && strings.HasSuffix(name, "error")) {
+						t.Errorf("got %v", err)
+					}
+				}
+				if d := time.Since(started); d > 10*time.Second {
+					t.Errorf("it took %v", d)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package generic
+
+import (
+	"cmp"
+	"errors"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// The defaults of Config.
+const (
+	DefaultMaxIDs = 100
+	DefaultMaxURL = 2 << 10
+)
+
+// Config configures a Client. The zero value of a field means its default.
+type Config struct {
+	// Config says where the venue is. Its Paths are set by New.
+	rest.Config
+	// MaxIDs is the greatest number of ids in one list call. Longer lists are split.
+	MaxIDs int
+	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses a URL of this length, the
+	// client uses shorter URLs.
+	MaxURL int
+	// Names are the venue's names of the parameters of market-details. For an empty name, the client tries the usual names.
+	Names DetailNames
+}
+
+// Client calls the venue. It is safe for concurrent use. Only the goroutines of idle connections outlive a call; Close ends
+// them.
+type Client struct {
+	*rest.Client
+	cfg Config
+
+	// traits are what the client has learned about the list of each endpoint.
+	traits [reqctx.Endpoints]listTraits
+
+	// urlLimits are the learned limits of the length of URLs, for each endpoint.
+	urlLimits [reqctx.Endpoints]urlLimit
+
+	// These fields are what the client has learned about parameters that are not in the venue's documentation.
+	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
+	// spreadsSupport records whether the venue has the spreads endpoint.
+	spreadsSupport                                   support
+	marketIDParam, marketTokenParam, marketSlugParam parameter
+}
+
+// New returns a client of the venue that cfg describes. It makes no call.
+func New(cfg Config) (*Client, error) {
+	cfg.MaxIDs, cfg.MaxURL = cmp.Or(cfg.MaxIDs, DefaultMaxIDs), cmp.Or(cfg.MaxURL, DefaultMaxURL)
+	if cfg.MaxIDs < 0 || cfg.MaxURL < 0 {
+		return nil, errors.New("venue: the number of ids and the length of URLs must be positive")
+	}
+	cfg.Paths = paths
+	client, err := rest.New(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{Client: client, cfg: cfg}
+	c.setParameterNames(cfg.Names)
+	return c, nil
+}
+
+// paths are the URL paths of the endpoints. market-details has an endpoint for each of three kinds of id, because a venue may
+// not support all of them.
+var paths = rest.Paths{
+	reqctx.EndpointPrices:         "/api/exchange/prices",
+	reqctx.EndpointSpreads:        "/api/exchange/spreads",
+	reqctx.EndpointBook:           "/api/exchange/orderbook",
+	reqctx.EndpointPriceHistory:   "/api/exchange/price-history",
+	reqctx.EndpointSearch:         "/api/exchange/market-search",
+	reqctx.EndpointMarketsByID:    "/api/exchange/market-details",
+	reqctx.EndpointMarketsByToken: "/api/exchange/market-details",
+	reqctx.EndpointMarketBySlug:   "/api/exchange/market-details",
+	reqctx.EndpointBalance:        "/api/user/balance",
+	reqctx.EndpointPositions:      "/api/user/positions",
+	reqctx.EndpointOrders:         "/api/user/orders",
+	reqctx.EndpointTrades:         "/api/user/trades",
+	reqctx.EndpointHistory:        "/api/user/history",
+}
+
+// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length
+// in a URL. If the venue does not support the list parameter, each id needs a call. Cost does not include further pages of
+// positions and orders, and calls that bisect a refused list.
+func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
+	switch endpoint {
+	case reqctx.EndpointPrices:
+		return c.listCost(endpoint, nil, keys, bytes)
+	case reqctx.EndpointSpreads:
+		if !c.spreadsSupport.usable(c.Now()) {
+			return max(keys, 0)
+		}
+		return c.listCost(endpoint, &c.spreadTokensSupport, keys, bytes)
+	case reqctx.EndpointMarketsByID:
+		return c.listCost(endpoint, &c.marketIDsSupport, keys, bytes)
+	case reqctx.EndpointMarketsByToken:
+		return c.listCost(endpoint, &c.marketTokensSupport, keys, bytes)
+	default:
+		return max(keys, 0)
+	}
+}
+
+// ceilDiv returns keys/size, rounded up.
+func ceilDiv(keys, size int) int { return (max(keys, 0) + size - 1) / size }

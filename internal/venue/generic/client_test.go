@@ -1,0 +1,220 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue/rest"
+)
+
+// read is one of the client's methods. absent: it found nothing and returned no error.
+type read struct {
+	name string
+	user bool
+	call func(ctx context.Context, c *Client) (absent bool, err error)
+}
+
+func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	return results[0].Value == nil && results[0].Err == nil, results[0].Err
+}
+
+// reads are all methods, each for one key.
+var reads = []read{
+	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.Prices(ctx, []string{"101"}))
+	}},
+	{"spreads", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.Spreads(ctx, []string{"101"}))
+	}},
+	{"orderbook", false, func(ctx context.Context, c *Client) (bool, error) {
+		b, err := c.Book(ctx, "101", 20)
+		return b == nil && err == nil, err
+	}},
+	{"price-history", false, func(ctx context.Context, c *Client) (bool, error) {
+		h, err := c.PriceHistory(ctx, "101", 20000, 20001)
+		return h == nil && err == nil, err
+	}},
+	{"market-search", false, func(ctx context.Context, c *Client) (bool, error) {
+		p, err := c.Search(ctx, queries.Search{})
+		return p == nil && err == nil, err
+	}},
+	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.MarketsByID(ctx, []string{"M1"}))
+	}},
+	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
+		return absentResult(c.MarketsByToken(ctx, []string{"101"}))
+	}},
+	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
+		m, err := c.MarketBySlug(ctx, "will-it-rain")
+		return m == nil && err == nil, err
+	}},
+	{"balance", true, func(ctx context.Context, c *Client) (bool, error) {
+		b, err := c.Balance(ctx, wallet)
+		return b == nil && err == nil, err
+	}},
+	{"positions", true, func(ctx context.Context, c *Client) (bool, error) {
+		_, err := c.Positions(ctx, wallet)
+		return false, err
+	}},
+	{"orders", true, func(ctx context.Context, c *Client) (bool, error) { _, err := c.Orders(ctx, wallet); return false, err }},
+	{"trades", true, func(ctx context.Context, c *Client) (bool, error) {
+		_, err := c.Trades(ctx, wallet, queries.Trades{})
+		return false, err
+	}},
+	{"history", true, func(ctx context.Context, c *Client) (bool, error) {
+		_, err := c.History(ctx, wallet, queries.History{})
+		return false, err
+	}},
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, cfg := range []Config{
+		{}, {Config: rest.Config{BaseURL: "localhost:8080"}}, {Config: rest.Config{BaseURL: "ftp://host"}}, {Config: rest.Config{BaseURL: "http://"}},
+		{Config: rest.Config{BaseURL: "http://:80"}}, {Config: rest.Config{BaseURL: "http://a b/"}}, {Config: rest.Config{BaseURL: "http://user:word@host"}},
+		{Config: rest.Config{BaseURL: "http://host/?x=1"}}, {Config: rest.Config{BaseURL: "http://host/#x"}},
+		{Config: rest.Config{BaseURL: "http://host", CredentialsMode: "cookie"}}, {Config: rest.Config{BaseURL: "http://host", Timeout: -1}},
+		{Config: rest.Config{BaseURL: "http://host", MaxBody: -1}}, {Config: rest.Config{BaseURL: "http://host"}, MaxIDs: -1},
+	} {
+		c, err := New(cfg)
+		if err == nil || c != nil {
+			t.Errorf("New(%+v) = %v, %v; want an error", cfg, c, err)
+		} else if strings.Contains(err.Error(), "word") {
+			t.Errorf("the error quotes the URL: %v", err)
+		}
+	}
+}
+
+func TestObserverSeesEveryCall(t *testing.T) {
+	seen := &recordingObserver{}
+	status := 200
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		answerWith(status, "application/json", goldenFile(t, "prices/list"))(w, r)
+	}))
+	c := v.client(t, func(cfg *Config) { cfg.Observer = seen })
+	_, _ = c.Prices(t.Context(), []string{"101", "103"})
+	status = 429
+	_, _ = c.Prices(t.Context(), []string{"101"})
+	v.Close()
+	_, _ = c.Prices(t.Context(), []string{"102"})
+	assertEqual(t, strings.Join(seen.calls, "; "), "prices 2 200 ok; prices 1 429 RATE_LIMITED; prices 1 0 UPSTREAM_UNAVAILABLE")
+}
+
+func TestRequestURLs(t *testing.T) {
+	v := newVenue(t, everywhere(answer(`{}`)))
+	c := v.client(t)
+	_, _ = c.Prices(t.Context(), []string{"a&b=c d", "é%", "x?#"})
+	got := v.last()
+	assertEqual(t, got.URL.RawQuery, "tokenIds=a%26b%3Dc+d,%C3%A9%25,x%3F%23")
+	assertEqual(t, got.URL.Path, prefix+"/api/exchange/prices")
+	assertEqual(t, got.Header.Get("Accept"), "application/json")
+	assertEqual(t, got.Header.Get("Accept-Encoding"), "gzip")
+	assertEqual(t, got.Header.Get("User-Agent"), rest.DefaultUserAgent)
+
+	_, _ = c.PriceHistory(t.Context(), "101", date(t, "2026-02-27"), date(t, "2026-03-01"))
+	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&startDate=2026-02-27&endDate=2026-03-01")
+	_, _ = c.Book(t.Context(), "101", 50)
+	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&depth=50")
+	_, _ = c.MarketBySlug(t.Context(), "a-slug")
+	assertEqual(t, v.last().URL.RawQuery, "slug=a-slug")
+
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 7200))
+	_, _ = c.Search(t.Context(), queries.Search{
+		Text: "who, wins/", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "A&B", Tag: "t", EndsAfter: at, EndsBefore: at,
+		EventID: "E", EventSlug: "e", Sort: queries.SortVolume24h, Direction: queries.Descending, Limit: 7, Page: "c:abc",
+	})
+	assertEqual(t, v.last().URL.RawQuery, "q=who%2C+wins%2F&status=OPEN,CLOSED&category=A%26B&tag=t&endsAfter=2026-11-20T10%3A00%3A00Z"+
+		"&endsBefore=2026-11-20T10%3A00%3A00Z&eventId=E&eventSlug=e&sort=volume24h&order=desc&limit=7&cursor=abc")
+
+	none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = rest.CredentialsNone })
+	_, _ = none.Trades(t.Context(), wallet, queries.Trades{MarketID: "M", From: at, To: at, Limit: 5, Page: "o:40"})
+	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&marketId=M&from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T10%3A00%3A00Z&offset=40")
+	_, _ = none.History(t.Context(), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}})
+	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE")
+}
+
+var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}
+
+func TestBadInputIsNotSent(t *testing.T) {
+	v := newVenue(t, nil) // a call fails the test
+	c := v.client(t)
+	refused := func(what string, err error) {
+		t.Helper()
+		if market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("%s: got %v, want %s", what, err, market.CodeBadUserInput)
+		}
+	}
+	ctx := asUser(t)
+	for _, id := range badIDs {
+		_, err := c.Book(ctx, id, 1)
+		refused("book", err)
+		_, err = c.PriceHistory(ctx, id, 1, 2)
+		refused("history", err)
+		_, err = c.MarketBySlug(ctx, id)
+		refused("slug", err)
+		if id != "" {
+			_, err = c.Search(ctx, queries.Search{EventID: id})
+			refused("event", err)
+			_, err = c.Search(ctx, queries.Search{EventSlug: id})
+			refused("event slug", err)
+			_, err = c.Trades(ctx, wallet, queries.Trades{MarketID: id})
+			refused("market of trades", err)
+			_, err = c.Trades(ctx, wallet, queries.Trades{Page: "c:" + id})
+			refused("page of trades", err)
+		}
+		for name, list := range map[string]func() error{
+			"prices":  func() error { r, err := c.Prices(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"spreads": func() error { r, err := c.Spreads(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"markets": func() error { r, err := c.MarketsByID(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"tokens":  func() error { r, err := c.MarketsByToken(ctx, []string{id}); return elementError(r[0].Err, err) },
+		} {
+			refused(name, list())
+		}
+	}
+	for _, page := range []string{"x", "c", "c:", "o:", "o:0", "o:-1", "o:x", "o:1000001", "o:5:" + strings.Repeat("a", 17), "b:", "b:!", "d:1"} {
+		_, err := c.Search(ctx, queries.Search{Page: page})
+		refused("page "+page, err)
+		_, err = c.History(ctx, wallet, queries.History{Page: page})
+		refused("page "+page, err)
+	}
+	_, err := c.Book(ctx, "101", 0)
+	refused("depth", err)
+	_, err = c.PriceHistory(ctx, "101", 3, 2)
+	refused("days", err)
+	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
+		_, err = c.Search(ctx, q)
+		refused("search", err)
+	}
+	_, err = c.Trades(ctx, wallet, queries.Trades{Limit: 101})
+	refused("limit", err)
+	if v.count() != 0 {
+		t.Errorf("%d calls", v.count())
+	}
+}
+
+// elementError returns the error of the element, or that of the read if it failed as a whole.
+func elementError(element, whole error) error {
+	if whole != nil {
+		return fmt.Errorf("the read failed as a whole: %s", whole)
+	}
+	return element
+}
+
+func TestBadIDFailsOnlyItself(t *testing.T) {
+	v := newVenue(t, everywhere(answer(goldenFile(t, "prices/list"))))
+	results, err := v.client(t).Prices(t.Context(), []string{"103", "a,b", "101", "103", "", "102"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID + " " + p.Price.String() }),
+		"103 0.02\nBAD_USER_INPUT\n101 0.65\n103 0.02\nBAD_USER_INPUT\nabsent")
+	assertEqual(t, strings.Join(v.queries(), "; "), "tokenIds=103,101,102")
+}

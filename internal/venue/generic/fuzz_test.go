@@ -1,0 +1,294 @@
+package generic
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// seed adds the golden files of endpoints to the corpus of a fuzz test.
+func seed(f *testing.F, endpoints ...string) {
+	f.Helper()
+	for _, e := range append(endpoints, "errors") {
+		for _, name := range goldenFiles(f, e) {
+			f.Add([]byte(goldenFile(f, e+"/"+name)))
+		}
+	}
+	for _, s := range []string{"", "null", "[]", "{}", `{"data":{"data":{"data":{"data":[]}}}}`, `[[[[]]]]`, "{\"data\":\"\xff\"}", `{"prices":{"":{}}}`} {
+		f.Add([]byte(s))
+	}
+}
+
+// decoding returns a client whose calls get a 200 response with a body.
+func decoding(t testing.TB, body []byte) *Client {
+	t.Helper()
+	answer := func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
+	}
+	return newClient(t, "http://venue.invalid", func(cfg *Config) {
+		cfg.Transport, cfg.CredentialsMode, cfg.Retries = &scripted{answer: answer}, rest.CredentialsNone, -1
+	})
+}
+
+// decodeBody decodes the body of a 200 response as a call does. ok is false if it has no payload.
+func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
+	t.Helper()
+	payload, err := decoding(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
+	checkError(t, err)
+	return payload, err == nil && !payload.IsNull()
+}
+
+// checkError fails if an error has no code or a long text.
+func checkError(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	var e *market.Error
+	if !errors.As(err, &e) || e.Message == "" || len(err.Error()) > 1000 {
+		t.Fatalf("a bad error: %.2000v", err)
+	}
+}
+
+// checkResults fails if a response has results for other ids, or a result that has a value and an error, or neither.
+func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
+	t.Helper()
+	checkError(t, err)
+	for id, r := range got.byID {
+		if !slices.Contains(asked, id) {
+			t.Fatalf("%q was not requested", id)
+		}
+		if (r.Err == nil) == (r.Value == nil) {
+			t.Fatalf("%q has %+v", id, r)
+		}
+		checkError(t, r.Err)
+		if r.Value != nil {
+			check(id, r.Value)
+		}
+	}
+}
+
+func checkUnit(t *testing.T, ds ...*market.Decimal) {
+	t.Helper()
+	for _, d := range ds {
+		if d != nil && !wire.InUnit(*d) {
+			t.Fatalf("%s is not from 0 to 1", d)
+		}
+	}
+}
+
+func FuzzPrices(f *testing.F) {
+	seed(f, "prices")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointPrices, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
+			got, err := priceDecoder.decode(payload, asked, &rest.Drift{})
+			checkResults(t, asked, got, err, func(id string, p *market.Price) {
+				checkUnit(t, &p.Price)
+				if p.TokenID != id || p.Basis == "" {
+					t.Fatalf("%+v for %q", p, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzSpreads(f *testing.F) {
+	seed(f, "spreads")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointSpreads, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
+			got, err := spreadDecoder.decode(payload, asked, &rest.Drift{})
+			checkResults(t, asked, got, err, func(id string, s *market.Spread) {
+				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
+				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
+					t.Fatalf("%+v for %q", s, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzBook(f *testing.F) {
+	seed(f, "orderbook")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointBook, body)
+		if !ok {
+			return
+		}
+		const depth = 3
+		b, err := decodeBook(payload, "101", depth, &rest.Drift{})
+		if checkError(t, err); err != nil {
+			return
+		}
+		if b.TokenID != "101" || b.Depth != depth || len(b.Bids) > depth || len(b.Asks) > depth {
+			t.Fatalf("%+v", b)
+		}
+		for side, levels := range map[int][]market.Level{-1: b.Bids, 1: b.Asks} {
+			for i, l := range levels {
+				checkUnit(t, &l.Price)
+				if l.Size.Sign() <= 0 || i > 0 && side*l.Price.Cmp(levels[i-1].Price) <= 0 {
+					t.Fatalf("level %d of %+v", i, levels)
+				}
+			}
+		}
+		if both := len(b.Bids) > 0 && len(b.Asks) > 0; both != (b.Spread != nil) || both && b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
+			t.Fatalf("%+v", b)
+		}
+	})
+}
+
+func FuzzPriceHistory(f *testing.F) {
+	seed(f, "price-history")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointPriceHistory, body)
+		if !ok {
+			return
+		}
+		from, to := date(t, "2025-11-01"), date(t, "2026-11-03")
+		h, err := decodePriceHistory(payload, "101", from, to, &rest.Drift{})
+		if checkError(t, err); err != nil {
+			return
+		}
+		for i, p := range h.Points {
+			checkUnit(t, &p.Price)
+			if day := market.DateOf(p.Timestamp); day < from || day > to || i > 0 && !h.Points[i-1].Timestamp.Before(p.Timestamp) {
+				t.Fatalf("point %d of %+v", i, h.Points)
+			}
+		}
+	})
+}
+
+// checkMarket fails if a market does not have what its users rely on.
+func checkMarket(t *testing.T, m *market.Market) {
+	t.Helper()
+	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {
+		t.Fatalf("%+v", m)
+	}
+	seen := map[string]bool{}
+	for _, o := range m.Outcomes {
+		checkUnit(t, o.Price)
+		if market.CheckID(o.TokenID) != nil || o.Label == "" || seen[o.TokenID] {
+			t.Fatalf("%+v", m.Outcomes)
+		}
+		seen[o.TokenID] = true
+	}
+}
+
+func FuzzMarkets(f *testing.F) {
+	seed(f, "market-details")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointMarketsByID, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"M1"}, {"M1", "M2", "M3"}} {
+			got, err := decodeMarketsByID(payload, asked, &rest.Drift{})
+			checkResults(t, asked, got, err, func(id string, m *market.Market) {
+				if checkMarket(t, m); m.MarketID != id {
+					t.Fatalf("%+v for %q", m, id)
+				}
+			})
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "202"}} {
+			got, err := decodeMarketsByToken(payload, asked, &rest.Drift{})
+			checkResults(t, asked, got, err, func(id string, m *market.Market) {
+				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
+					t.Fatalf("%+v for %q", m, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzSearch(f *testing.F) {
+	seed(f, "market-search")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointSearch, body)
+		if !ok {
+			return
+		}
+		for _, q := range []queries.Search{
+			{Limit: 2},
+			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: queries.SortVolume, Direction: queries.Descending},
+		} {
+			page, err := decodeSearch(payload, q, pageStart{}, &listTraits{}, &rest.Drift{})
+			if checkError(t, err); err != nil {
+				continue
+			}
+			for _, m := range page.Markets {
+				if checkMarket(t, m); q.Category != "" && (m.Status != market.StatusOpen || !strings.EqualFold(m.Category, q.Category)) {
+					t.Fatalf("%+v does not fit", m)
+				}
+			}
+			if _, err := parsePageToken(reqctx.EndpointSearch, page.Next); err != nil {
+				t.Fatalf("the page's own token %q: %v", page.Next, err)
+			}
+		}
+	})
+}
+
+func FuzzUser(f *testing.F) {
+	seed(f, "balance", "positions", "orders", "trades", "history")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := decodeBody(t, reqctx.EndpointPositions, body)
+		if !ok {
+			return
+		}
+		b, err := decodeBalance(payload, &rest.Drift{})
+		if checkError(t, err); err == nil && b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
+			t.Fatalf("%+v", b)
+		}
+		list, ok := rest.RowsOf(payload, "positions", "orders", "trades", "history")
+		if !ok {
+			return
+		}
+		n := &rest.Drift{}
+		positions, _ := rest.ReadRows(list.Rows, n, (*wire.Row).Position)
+		for _, p := range positions {
+			if market.CheckID(p.MarketID) != nil || p.Outcome == "" {
+				t.Fatalf("%+v", p)
+			}
+		}
+		orders, _ := rest.ReadRows(list.Rows, n, (*wire.Row).Order)
+		for _, o := range orders {
+			if market.CheckID(o.OrderID) != nil || market.CheckID(o.MarketID) != nil || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
+				t.Fatalf("%+v", o)
+			}
+		}
+		trades, _ := rest.ReadRows(list.Rows, n, (*wire.Row).UserTrade)
+		for _, trade := range trades {
+			if trade.Timestamp.IsZero() || trade.MarketID == "" && trade.TokenID == "" || trade.Size.Sign() < 0 {
+				t.Fatalf("%+v", trade)
+			}
+		}
+		records, _ := rest.ReadRows(list.Rows, n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
+		for _, h := range records {
+			if h.Timestamp.IsZero() || h.Kind == "" {
+				t.Fatalf("%+v", h)
+			}
+		}
+		next, err := pageInfoOf(reqctx.EndpointTrades, list, pageStart{}, 100)
+		if checkError(t, err); err == nil {
+			if _, err := parsePageToken(reqctx.EndpointTrades, next.next.token()); err != nil {
+				t.Fatalf("the page's own token: %v", err)
+			}
+		}
+	})
+}

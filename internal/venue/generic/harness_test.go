@@ -1,0 +1,358 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	// prefix is a path before the paths of the venue. All tests use it, so none can lose it.
+	prefix = "/tenant/v2"
+	wallet = market.Address("0x2222222222222222222222222222222222222222")
+	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
+)
+
+// fakeVenue is an HTTP server with the handlers of a test. It records the requests.
+type fakeVenue struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+// newVenue starts a venue. The keys of handlers are paths without the prefix. Another path fails the test.
+func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
+	t.Helper()
+	v := &fakeVenue{}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.mu.Lock()
+		v.requests = append(v.requests, r)
+		v.mu.Unlock()
+		h := handlers[strings.TrimPrefix(r.URL.Path, prefix)]
+		if h == nil || !strings.HasPrefix(r.URL.Path, prefix) || r.Method != http.MethodGet {
+			t.Errorf("unexpected request %s %s", r.Method, r.URL.Path)
+			http.Error(w, "unexpected", http.StatusTeapot)
+			return
+		}
+		h(w, r)
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+// queries returns the query strings of the requests, decoded, without address and credentials.
+func (v *fakeVenue) queries() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make([]string, len(v.requests))
+	for i, r := range v.requests {
+		q := r.URL.Query()
+		q.Del("address")
+		q.Del("credentials")
+		out[i], _ = url.QueryUnescape(q.Encode())
+	}
+	return out
+}
+
+func (v *fakeVenue) count() int { return len(v.queries()) }
+
+func (v *fakeVenue) last() *http.Request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.requests[len(v.requests)-1]
+}
+
+// client returns a client of the venue; edit may change its configuration.
+func (v *fakeVenue) client(t testing.TB, edit ...func(*Config)) *Client {
+	t.Helper()
+	return newClient(t, v.URL+prefix+"/", edit...)
+}
+
+func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
+	t.Helper()
+	cfg := Config{Config: rest.Config{BaseURL: base, Timeout: 10 * time.Second, Retries: -1}}
+	for _, f := range edit {
+		f(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// answer returns a handler that responds with 200 and a JSON body.
+func answer(body string) http.HandlerFunc { return answerWith(http.StatusOK, "application/json", body) }
+
+func answerWith(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{contentType}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// everywhere returns one handler for every endpoint.
+func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
+	all := make(map[string]http.HandlerFunc, len(paths))
+	for _, path := range paths {
+		all[path] = h
+	}
+	return all
+}
+
+// asUser returns a context with credentials.
+func asUser(t testing.TB) context.Context {
+	t.Helper()
+	c, err := market.ParseCredentials([]byte(canary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reqctx.WithCredentials(t.Context(), c)
+}
+
+// goldenFile reads a golden file of tests/testdata/venue/forms.
+func goldenFile(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "forms", filepath.FromSlash(name)+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// goldenFiles returns the names of the golden files of an endpoint.
+func goldenFiles(t testing.TB, endpoint string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "forms", endpoint, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files of %s: %v", endpoint, err)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".json")
+	}
+	return files
+}
+
+// recordingObserver is an Observer that records its calls.
+type recordingObserver struct {
+	mu    sync.Mutex
+	what  []string
+	calls []string
+}
+
+func (d *recordingObserver) Call(endpoint string, keys, status int, outcome string, _ time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", endpoint, keys, status, outcome))
+}
+
+func (d *recordingObserver) Drift(endpoint, what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.what = append(d.what, endpoint+": "+what)
+}
+
+func (d *recordingObserver) driftText() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Join(d.what, ", ")
+}
+
+func date(t testing.TB, s string) market.Date {
+	t.Helper()
+	d, err := market.ParseDate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// The show functions write values as text; - is a missing value.
+
+func showDecimal(d *market.Decimal) string {
+	if d == nil {
+		return "-"
+	}
+	return d.String()
+}
+
+func showTime(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func showBool(b *bool) string {
+	if b == nil {
+		return "-"
+	}
+	return fmt.Sprint(*b)
+}
+
+func showText(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func showResults[T any](results []market.Result[*T], show func(*T) string) string {
+	var lines []string
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			lines = append(lines, string(market.CodeOf(r.Err)))
+		case r.Value == nil:
+			lines = append(lines, "absent")
+		default:
+			lines = append(lines, show(r.Value))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func showPrice(p *market.Price) string {
+	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
+}
+
+// fromBook marks a spread from an order book.
+const fromBook = " of the book"
+
+func showSpread(s *market.Spread) string {
+	text := strings.Join([]string{s.TokenID, showDecimal(s.BestBid), showDecimal(s.BestAsk), showDecimal(s.Spread), showTime(s.Timestamp)}, " ")
+	if s.FromBook {
+		text += fromBook
+	}
+	return text
+}
+
+func showBook(b *market.Book) string {
+	side := func(levels []market.Level) string {
+		var s []string
+		for _, l := range levels {
+			s = append(s, l.Size.String()+"@"+l.Price.String())
+		}
+		return "[" + strings.Join(s, " ") + "]"
+	}
+	return fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %d hash %s depth %d", b.TokenID, side(b.Bids), side(b.Asks),
+		showDecimal(b.Spread), showTime(b.Timestamp), showText(b.Epoch), b.Seq, showText(b.Hash), b.Depth)
+}
+
+func showHistory(h *market.PriceHistory) string {
+	var s []string
+	for _, p := range h.Points {
+		s = append(s, showTime(p.Timestamp)+" "+p.Price.String()+" "+showDecimal(p.Volume))
+	}
+	return strings.Join(s, "\n")
+}
+
+func showMarket(m *market.Market) string {
+	var b strings.Builder
+	line := func(name string, values ...string) {
+		if strings.Trim(strings.Join(values, ""), "-") != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(values, " | "))
+		}
+	}
+	line("market", m.MarketID, showText(m.Slug), showText(m.Question), showText(m.GroupItemTitle))
+	line("about", showText(m.Description), showText(m.Image), showText(m.Category), showText(strings.Join(m.Tags, ",")))
+	line("status", string(m.Status), showText(m.StatusRaw), showBool(m.AcceptingOrders))
+	line("times", showTime(m.StartsAt), showTime(m.EndsAt), showTime(m.UpdatedAt))
+	line("figures", showDecimal(m.Volume), showDecimal(m.Volume24h), showDecimal(m.Liquidity), showDecimal(m.TickSize), showDecimal(m.MinOrderSize))
+	line("event", showText(m.EventID), showText(m.EventSlug), showText(m.EventTitle))
+	for _, o := range m.Outcomes {
+		line("outcome", o.TokenID, o.Label, showDecimal(o.Price), showBool(o.Winner))
+	}
+	if r := m.Resolution; r != nil {
+		line("resolution", showText(r.Outcome), showTime(r.ResolvedAt), showText(r.Source))
+	}
+	if m.Summary {
+		b.WriteString("summary\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func showBalance(b *market.Balance) string {
+	return fmt.Sprintf("portfolio %s cash %s positions %s total %s at %s", showDecimal(b.PortfolioValue), showDecimal(b.CashBalance),
+		showDecimal(b.PositionsValue), showDecimal(b.TotalValue), showTime(b.UpdatedAt))
+}
+
+func showPositions(list []market.Position) string {
+	var s []string
+	for _, p := range list {
+		s = append(s, strings.Join([]string{p.MarketID, showText(p.TokenID), p.Outcome, p.Size.String(), showDecimal(p.AvgPrice),
+			showDecimal(p.CurrentPrice), showDecimal(p.UnrealizedPnl)}, " "))
+	}
+	return strings.Join(s, "\n")
+}
+
+func showOrders(list []market.Order) string {
+	var s []string
+	for _, o := range list {
+		s = append(s, strings.Join([]string{o.OrderID, o.MarketID, showText(o.TokenID), string(o.Side) + "(" + o.SideRaw + ")", o.Outcome,
+			o.Price.String(), o.Size.String(), o.FilledSize.String(), string(o.Status) + "(" + o.StatusRaw + ")", showTime(o.CreatedAt)}, " "))
+	}
+	return strings.Join(s, "\n")
+}
+
+func showTrades(p *queries.TradePage) string {
+	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
+	for _, t := range p.Trades {
+		s = append(s, strings.Join([]string{showText(t.TradeID), showText(t.MarketID), showText(t.TokenID), showText(t.Outcome),
+			string(t.Side) + "(" + t.SideRaw + ")", t.Price.String(), t.Size.String(), showDecimal(t.Fee), showTime(t.Timestamp),
+			showText(t.TransactionHash)}, " "))
+	}
+	return strings.Join(s, "\n")
+}
+
+func showRecords(p *queries.HistoryPage) string {
+	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
+	for _, h := range p.Records {
+		s = append(s, strings.Join([]string{showText(h.ID), string(h.Kind) + "(" + h.KindRaw + ")", showTime(h.Timestamp),
+			showDecimal(h.Amount), showText(h.MarketID), showText(h.TokenID), showText(h.Outcome), showText(string(h.Side)),
+			showDecimal(h.Price), showDecimal(h.Size), showText(h.TransactionHash)}, " "))
+	}
+	return strings.Join(s, "\n")
+}
+
+// showNext omits the fingerprint of a page token.
+func showNext(token string) string {
+	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
+		return token[:i+1] + "…"
+	}
+	return showText(token)
+}
+
+func showTotal(n *int) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+// assertEqual fails if two texts differ.
+func assertEqual(t testing.TB, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

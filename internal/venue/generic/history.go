@@ -1,0 +1,76 @@
+package generic
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+var fieldVolumeOfPoint = wire.NewField("volume", "v")
+
+// PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the venue
+// does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has
+// points but no usable one, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, the last one in the
+// response counts.
+func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
+	if err := rest.CheckID(reqctx.EndpointPriceHistory, tokenID); err != nil {
+		return nil, err
+	}
+	if from > to {
+		return nil, rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+	}
+	return rest.WithBackoff(c.Client, reqctx.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+		rq := &rest.Request{Endpoint: reqctx.EndpointPriceHistory, Keys: 1}
+		rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
+		payload, err := c.Get(ctx, rq)
+		if err != nil || payload.IsNull() {
+			return nil, rest.NilIfNotFound(err)
+		}
+		var n rest.Drift
+		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
+		c.Report(reqctx.EndpointPriceHistory, n)
+		return h, err
+	})
+}
+
+// decodePriceHistory reads a response.
+func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *rest.Drift) (*market.PriceHistory, error) {
+	list, ok := rest.RowsOf(payload, "history", "prices", "points")
+	if !ok {
+		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "no list of points")
+	}
+	if id, ok := wire.FieldTokenID.Of(list.Object).ID(); ok && id != "" && id != tokenID {
+		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "the history of another token")
+	}
+	points, bad := rest.ReadRows(list.Rows, n, readPoint)
+	kept := points[:0]
+	for _, p := range points {
+		if day := market.DateOf(p.Timestamp); day >= from && day <= to {
+			kept = append(kept, p)
+			continue
+		}
+		n.Add("point on another day")
+	}
+	if len(kept) == 0 && len(list.Rows) > 0 {
+		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, bad.WhyEmpty())
+	}
+	// The sort is stable, so points with the same time stay in the order of the response.
+	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
+	last := kept[:0]
+	for _, p := range kept {
+		if i := len(last) - 1; i >= 0 && last[i].Timestamp.Equal(p.Timestamp) {
+			last[i] = p
+			continue
+		}
+		last = append(last, p)
+	}
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: last, LeftOut: bad.LeftOut(reqctx.EndpointPriceHistory)}, nil
+}
+
+func readPoint(r *wire.Row) market.PricePoint {
+	return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice), Volume: r.Decimal(fieldVolumeOfPoint)}
+}

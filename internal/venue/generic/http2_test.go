@@ -1,0 +1,215 @@
+package generic
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/testclock"
+)
+
+// overTLS returns the client's own transport, which trusts a test server of HTTP/2.
+func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
+	t.Helper()
+	transport := rest.NewTransport()
+	transport.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	transport.TLSClientConfig.NextProtos = nil
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
+
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after it, on the same connection if it is still open.
+func TestFaultsOverHTTP2(t *testing.T) {
+	html := answerWith(429, "text/html", "<html>slow down</html>")
+	for _, tt := range []struct {
+		name  string
+		fault http.HandlerFunc
+		want  string // the code and RetryAfter
+		calls int64
+		// timeout is the client's timeout. It leaves time for a TLS handshake on a slow machine.
+		timeout time.Duration
+	}{
+		{name: "429 as HTML", fault: html, want: "RATE_LIMITED 125ms", calls: 1},
+		{name: "429 as HTML with seconds", fault: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			html(w, r)
+		}, want: "RATE_LIMITED 7s", calls: 1},
+		{name: "503", fault: answerWith(503, "text/html", "<html>"), want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a stream that is reset before its answer", fault: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a stream that is reset in its body", fault: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, aBook[:20])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a body that is cut off", fault: answer(aBook[:20]), want: "UPSTREAM_BAD_RESPONSE 0s", calls: 3},
+		{name: "hang", fault: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 2 * time.Second},
+		{name: "hang in the body", fault: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, aBook[:20])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 2 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var came, connections atomic.Int64
+			var well atomic.Bool
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				came.Add(1)
+				if r.ProtoMajor != 2 {
+					t.Errorf("the venue was asked by %s", r.Proto)
+				}
+				if well.Load() {
+					answer(aBook)(w, r)
+					return
+				}
+				tt.fault(w, r)
+			}))
+			s.EnableHTTP2 = true
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			clock := testclock.New(time.Now())
+			c := newClient(t, s.URL, func(cfg *Config) {
+				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = overTLS(t, s), 2, clock, func() float64 { return 0.5 }
+				if tt.timeout > 0 {
+					cfg.Timeout = tt.timeout
+				}
+			})
+			p := &permit{}
+			ctx := reqctx.WithPermit(t.Context(), p)
+			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
+				t.Errorf("got %v (%s), want %s", err, retryAfterOf(err), tt.want)
+			}
+			if came.Load() != tt.calls || int64(p.admitted) != tt.calls {
+				t.Errorf("%d calls were admitted and %d came, want %d", p.admitted, came.Load(), tt.calls)
+			}
+			well.Store(true)
+			clock.Advance(time.Minute)
+			if b, err := c.Book(ctx, "101", 20); err != nil || len(b.Bids) != 1 {
+				t.Errorf("when it has passed: %v, %v", b, err)
+			}
+			if n := connections.Load(); n != 1 {
+				t.Errorf("%d connections were opened", n)
+			}
+		})
+	}
+}
+
+// interruptingServer is an HTTP/2 server that ends the first connections during a call and serves the later ones.
+type interruptingServer struct {
+	net.Listener
+	tls        func() *tls.Config
+	end        func(f *http2.Framer, id uint32)
+	left, came atomic.Int64
+	ended      sync.WaitGroup
+}
+
+// Accept returns the connections that are not ended.
+func (v *interruptingServer) Accept() (net.Conn, error) {
+	for {
+		conn, err := v.Listener.Accept()
+		if err != nil || v.left.Add(-1) < 0 {
+			return conn, err
+		}
+		v.ended.Go(func() { v.interrupt(tls.Server(conn, v.tls())) })
+	}
+}
+
+// ServeHTTP responds to the calls of connections that are not ended.
+func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.came.Add(1)
+	answer(aBook)(w, r)
+}
+
+// interrupt serves a connection until the first call and ends it.
+func (v *interruptingServer) interrupt(conn *tls.Conn) {
+	defer conn.Close()
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(conn, preface); err != nil {
+		return
+	}
+	f := http2.NewFramer(conn, conn)
+	_ = f.WriteSettings()
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		if h, ok := frame.(*http2.HeadersFrame); ok {
+			v.came.Add(1)
+			v.end(f, h.StreamID)
+			return
+		}
+	}
+}
+
+// TestHTTP2ConnectionsThatEnd ends connections during a call. The client retries the call if that may help. Each retry passes
+// the rate limit, and the transport repeats no call.
+func TestHTTP2ConnectionsThatEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(f *http2.Framer, id uint32)
+		// again: a retry may help.
+		again bool
+	}{
+		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},
+		{"the stream is cancelled", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeCancel) }, true},
+		{"the stream is too much", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeEnhanceYourCalm) }, false},
+		{"going away, the call was not seen", func(f *http2.Framer, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, true},
+		{"going away, the call was seen", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeNo, []byte("maintenance")) }, true},
+		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
+		{"closed without a word", func(*http2.Framer, uint32) {}, true},
+	} {
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the connections recover before or after the last retry
+			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
+				v := &interruptingServer{end: tt.end}
+				v.left.Store(ends)
+				s := httptest.NewUnstartedServer(v)
+				v.Listener, v.tls = s.Listener, func() *tls.Config { return s.TLS }
+				s.Listener, s.EnableHTTP2 = v, true
+				s.StartTLS()
+				t.Cleanup(func() {
+					s.Close()
+					v.ended.Wait()
+				})
+				c := newClient(t, s.URL, func(cfg *Config) {
+					cfg.Transport, cfg.Retries, cfg.Rand = overTLS(t, s), 2, func() float64 { return 0.5 }
+				})
+				p := &permit{}
+				_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
+				want := market.CodeUpstreamUnavailable
+				if !tt.again {
+					calls = 1
+				} else if ends == 1 {
+					want = ""
+				}
+				if err != nil && market.CodeOf(err) != want || err == nil && want != "" {
+					t.Errorf("got %v, want %q", err, want)
+				}
+				if v.came.Load() != calls || int64(p.admitted) != calls {
+					t.Errorf("%d calls were admitted and %d came, want %d: %v", p.admitted, v.came.Load(), calls, err)
+				}
+			})
+		}
+	}
+}

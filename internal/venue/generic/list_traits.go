@@ -1,0 +1,117 @@
+package generic
+
+import (
+	"sync"
+	"time"
+)
+
+// listTraits is what the client has learned about one of the venue's lists. In the zero value nothing is known. It is safe for
+// concurrent use.
+type listTraits struct {
+	mu sync.Mutex
+	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
+	isPaged, refusesLimit bool
+	// countIsTotal reports that the field count was once greater than the number of rows on the page, so the venue counts all
+	// rows. Other venues count the rows of the page.
+	countIsTotal bool
+	// Until wholeUntil, lists count as complete, because the venue has refused or ignored an offset.
+	wholeUntil time.Time
+	// maxRows is the greatest number of rows seen on a page, by whether a page size was requested. A page with fewer rows is the
+	// last one. The numbers are valid until sizesUntil.
+	maxRows    map[bool]int
+	sizesUntil time.Time
+	// Until plainUntil, no optional parameter is sent, because the venue has refused one.
+	plainUntil time.Time
+}
+
+// plain reports whether optional parameters are omitted.
+func (h *listTraits) plain(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now.Before(h.plainUntil)
+}
+
+// refuseOptions records that the venue refuses an optional parameter.
+func (h *listTraits) refuseOptions(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plainUntil = now.Add(relearnAfter)
+}
+
+// isWhole reports whether a list counts as complete although its length suggests another page.
+func (h *listTraits) isWhole(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now.Before(h.wholeUntil)
+}
+
+// sendsLimit reports whether requests for the list have a page size.
+func (h *listTraits) sendsLimit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.isPaged && !h.refusesLimit
+}
+
+// refuseLimit records that the venue refuses a page size.
+func (h *listTraits) refuseLimit() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusesLimit = true
+}
+
+// mayBeCut reports whether another page may follow a page of n rows that does not say so itself.
+func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case limited && n >= wholeListLimit:
+		return true
+	case n%roundCount != 0, now.Before(h.wholeUntil), n < h.maxRows[limited] && now.Before(h.sizesUntil):
+		return false
+	}
+	return !t.countsPage || !at.isStart() || !h.countIsTotal
+}
+
+// observe learns from a page of n rows.
+func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !now.Before(h.sizesUntil) {
+		h.maxRows, h.sizesUntil = map[bool]int{}, now.Add(relearnAfter)
+	}
+	h.maxRows[limited] = max(h.maxRows[limited], n)
+	h.learnCount(t)
+}
+
+// learnCount learns whether the field count counts all rows. The caller holds the lock.
+func (h *listTraits) learnCount(t pageInfo) {
+	switch {
+	case t.countIsTotal:
+		h.countIsTotal = true
+	case t.countsPage && !t.next.isStart() && !t.guessed:
+		h.countIsTotal = false
+	}
+}
+
+// trustCount removes a guessed next page if the first page has as many rows as count says and count is known to count all rows.
+func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.learnCount(*t); t.guessed && t.countsPage && at.isStart() && h.countIsTotal {
+		t.next, t.guessed = pageStart{}, false
+	}
+}
+
+// setPaged records that the list had several pages.
+func (h *listTraits) setPaged() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.isPaged = true
+}
+
+// ignoresOffset records that the venue has refused an offset or responded with the same rows. So its lists are complete.
+func (h *listTraits) ignoresOffset(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wholeUntil = now.Add(relearnAfter)
+}

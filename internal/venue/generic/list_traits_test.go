@@ -1,0 +1,182 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/tests/testclock"
+)
+
+// listCase is a venue, and reads of its lists in order.
+type listCase struct {
+	name string
+	// serve responds to a call for a list of rows.
+	serve func(w http.ResponseWriter, r *http.Request, rows int)
+	reads []listRead
+}
+
+// listRead is one read of a list and the parameters of its calls, besides address and credentials.
+type listRead struct {
+	after time.Duration
+	rows  int
+	want  string
+}
+
+func badParameter(w http.ResponseWriter, r *http.Request) {
+	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
+}
+
+// paged serves a list in pages of at most size rows from an offset, or fewer if the request has a smaller page size.
+func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
+	q := r.URL.Query()
+	from, _ := strconv.Atoi(q.Get("offset"))
+	if limit, err := strconv.Atoi(q.Get("limit")); err == nil {
+		size = min(limit, 500)
+	}
+	from = min(from, rows)
+	listOfUser(w, r, rowsJSON(from, min(from+size, rows)), rest)
+}
+
+var listCases = []listCase{
+	{
+		"refuses parameters that its description does not show",
+		func(w http.ResponseWriter, r *http.Request, rows int) {
+			if q := r.URL.Query(); q.Has("limit") || q.Has("offset") || q.Has("cursor") {
+				badParameter(w, r)
+				return
+			}
+			listOfUser(w, r, rowsJSON(0, rows), "")
+		},
+		[]listRead{{0, 53, "-"}, {0, 200, "- | offset"}, {0, 200, "-"}, {0, 10, "-"}, {relearnAfter, 30, "- | offset"}, {0, 30, "-"}},
+	},
+	{
+		"ignores parameters that its description does not show",
+		func(w http.ResponseWriter, r *http.Request, rows int) { listOfUser(w, r, rowsJSON(0, rows), "") },
+		[]listRead{{0, 20, "- | offset"}, {0, 200, "-"}, {relearnAfter, 200, "- | offset"}},
+	},
+	{
+		"knows offsets and does not page lists of this length",
+		func(w http.ResponseWriter, r *http.Request, rows int) { paged(w, r, rows, 1000, "") },
+		[]listRead{{0, 200, "- | offset"}, {0, 100, "-"}, {0, 190, "-"}, {0, 300, "- | offset"}, {0, 200, "-"}},
+	},
+	{
+		"pages by offset",
+		func(w http.ResponseWriter, r *http.Request, rows int) { paged(w, r, rows, 100, "") },
+		[]listRead{{0, 99, "-"}, {0, 250, "- | offset | offset"}, {0, 250, "limit | limit offset"}, {0, 120, "limit"}, {0, 600, "limit | limit offset"}, {0, 500, "limit | limit offset"}},
+	},
+	{
+		"counts all rows",
+		func(w http.ResponseWriter, r *http.Request, rows int) {
+			paged(w, r, rows, 1000, fmt.Sprintf(`,"count":%d`, rows))
+		},
+		[]listRead{{0, 200, "- | offset"}, {0, 300, "-"}, {0, 200, "-"}},
+	},
+	{
+		"counts the rows of a page, and pages by offset",
+		func(w http.ResponseWriter, r *http.Request, rows int) {
+			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			from = min(from, rows)
+			to := min(from+100, rows)
+			listOfUser(w, r, rowsJSON(from, to), fmt.Sprintf(`,"count":%d`, to-from))
+		},
+		[]listRead{{0, 150, "- | offset"}, {0, 100, "limit | limit offset"}, {0, 150, "limit | limit offset"}},
+	},
+	{
+		"counts the rows of a page, and pages by cursor without saying that there are no more",
+		func(w http.ResponseWriter, r *http.Request, rows int) {
+			q := r.URL.Query()
+			if q.Has("limit") || q.Has("offset") {
+				badParameter(w, r)
+				return
+			}
+			from, _ := strconv.Atoi(q.Get("cursor"))
+			to, next := min(from+100, rows), ""
+			if to < rows {
+				next = fmt.Sprintf(`,"nextCursor":"%d"`, to)
+			}
+			listOfUser(w, r, rowsJSON(from, to), fmt.Sprintf(`,"count":%d%s`, to-from, next))
+		},
+		[]listRead{{0, 50, "- | offset"}, {0, 150, "- | cursor"}, {0, 150, "limit | - | cursor"}, {0, 100, "-"}, {0, 150, "- | cursor"}},
+	},
+}
+
+// TestWholeListsLearnParameters reads lists from venues that accept different parameters.
+func TestWholeListsLearnParameters(t *testing.T) {
+	reads := map[string]func(ctx context.Context, c *Client) (int, error){
+		"positions": func(ctx context.Context, c *Client) (int, error) {
+			list, err := c.Positions(ctx, wallet)
+			return len(list), err
+		},
+		"orders": func(ctx context.Context, c *Client) (int, error) {
+			list, err := c.Orders(ctx, wallet)
+			return len(list), err
+		},
+	}
+	for _, test := range listCases {
+		for name, read := range reads {
+			t.Run(test.name+"/"+name, func(t *testing.T) {
+				rows := 0
+				v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { test.serve(w, r, rows) }))
+				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+				asked := 0
+				for i, one := range test.reads {
+					clock.Advance(one.after)
+					rows = one.rows
+					got, err := read(asUser(t), c)
+					if err != nil || got != rows {
+						t.Fatalf("read %d: %d rows of %d, %v", i, got, rows, err)
+					}
+					var calls []string
+					for _, query := range v.queries()[asked:] {
+						calls = append(calls, parametersOf(query))
+					}
+					asked += len(calls)
+					assertEqual(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", one.want))
+				}
+			})
+		}
+	}
+}
+
+// parametersOf returns the names of the parameters of a query.
+func parametersOf(query string) string {
+	if query == "" {
+		return "-"
+	}
+	names := strings.Split(query, "&")
+	for i, parameter := range names {
+		names[i], _, _ = strings.Cut(parameter, "=")
+	}
+	return strings.Join(names, " ")
+}
+
+// TestListsThatMayBeCut reads lists that may have been cut.
+func TestListsThatMayBeCut(t *testing.T) {
+	for name, far := range map[string]http.HandlerFunc{
+		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),
+		"the venue is busy":         answerWith(http.StatusTooManyRequests, "application/json", `{}`),
+		"nobody knows what it says": answer(`{"success":false}`),
+		"of another form":           answer(`{"rows":"none"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("offset") {
+					far(w, r)
+					return
+				}
+				listOfUser(w, r, rowsJSON(0, 50), "")
+			}, func(t *testing.T, _ *fakeVenue, rows int, err error) {
+				if err == nil || rows > 0 || market.CodeOf(err) == market.CodeInternal {
+					t.Errorf("%d rows, %v", rows, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,358 @@
+package generic
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// relearnAfter is the time for which the client avoids a parameter or form that the venue has refused.
+	relearnAfter = 10 * time.Minute
+	// maxBisectCalls bounds the calls that bisect one refused list. That many calls find one bad id among 40.
+	maxBisectCalls = 12
+)
+
+// support is what the client has learned about a list parameter or an endpoint. It is safe for concurrent use.
+type support struct {
+	name string
+	// confirmed reports that the venue has answered a list.
+	confirmed atomic.Bool
+	// disabledUntil is the time at which the parameter may be used again, in nanoseconds since 1970.
+	disabledUntil atomic.Int64
+}
+
+// usable reports whether the parameter may be used.
+func (p *support) usable(now time.Time) bool { return now.UnixNano() >= p.disabledUntil.Load() }
+
+// disable avoids the parameter for relearnAfter.
+func (p *support) disable(now time.Time) {
+	p.confirmed.Store(false)
+	p.disabledUntil.Store(now.Add(relearnAfter).UnixNano())
+}
+
+// batchValues are the values of one response, by requested id.
+type batchValues[T any] struct {
+	byID map[string]market.Result[*T]
+	// unattributed reports that a bad element had no readable id, so it may belong to any missing id.
+	unattributed bool
+	// otherIDs reports that the response also contained ids that were not requested.
+	otherIDs bool
+}
+
+func newBatchValues[T any](n int) batchValues[T] {
+	return batchValues[T]{byID: make(map[string]market.Result[*T], n)}
+}
+
+// lookup reads values by their ids.
+type lookup[T any] struct {
+	endpoint reqctx.Endpoint
+	// list is the parameter for several ids. single is the parameter for one id.
+	list   string
+	single *parameter
+	// support is nil if the list parameter is in the venue's documentation.
+	support *support
+	// preferSingle reports that one id is read with the single parameter. Otherwise even one id is first read with the list
+	// parameter.
+	preferSingle bool
+	// decode reads a response for the ids in asked.
+	decode func(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error)
+}
+
+// read reads ids and returns a result for each id, in the order of ids. A refused id or a bad element affects only its own
+// result. If every call failed, read also returns an error; otherwise only the results contain errors.
+func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
+	results := make([]market.Result[*T], len(ids))
+	keys := make([]string, 0, len(ids))
+	at := make(map[string]int, len(ids))
+	refused := false
+	for i, id := range ids {
+		if _, repeated := at[id]; repeated {
+			continue
+		}
+		if err := rest.CheckID(l.endpoint, id); err != nil {
+			results[i].Err = err
+			continue
+		}
+		if err := c.Refusal(l.endpoint, id); err != nil {
+			results[i].Err, refused = err, true
+			continue
+		}
+		at[id] = len(keys)
+		keys = append(keys, id)
+	}
+	answered := make([]market.Result[*T], len(keys))
+	err := l.readInBatches(ctx, c, keys, answered)
+	err = l.recordOutcomes(c, err, keys, answered)
+	for i, id := range ids {
+		if results[i].Err == nil {
+			results[i] = answered[at[id]]
+		}
+	}
+	if refused {
+		err = nil // some ids were refused without a call, so there is no error of the whole read
+	}
+	return results, err
+}
+
+// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed,
+// recordOutcomes returns the error of the first key with its wait.
+func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
+	failed := make(map[error][]int)
+	for i := range results {
+		failed[results[i].Err] = append(failed[results[i].Err], i)
+	}
+	for cause, places := range failed {
+		of := make([]string, len(places))
+		for i, place := range places {
+			of[i] = keys[place]
+		}
+		recorded := c.Record(l.endpoint, cause, of...)
+		for _, place := range places {
+			results[place].Err = recorded
+		}
+	}
+	if err != nil && len(results) > 0 {
+		return results[0].Err // every call failed
+	}
+	return err
+}
+
+// readInBatches reads keys in lists that each fit into one call.
+func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	if l.support != nil && !l.support.usable(c.Now()) {
+		return l.readEach(ctx, c, keys, out)
+	}
+	ends := l.splitEnds(c, keys)
+	errs := make([]error, len(ends))
+	rest.ForEach(len(errs), func(i int) {
+		from := 0
+		if i > 0 {
+			from = ends[i-1]
+		}
+		errs[i] = l.readBatch(ctx, c, keys[from:ends[i]], out[from:ends[i]])
+	})
+	return rest.ErrorIfAllFailed(errs)
+}
+
+// readBatch reads keys that fit into one call.
+func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	if len(keys) == 1 && l.usesSingle() {
+		return l.readOne(ctx, c, keys, out).err
+	}
+	if l.support == nil || l.support.confirmed.Load() {
+		d := bisection{callsLeft: maxBisectCalls}
+		err := l.bisect(ctx, c, keys, out, &d)
+		if l.support != nil && d.listRefused && !d.listAnswered {
+			l.support.confirmed.Store(false)
+		}
+		return err
+	}
+	got := l.call(ctx, c, l.list, keys, out)
+	switch {
+	case got.err == nil && got.answered > 0:
+		l.support.confirmed.Store(true)
+		return nil
+	case urlTooLong(got.err) && len(keys) > 1:
+		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys)
+		return l.readInBatches(ctx, c, keys, out)
+	case got.err != nil && !rest.RefusesForm(got.err), got.unattributed:
+		return got.err
+	}
+	return l.probe(ctx, c, keys, out, got.err)
+}
+
+// usesSingle reports whether one id is read with the single parameter. If the venue supports the list parameter and the name of
+// the single parameter is unknown, the list parameter is used.
+func (l *lookup[T]) usesSingle() bool {
+	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
+}
+
+// readOne reads one key. It tries each possible name of the parameter until one finds the key.
+func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
+	names := l.single.candidates()
+	for i, name := range names {
+		var result [1]market.Result[*T]
+		got := l.call(ctx, c, name, keys, result[:])
+		if i == 0 || best.err != nil || got.answered > 0 { // a response without the value is better than a refusal
+			best, out[0] = got, result[0]
+		}
+		switch {
+		case got.answered > 0:
+			l.single.confirm(name)
+			return got
+		case got.err != nil && !rest.RefusesForm(got.err):
+			out[0] = result[0]
+			return got
+		case got.err != nil && len(names) == 1:
+			l.single.doubt()
+		}
+	}
+	return best
+}
+
+// maxProbes is the greatest number of calls for one id that check a refused list.
+const maxProbes = 2
+
+// probe makes calls for one id to find out why the venue has refused a list, or has found none of its ids (then listErr is
+// nil). Either the venue does not support the list parameter, or the ids are wrong. out contains the results of the list. If
+// the venue fails, probe makes at most two calls more than necessary.
+func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
+	probes := maxProbes
+	if listErr != nil && !rest.Refused(listErr) {
+		probes = 1
+	}
+	var last error
+	settled, i := false, 0
+	for ; i < min(probes, len(keys)) && !settled; i++ {
+		got := l.readOne(ctx, c, keys[i:i+1], out[i:i+1])
+		last = got.err
+		settled = got.err == nil && (listErr != nil || got.answered > 0)
+	}
+	switch {
+	case settled:
+		_ = l.readEach(ctx, c, keys[i:], out[i:])
+		if provesRefusal(out) {
+			l.support.disable(c.Now())
+			c.Log().Info("the venue refuses a list parameter: ids are requested one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
+		}
+		return nil
+	case last == nil:
+		return nil // the venue knows no id, with either parameter
+	case listErr == nil && rest.RefusesForm(last):
+		clear(out[:i]) // the venue supports only the list parameter, and knows none of the ids
+		return nil
+	case listErr == nil:
+		listErr = last
+	}
+	for ; i < len(out); i++ {
+		out[i] = market.Result[*T]{Err: listErr}
+	}
+	return listErr
+}
+
+// provesRefusal reports whether calls for one id found an id and none was refused. Then the venue does not support the list
+// parameter.
+func provesRefusal[T any](results []market.Result[*T]) bool {
+	hits := 0
+	for _, r := range results {
+		if r.Err != nil && rest.RefusesForm(r.Err) {
+			return false
+		}
+		if r.Value != nil {
+			hits++
+		}
+	}
+	return hits > 0
+}
+
+// bisection is the state of bisecting a refused list.
+type bisection struct {
+	// callsLeft is the number of calls that may still be made.
+	callsLeft int
+	// listRefused and listAnswered report that a list of several keys was refused or answered.
+	listRefused, listAnswered bool
+	// halvesAnswered reports that both halves of a list were answered.
+	halvesAnswered bool
+}
+
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, one of the ids is the reason.
+// Then bisect reads the two halves of the list, so that the other ids do not fail.
+func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
+	if len(keys) == 1 && l.usesSingle() {
+		return l.readOne(ctx, c, keys, out).err
+	}
+	got := l.call(ctx, c, l.list, keys, out)
+	if len(keys) == 1 {
+		return got.err
+	}
+	d.listAnswered = d.listAnswered || got.err == nil
+	switch {
+	case urlTooLong(got.err):
+		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys)
+	case got.err == nil || !rest.RefusesForm(got.err):
+		return got.err
+	default:
+		d.listRefused = true
+		if d.callsLeft < 2 || !rest.Refused(got.err) {
+			return got.err
+		}
+		d.callsLeft -= 2
+	}
+	half := len(keys) / 2
+	errs := []error{l.bisect(ctx, c, keys[:half], out[:half], d), l.bisect(ctx, c, keys[half:], out[half:], d)}
+	if errs[0] == nil && errs[1] == nil && half > 1 && !urlTooLong(got.err) && !d.halvesAnswered {
+		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys) // both halves are fine, so the list was too long
+	}
+	d.halvesAnswered = d.halvesAnswered || errs[0] == nil && errs[1] == nil
+	return rest.ErrorIfAllFailed(errs)
+}
+
+// readEach reads each key with its own call. After RATE_LIMITED it makes no further call.
+func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	errs := make([]error, len(keys))
+	var limited atomic.Pointer[market.Error]
+	rest.ForEach(len(keys), func(i int) {
+		if e := limited.Load(); e != nil {
+			out[i], errs[i] = market.Result[*T]{Err: e}, e
+			return
+		}
+		errs[i] = l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err
+		if e, ok := errors.AsType[*market.Error](errs[i]); ok && e.Code == market.CodeRateLimited {
+			limited.Store(e)
+		}
+	})
+	return rest.ErrorIfAllFailed(errs)
+}
+
+// callResult is the result of one call.
+type callResult struct {
+	// err is the error of the call as a whole, not of an element.
+	err error
+	// answered is the number of keys that have a good or bad element in the response.
+	answered int
+	// unattributed is as in batchValues.
+	unattributed bool
+}
+
+// call makes one call and writes a result for each key.
+func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, keys []string, out []market.Result[*T]) callResult {
+	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(keys)}
+	rq.Query.List(parameter, keys)
+	payload, err := c.Get(ctx, rq)
+	if len(keys) == 1 && (parameter != l.list || l.support.confirmed.Load()) {
+		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull() {
+			out[0] = market.Result[*T]{}
+			return callResult{}
+		}
+	}
+	var n rest.Drift
+	var got batchValues[T]
+	if err == nil {
+		if got, err = l.decode(payload, keys, &n); err == nil && len(got.byID) == 0 && got.otherIDs {
+			err = rest.UnknownForm(l.endpoint, "the answer is about other ids")
+		}
+	}
+	c.Report(l.endpoint, n)
+	if err != nil {
+		err = rest.BadIfNotFound(l.endpoint, err)
+		for i := range out {
+			out[i] = market.Result[*T]{Err: err}
+		}
+		return callResult{err: err}
+	}
+	for i, key := range keys {
+		r, ok := got.byID[key]
+		if !ok && got.unattributed {
+			r.Err = rest.BadElement(l.endpoint, errors.New("an element without a readable id may have been this one"))
+		}
+		out[i] = r
+	}
+	return callResult{answered: len(got.byID), unattributed: got.unattributed}
+}

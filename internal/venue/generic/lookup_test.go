@@ -1,0 +1,470 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/testclock"
+)
+
+const detailsPath = "/api/exchange/market-details"
+
+// marketNumber returns the number of a market. The venues below have M0 to M99 with the tokens T0 to T99.
+func marketNumber(id, letter string) (n string, ok bool) {
+	n, ok = strings.CutPrefix(id, letter)
+	return n, ok && len(n) > 0 && len(n) < 3 && strings.Trim(n, "0123456789") == ""
+}
+
+func marketJSON(n string) string {
+	return fmt.Sprintf(`{"marketId":"M%s","slug":"s%s","question":"?","description":"","outcomes":[{"tokenId":"T%s","outcome":"YES"}]}`, n, n, n)
+}
+
+// partialVenue serves market-details and spreads and accepts only some parameters.
+type partialVenue struct {
+	// refuse responds to a request with a list parameter. If it is nil, the list is served.
+	refuse http.HandlerFunc
+	// badID is an id that every request is refused for.
+	badID string
+	// noTokenList refuses the parameter tokenIds of market-details.
+	noTokenList bool
+}
+
+func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	for name, values := range q {
+		ids := strings.Split(values[0], ",")
+		list := name == "ids" || name == "tokenIds"
+		switch {
+		case o.badID != "" && slices.Contains(ids, o.badID):
+			answerWith(400, "application/json", `{"success":false,"error":"bad id","code":"BAD_REQUEST"}`)(w, r)
+			return
+		case list && o.refuse != nil && (name == "tokenIds" || !o.noTokenList):
+			o.refuse(w, r)
+			return
+		}
+		var rows []string
+		for _, id := range ids {
+			letter := "M"
+			if name == "tokenId" || name == "tokenIds" {
+				letter = "T"
+			}
+			if n, ok := marketNumber(id, letter); ok {
+				rows = append(rows, marketJSON(n))
+			}
+		}
+		switch {
+		case list:
+			answer(`{"markets":[`+strings.Join(rows, ",")+`]}`)(w, r)
+		case len(rows) == 0:
+			answerWith(404, "application/json", `{"success":false,"error":"unknown","code":"NOT_FOUND"}`)(w, r)
+		default:
+			answer(rows[0])(w, r)
+		}
+	}
+}
+
+func numbered(letter string, from, to int) []string {
+	var ids []string
+	for i := from; i < to; i++ {
+		ids = append(ids, fmt.Sprint(letter, i))
+	}
+	return ids
+}
+
+func marketIDs(results []market.Result[*market.Market]) string {
+	return strings.ReplaceAll(showResults(results, func(m *market.Market) string { return m.MarketID }), "\n", " ")
+}
+
+var refusals = map[string]http.HandlerFunc{
+	"400":              answerWith(400, "application/json", `{"success":false,"error":"id is required"}`),
+	"404":              answerWith(404, "application/json", `{"success":false,"error":"not found"}`),
+	"405":              answerWith(405, "application/json", ""),
+	"422":              answerWith(422, "application/json", `{"success":false,"error":"ids is not known"}`),
+	"501":              answerWith(501, "application/json", ""),
+	"200 with failure": answer(`{"success":false,"error":"id is required"}`),
+	"one market":       answer(marketJSON("77")),
+	"the first alone":  answer(marketJSON("1")),
+	"other markets":    answer(`[` + marketJSON("77") + `,` + marketJSON("78") + `]`),
+	"nothing":          answer(`{"markets":[]}`),
+	"another object":   answer(`{"hello":"world"}`),
+}
+
+func TestUnsupportedListIsLearned(t *testing.T) {
+	for name, refuse := range refusals {
+		t.Run(name, func(t *testing.T) {
+			odd := &partialVenue{refuse: refuse}
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
+			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+			ask := func(want string, calls, cost int) {
+				t.Helper()
+				if got := c.Cost(reqctx.EndpointMarketsByID, 4, 10); got != cost {
+					t.Errorf("the cost is %d, want %d", got, cost)
+				}
+				before := v.count()
+				results, err := c.MarketsByID(t.Context(), []string{"M1", "none", "M2", "M3"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				assertEqual(t, marketIDs(results), want)
+				if got := v.count() - before; got != calls {
+					t.Errorf("%d calls, want %d: %v", got, calls, v.queries()[before:])
+				}
+			}
+			const all = "M1 absent M2 M3"
+			ask(all, 5, 1) // the list, then single calls
+			ask(all, 4, 4) // the refusal is remembered
+			clock.Advance(relearnAfter - time.Second)
+			ask(all, 4, 4)
+			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
+				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
+			}
+			clock.Advance(time.Second)
+			ask(all, 5, 1) // the list is tried again
+			odd.refuse = nil
+			clock.Advance(relearnAfter)
+			ask(all, 1, 1) // the venue accepts the list now
+		})
+	}
+}
+
+func TestTokenListIsLearnedSeparately(t *testing.T) {
+	odd := &partialVenue{refuse: refusals["400"], noTokenList: true}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
+	c := v.client(t)
+	for range 2 {
+		results, err := c.MarketsByToken(t.Context(), []string{"T1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertEqual(t, marketIDs(results), "M1")
+	}
+	results, err := c.MarketsByToken(t.Context(), []string{"T1", "T2", "Tx"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertEqual(t, marketIDs(results), "M1 M2 absent")
+	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
+		t.Fatal(err)
+	}
+	got := v.queries()
+	slices.Sort(got[3:6])
+	assertEqual(t, strings.Join(got, "; "), "tokenIds=T1; tokenId=T1; tokenId=T1; tokenId=T1; tokenId=T2; tokenId=Tx; ids=M1,M2")
+}
+
+func TestSingleFormsForOneKey(t *testing.T) {
+	odd := &partialVenue{}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
+	c := v.client(t)
+	_, _ = c.MarketsByID(t.Context(), []string{"M1"})
+	_, _ = c.MarketsByToken(t.Context(), []string{"T1"})
+	results, err := c.MarketsByToken(t.Context(), []string{"Tx"})
+	if err != nil || results[0].Value != nil || results[0].Err != nil {
+		t.Errorf("got %v, %v; want absent", results, err)
+	}
+	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
+}
+
+// TestBadIDsDoNotDisableLists: a list that is refused for its ids does not disable the parameter.
+func TestBadIDsDoNotDisableLists(t *testing.T) {
+	odd := &partialVenue{badID: "M13"}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
+	c := v.client(t)
+	for range 2 {
+		results, err := c.MarketsByID(t.Context(), []string{"M1", "M13", "M2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
+		if got := c.Cost(reqctx.EndpointMarketsByID, 3, 7); got != 1 {
+			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
+		}
+	}
+}
+
+// TestOneBadIDAmongMany: if a venue refuses a list for one id among 40, the other ids are read.
+func TestOneBadIDAmongMany(t *testing.T) {
+	for _, at := range []int{0, 13, 39} {
+		odd := &partialVenue{}
+		v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
+		c := v.client(t)
+		ids := numbered("M", 0, 40)
+		if _, err := c.MarketsByID(t.Context(), ids); err != nil || v.count() != 1 {
+			t.Fatalf("%v after %d calls", err, v.count())
+		}
+		odd.badID = ids[at]
+		results, err := c.MarketsByID(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range results {
+			if i == at {
+				if market.CodeOf(r.Err) != market.CodeUpstreamBadResponse {
+					t.Errorf("the bad id: %v", r.Err)
+				}
+			} else if r.Value == nil || r.Value.MarketID != ids[i] {
+				t.Errorf("%s: %+v", ids[i], r)
+			}
+		}
+		if n := v.count() - 1; n > maxBisectCalls+1 {
+			t.Errorf("%d calls", n)
+		}
+	}
+}
+
+// TestFailingVenueGetsFewCalls: a failing venue does not get a call for every key of a list.
+func TestFailingVenueGetsFewCalls(t *testing.T) {
+	ids := numbered("T", 0, 40)
+	for name, h := range map[string]http.HandlerFunc{
+		"429": answerWith(429, "application/json", `{}`), "500": answerWith(500, "application/json", `{}`),
+		"503": answerWith(503, "application/json", `{}`), "HTML": answerWith(200, "text/html", "<p>"), "empty": answer(""),
+		"truncated": answer(`{"markets":[`), "success false": answer(`{"success":false}`), "error": answer(`{"error":"x"}`),
+		"wrong types": answer(`{"prices":[{"tokenId":true,"price":"x"}],"markets":[{"marketId":{}}],"spreads":[7]}`), "empty object": answer(`{}`),
+		"reset": reset, "redirect": answerWith(302, "", ""),
+	} {
+		for lookup, most := range map[string]int{"prices": 1, "spreads": 3, "markets": 3, "tokens": 2} {
+			v := newVenue(t, everywhere(h))
+			c := v.client(t)
+			var results []error
+			var err error
+			switch lookup {
+			case "prices":
+				results, err = errorsOf(c.Prices(t.Context(), ids))
+			case "spreads":
+				results, err = errorsOf(c.Spreads(t.Context(), ids))
+			case "markets":
+				results, err = errorsOf(c.MarketsByID(t.Context(), ids))
+			case "tokens":
+				results, err = errorsOf(c.MarketsByToken(t.Context(), ids))
+			}
+			if v.count() > most {
+				t.Errorf("%s, %s: %d calls, want at most %d", name, lookup, v.count(), most)
+			}
+			if name != "wrong types" && err == nil {
+				t.Errorf("%s, %s: the read as a whole has no error", name, lookup)
+			}
+			for i, e := range results {
+				if e == nil {
+					t.Fatalf("%s, %s: element %d has no error", name, lookup, i)
+				}
+			}
+		}
+	}
+}
+
+func errorsOf[T any](results []market.Result[*T], err error) ([]error, error) {
+	errs := make([]error, len(results))
+	for i, r := range results {
+		errs[i] = r.Err
+	}
+	return errs, err
+}
+
+func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
+	var limit atomic.Bool
+	odd := &partialVenue{refuse: refusals["405"]}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
+		if limit.Load() {
+			w.Header().Set("Retry-After", "9")
+			answerWith(429, "application/json", "{}")(w, r)
+			return
+		}
+		odd.details(w, r)
+	}})
+	c := v.client(t)
+	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
+		t.Fatal(err)
+	}
+	limit.Store(true)
+	before := v.count()
+	results, err := c.MarketsByID(t.Context(), numbered("M", 0, 40))
+	if market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("got %v", err)
+	}
+	for _, r := range results {
+		if market.CodeOf(r.Err) != market.CodeRateLimited {
+			t.Errorf("an element has %v", r.Err)
+		}
+	}
+	if n := v.count() - before; n > rest.Parallel {
+		t.Errorf("%d calls, want at most %d", n, rest.Parallel)
+	}
+}
+
+func TestLongListsAreSplit(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		ids := strings.Split(r.URL.Query().Get("tokenIds"), ",")
+		if slices.Contains(ids, "T45") {
+			answerWith(500, "application/json", "{}")(w, r)
+			return
+		}
+		var rows []string
+		for _, id := range ids {
+			rows = append(rows, fmt.Sprintf(`{"tokenId":%q,"price":0.5}`, id))
+		}
+		answer(`{"prices":[`+strings.Join(rows, ",")+`]}`)(w, r)
+	}))
+	c := v.client(t, func(cfg *Config) { cfg.MaxIDs = 40 })
+	if got := c.Cost(reqctx.EndpointPrices, 100, 290); got != 3 {
+		t.Errorf("the cost is %d, want 3", got)
+	}
+	ids := numbered("T", 0, 100)
+	results, err := c.Prices(t.Context(), ids)
+	if err != nil || v.count() != 3 {
+		t.Fatalf("%v after %d calls", err, v.count())
+	}
+	for i, r := range results {
+		failed := i >= 40 && i < 80
+		if failed != (market.CodeOf(r.Err) == market.CodeUpstreamUnavailable) || !failed && r.Value.TokenID != ids[i] {
+			t.Errorf("%s: %+v", ids[i], r)
+		}
+	}
+}
+
+func TestEmptyListMakesNoCall(t *testing.T) {
+	c := newVenue(t, nil).client(t)
+	results, err := c.Prices(t.Context(), nil)
+	if err != nil || len(results) != 0 {
+		t.Errorf("got %v, %v", results, err)
+	}
+}
+
+func TestCost(t *testing.T) {
+	c := newVenue(t, nil).client(t, func(cfg *Config) { cfg.MaxIDs = 10 })
+	for _, tt := range []struct {
+		e          reqctx.Endpoint
+		keys, want int
+	}{
+		{reqctx.EndpointPrices, 0, 0}, {reqctx.EndpointPrices, -1, 0}, {reqctx.EndpointPrices, 1, 1}, {reqctx.EndpointPrices, 10, 1}, {reqctx.EndpointPrices, 11, 2},
+		{reqctx.EndpointSpreads, 21, 3}, {reqctx.EndpointMarketsByID, 10, 1}, {reqctx.EndpointMarketsByToken, 11, 2},
+		{reqctx.EndpointBook, 7, 7}, {reqctx.EndpointPriceHistory, 2, 2}, {reqctx.EndpointPositions, 1, 1},
+	} {
+		if got := c.Cost(tt.e, tt.keys, 3*tt.keys); got != tt.want {
+			t.Errorf("Cost(%s, %d) = %d, want %d", tt.e, tt.keys, got, tt.want)
+		}
+	}
+}
+
+// TestSingleCallsAreBounded: single calls run at most parallel at a time and end with the caller's context.
+func TestSingleCallsAreBounded(t *testing.T) {
+	var now, most atomic.Int32
+	odd := &partialVenue{refuse: refusals["405"]}
+	gate := make(chan struct{})
+	var gated atomic.Bool
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if gated.Load() {
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		odd.details(w, r)
+	}})
+	c := v.client(t)
+	results, err := c.MarketsByID(t.Context(), numbered("M", 0, 40))
+	if err != nil || results[39].Value == nil {
+		t.Fatal(err)
+	}
+	if most.Load() > rest.Parallel {
+		t.Errorf("%d calls at a time, want at most %d", most.Load(), rest.Parallel)
+	}
+	gated.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.MarketsByID(ctx, numbered("M", 0, 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
+		t.Errorf("got %v, want %s", err, market.CodeUpstreamTimeout)
+	}
+	close(gate)
+}
+
+func TestResponseForOtherIDs(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `[{"tokenId":"777","price":0.5,"spread":0.1},{"tokenId":"778","price":0.5,"spread":0.1}]`)
+	}))
+	c := v.client(t)
+	if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("prices: got %v", err)
+	}
+	if _, err := c.Spreads(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("spreads: got %v", err)
+	}
+}
+
+// TestBisectionIsBounded: a venue that refuses every list gets a bounded number of calls.
+func TestBisectionIsBounded(t *testing.T) {
+	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
+	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
+	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
+		t.Errorf("%v after %d calls", err, v.count())
+	}
+	for i, r := range results {
+		if r.Err == nil {
+			t.Errorf("element %d has no error", i)
+		}
+	}
+}
+
+func TestOneElementForSeveralIDs(t *testing.T) {
+	results, err := newVenue(t, everywhere(answer(goldenFile(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
+	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %v, %v", results, err)
+	}
+}
+
+// TestEmptyListWithoutSingleParameter: a venue without the single parameter is believed if its list has no ids.
+func TestEmptyListWithoutSingleParameter(t *testing.T) {
+	odd := &partialVenue{}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("tokenId") {
+			refusals["400"](w, r)
+			return
+		}
+		odd.details(w, r)
+	}})
+	c := v.client(t)
+	for range 2 {
+		results, err := c.MarketsByToken(t.Context(), []string{"Tx", "Ty"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertEqual(t, marketIDs(results), "absent absent")
+	}
+	results, err := c.MarketsByToken(t.Context(), []string{"T1", "Ty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertEqual(t, marketIDs(results), "M1 absent")
+}
+
+// TestForEachPassesPanicsOn: a panic on another goroutine becomes a panic of the caller, who can recover it.
+func TestForEachPassesPanicsOn(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "boom") || n > 1 && !strings.Contains(fmt.Sprint(p), "TestForEachPassesPanicsOn") {
+					t.Errorf("%d: the panic is %v", n, p)
+				}
+			}()
+			rest.ForEach(n, func(i int) {
+				if i == n-1 {
+					panic("boom")
+				}
+			})
+		}()
+	}
+}

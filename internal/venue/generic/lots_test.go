@@ -1,0 +1,172 @@
+package generic
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+// TestWholeListsWhoseRowsMove: a row that moves to a later page between two calls counts once. Orders have ids, and positions
+// are read again.
+func TestWholeListsWhoseRowsMove(t *testing.T) {
+	for _, name := range []string{"positions", "orders"} {
+		t.Run(name, func(t *testing.T) {
+			read := 0
+			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Query().Get("cursor") {
+				case "":
+					read++
+					listOfUser(w, r, rowsJSON(0, 100), `,"nextCursor":"x"`)
+				case "x":
+					from := 100
+					if read == 1 {
+						from = 99
+					}
+					listOfUser(w, r, rowsJSON(from, 200), ``)
+				}
+			}))
+			ids, calls := map[string]int{}, 4
+			if name == "positions" {
+				list, err := v.client(t).Positions(asUser(t), wallet)
+				must(t, err)
+				for _, p := range list {
+					ids[p.MarketID]++
+				}
+			} else {
+				calls = 2
+				list, err := v.client(t).Orders(asUser(t), wallet)
+				must(t, err)
+				for _, o := range list {
+					ids[o.OrderID]++
+				}
+			}
+			if len(ids) != 200 || v.count() != calls {
+				t.Errorf("%d different rows in %d calls, want 200 in %d", len(ids), v.count(), calls)
+			}
+			for id, n := range ids {
+				if n != 1 {
+					t.Errorf("%s is there %d times", id, n)
+				}
+			}
+		})
+	}
+}
+
+// TestPositionsThatKeepMoving: a list that changes during every read is an error, not a wrong sum.
+func TestPositionsThatKeepMoving(t *testing.T) {
+	read := 0
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("cursor") == "" {
+			read++
+			listOfUser(w, r, rowsJSON(0, 100), `,"nextCursor":"x"`)
+			return
+		}
+		listOfUser(w, r, rowsJSON(100-read, 200), ``)
+	}))
+	list, err := v.client(t).Positions(asUser(t), wallet)
+	refusedWhole("changes while it is read")(t, v, len(list), err)
+}
+
+// TestLotsOnEveryPageSize: the lots are the same for every page size, with different and with equal sizes.
+func TestLotsOnEveryPageSize(t *testing.T) {
+	const total = 7
+	lots := map[string]func(i int) string{
+		"different": func(i int) string {
+			return fmt.Sprintf(`{"marketId":"M1","tokenId":"T1","outcome":"YES","size":%d,"avgPrice":0.4}`, i+1)
+		},
+		"alike": func(int) string { return `{"marketId":"M1","tokenId":"T1","outcome":"YES","size":4,"avgPrice":0.4}` },
+		"in turn": func(i int) string {
+			return fmt.Sprintf(`{"marketId":"M%d","outcome":"YES","size":4,"avgPrice":0.4}`, i%2)
+		},
+	}
+	for name, lot := range lots {
+		for size := 1; size <= total+1; size++ {
+			for _, by := range []string{"offset", "cursor"} {
+				t.Run(fmt.Sprint(name, " by ", size, " by ", by), func(t *testing.T) {
+					v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+						from, _ := strconv.Atoi(r.URL.Query().Get(by))
+						var rows []string
+						for i := from; i < min(from+size, total); i++ {
+							rows = append(rows, lot(i))
+						}
+						more := fmt.Sprintf(`,"total":%d`, total)
+						if by == "cursor" {
+							if more = ""; from+size < total {
+								more = fmt.Sprintf(`,"nextCursor":"%d"`, from+size)
+							}
+						}
+						listOfUser(w, r, "["+strings.Join(rows, ",")+"]", more)
+					}))
+					list, err := v.client(t).Positions(asUser(t), wallet)
+					if name == "in turn" && by == "cursor" && size == 2 {
+						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets come twice in the same order
+						return
+					}
+					must(t, err)
+					sum, keys := market.NewDecimal(0, 0), map[market.PositionKey]bool{}
+					for _, p := range list {
+						sum, keys[p.Key()] = sum.Add(p.Size), true
+					}
+					if len(list) != total || len(keys) != total || sum.String() != "28" {
+						t.Errorf("%d lots of %s shares, want %d of 28", len(list), sum, total)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestPagesOfAlikeRows: equal rows without ids are all returned once, for every page size.
+func TestPagesOfAlikeRows(t *testing.T) {
+	const total = 4
+	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {
+		for limit := 1; limit <= total+1; limit++ {
+			for _, count := range []string{`,"count":4`, ``} {
+				t.Run(fmt.Sprint(name, limit, count), func(t *testing.T) {
+					c := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+						from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+						var rows []string
+						for i := from; i < min(from+limit, total); i++ {
+							p := price
+							if strings.Contains(p, "%") {
+								p = fmt.Sprintf(p, i)
+							}
+							rows = append(rows, `{"timestamp":1764000000,"marketId":"M1","tokenId":"T1","outcome":"YES","side":"BUY","price":`+p+`,"size":10,"transactionHash":"0xabc"}`)
+						}
+						answer(`{"trades":[`+strings.Join(rows, ",")+`]`+count+`}`)(w, r)
+					})).client(t)
+					trades, records := map[string]bool{}, map[string]bool{}
+					token := ""
+					for range total + 2 {
+						page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
+						must(t, err)
+						for i := range page.Trades {
+							trades[page.Trades[i].Key()] = true
+						}
+						if token = page.Next; token == "" {
+							break
+						}
+					}
+					for range total + 2 {
+						page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
+						must(t, err)
+						for i := range page.Records {
+							records[page.Records[i].Key()] = true
+						}
+						if token = page.Next; token == "" {
+							break
+						}
+					}
+					if len(trades) != total || len(records) != total {
+						t.Errorf("%d trades and %d records of different keys, want %d of each", len(trades), len(records), total)
+					}
+				})
+			}
+		}
+	}
+}

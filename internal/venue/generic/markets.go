@@ -1,0 +1,164 @@
+package generic
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// MarketsByID returns markets with description and resolution: a result for each id, in the order of ids. The Value is nil if
+// the venue does not know the market. Errors are as in Prices.
+func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+	l := lookup[market.Market]{
+		endpoint: reqctx.EndpointMarketsByID,
+		list:     c.marketIDsSupport.name, single: &c.marketIDParam, preferSingle: true,
+		support: &c.marketIDsSupport,
+		decode:  decodeMarketsByID,
+	}
+	return l.read(ctx, c, ids)
+}
+
+// MarketsByToken returns the markets of tokens: a result for each id, in the order of tokenIDs. Tokens of the same market may
+// get separate, equal values. Errors are as in Prices.
+func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	l := lookup[market.Market]{
+		endpoint: reqctx.EndpointMarketsByToken,
+		list:     c.marketTokensSupport.name, single: &c.marketTokenParam,
+		support: &c.marketTokensSupport,
+		decode:  decodeMarketsByToken,
+	}
+	return l.read(ctx, c, tokenIDs)
+}
+
+// MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
+func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+	const e = reqctx.EndpointMarketBySlug
+	if err := rest.CheckID(e, slug); err != nil {
+		return nil, err
+	}
+	return rest.WithBackoff(c.Client, e, slug, func() (*market.Market, error) { return c.marketBySlug(ctx, slug) })
+}
+
+func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+	const e = reqctx.EndpointMarketBySlug
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set(c.marketSlugParam.names[0], slug)
+	payload, err := c.Get(ctx, rq)
+	if err != nil || payload.IsNull() {
+		return nil, rest.NilIfNotFound(err)
+	}
+	var n rest.Drift
+	defer func() { c.Report(e, n) }()
+	rows, ok := marketRows(payload)
+	if !ok {
+		return nil, rest.UnknownForm(e, "no market and no list of markets")
+	}
+	for _, v := range rows {
+		r := wire.NewRow(v, n.Add)
+		if !r.Of(fieldSlug).Is(slug) {
+			continue
+		}
+		m := readMarket(r, nil)
+		if r.Err != nil {
+			n.Add("bad element")
+			return nil, rest.BadElement(e, r.Err)
+		}
+		return m, nil
+	}
+	if len(rows) > 0 {
+		return nil, rest.UnknownForm(e, "the market of another slug")
+	}
+	return nil, nil
+}
+
+// marketRows finds the rows of a market-details response: a list, or one market.
+func marketRows(payload wire.Value) ([]wire.Value, bool) {
+	if isMarket(payload) {
+		return []wire.Value{payload}, true
+	}
+	if list, ok := rest.RowsOf(payload, "markets"); ok {
+		return list.Rows, true
+	}
+	for _, key := range []string{"market", "data"} {
+		if inside := payload.Member(key); isMarket(inside) {
+			return []wire.Value{inside}, true
+		}
+	}
+	return nil, false
+}
+
+// isMarket reports whether a value is an object with the fields of a market.
+func isMarket(v wire.Value) bool {
+	return fieldMarketID.PresentIn(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
+		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
+}
+
+func decodeMarketsByID(payload wire.Value, asked []string, n *rest.Drift) (batchValues[market.Market], error) {
+	names := fieldMarketID.Names()
+	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+		for _, name := range names {
+			// A venue may use several ids for a market. The market keeps the requested one.
+			id, _ := r.Object.Member(name).ID()
+			if at := slices.Index(asked, id); at >= 0 {
+				if m != nil {
+					m.MarketID = id
+				}
+				return asked[at : at+1]
+			}
+		}
+		return nil
+	})
+}
+
+func decodeMarketsByToken(payload wire.Value, asked []string, n *rest.Drift) (batchValues[market.Market], error) {
+	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(asked, id) })
+	})
+}
+
+// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row. keysOf gets a nil market if the row
+// is bad.
+func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+	rows, ok := marketRows(payload)
+	if !ok {
+		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
+	}
+	if _, list := rest.RowsOf(payload, "markets"); !list && len(asked) > 1 {
+		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
+	}
+	out, note := newBatchValues[market.Market](len(asked)), n.Add
+	for _, v := range rows {
+		r := wire.NewRow(v, note)
+		var m *market.Market
+		if r.Err == nil {
+			m = readMarket(r, nil)
+		}
+		var result market.Result[*market.Market]
+		if r.Err != nil {
+			n.Add("bad element")
+			result.Err, m = rest.BadElement(e, r.Err), nil
+		}
+		keys := keysOf(r, m)
+		for _, key := range keys {
+			result.Value = m
+			out.byID[key] = result
+		}
+		switch {
+		case len(keys) > 0:
+		case r.Err != nil && (e == reqctx.EndpointMarketsByToken || !hasID(r)):
+			out.unattributed = true
+		default:
+			out.otherIDs = true
+		}
+	}
+	return out, nil
+}
+
+func hasID(r *wire.Row) bool {
+	id, ok := r.Of(fieldMarketID).ID()
+	return ok && id != ""
+}

@@ -1,0 +1,55 @@
+package generic
+
+import (
+	"cmp"
+	"sync/atomic"
+)
+
+// DetailNames are the names of the parameters of market-details. For an empty name, the client tries the names that venues use.
+type DetailNames struct {
+	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs take several ids with commas between them.
+	ID, IDs, Slug, TokenID, TokenIDs string
+}
+
+// parameter is a parameter for one id, with the names that venues use for the parameter. It is safe for concurrent use once its
+// names are set.
+type parameter struct {
+	names []string
+	// known is the name with which the venue found an id.
+	known atomic.Pointer[string]
+}
+
+// candidates returns the known name, or else all names to try.
+func (p *parameter) candidates() []string {
+	if known := p.known.Load(); known != nil {
+		return []string{*known}
+	}
+	return p.names
+}
+
+// confirm records that the venue supports a name.
+func (p *parameter) confirm(name string) { p.known.Store(&name) }
+
+// doubt forgets a name that was refused, unless it is the only one.
+func (p *parameter) doubt() {
+	if len(p.names) > 1 {
+		p.known.Store(nil)
+	}
+}
+
+// setParameterNames sets the names of the parameters of market-details.
+func (c *Client) setParameterNames(n DetailNames) {
+	one := func(said string, names ...string) []string {
+		if said != "" {
+			return []string{said}
+		}
+		return names
+	}
+	c.marketIDParam.names = one(n.ID, "marketId", "id")
+	c.marketTokenParam.names = one(n.TokenID, "tokenId")
+	c.marketSlugParam.names = one(n.Slug, "slug")
+	c.marketIDsSupport.name, c.marketTokensSupport.name, c.spreadTokensSupport.name = cmp.Or(n.IDs, "ids"), cmp.Or(n.TokenIDs, "tokenIds"), "tokenIds"
+}
+
+// tokenIDParam is the parameter of endpoints whose documentation names it.
+var tokenIDParam = parameter{names: []string{"tokenId"}}

@@ -1,0 +1,265 @@
+package generic
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldNextCursor = wire.NewField("nextCursor", "next")
+	fieldHasMore    = wire.NewField("hasMore", "hasNextPage")
+	fieldTotal      = wire.NewField("totalCount", "total", "totalResults")
+	fieldCount      = wire.NewField("count")
+	fieldOffset     = wire.NewField("offset")
+	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
+)
+
+// paging are the objects of a response that may contain paging information. The object with the rows comes first.
+type paging []wire.Value
+
+// pagingOf returns the object with the rows, then the objects around it from the inside out, then an object under a key such as
+// pagination.
+func pagingOf(page wire.Value) paging {
+	var p paging
+	for o := page; o.Kind() == wire.Object; o = o.Parent() {
+		p = append(p, o)
+	}
+	if inside := p.of(fieldPagination); inside.Kind() == wire.Object {
+		p = append(p, inside)
+	}
+	return p
+}
+
+// of returns the value of a field in the first object that has the field.
+func (p paging) of(f wire.Field) wire.Value {
+	for _, o := range p {
+		if f.PresentIn(o) {
+			return f.Of(o)
+		}
+	}
+	return wire.Value{}
+}
+
+func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.PresentIn) }
+
+// pageStart is the start of a page: a cursor of the venue or an offset.
+type pageStart struct {
+	cursor string
+	offset int
+	// lastPage is the fingerprint of the page before. If this page has the same fingerprint, the venue ignores offsets.
+	lastPage string
+	// guessed reports that only the length of the page before suggests that this page exists.
+	guessed bool
+	// numbering is the market.Numbering of the rows up to the end of the page before.
+	numbering string
+}
+
+const (
+	// maxCursor is the greatest length of a venue's cursor.
+	maxCursor = 1024
+	// maxOffset is the greatest offset of a request.
+	maxOffset = 1_000_000
+)
+
+// parsePageToken reads the token of a page. An empty token means the first page.
+func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
+	var p pageStart
+	if rest, ok := strings.CutPrefix(token, "t:"); ok {
+		p.numbering, token, _ = strings.Cut(rest, ":")
+		if _, err := market.ParseNumbering(p.numbering); err != nil || token == "" {
+			return pageStart{}, badPageToken(e)
+		}
+	}
+	kind, rest, _ := strings.Cut(token, ":")
+	switch kind {
+	case "":
+		if token == "" {
+			return pageStart{}, nil
+		}
+	case "c":
+		if market.CheckID(rest) == nil {
+			p.cursor = rest
+			return p, nil
+		}
+	case "b":
+		b, err := base64.RawURLEncoding.DecodeString(rest)
+		if err == nil && len(b) > 0 && len(b) <= maxCursor {
+			p.cursor = string(b)
+			return p, nil
+		}
+	case "o", "g":
+		digits, before, _ := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(digits)
+		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
+			p.offset, p.lastPage, p.guessed = n, before, kind == "g"
+			return p, nil
+		}
+	}
+	return pageStart{}, badPageToken(e)
+}
+
+func badPageToken(e reqctx.Endpoint) error {
+	return rest.BadInput(e, "the page is not one that was given out here")
+}
+
+// token returns the token that parsePageToken reads. A cursor that is not a valid id is written in base64.
+func (p pageStart) token() string {
+	counted := ""
+	if p.numbering != "" {
+		counted = "t:" + p.numbering + ":"
+	}
+	switch {
+	case p.cursor != "" && market.CheckID(p.cursor) == nil:
+		return counted + "c:" + p.cursor
+	case p.cursor != "":
+		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
+	case p.offset > 0 && p.guessed:
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.lastPage
+	case p.offset > 0:
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.lastPage
+	}
+	return ""
+}
+
+func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
+
+// setQuery sets the query parameters of the page.
+func (p pageStart) setQuery(q *rest.Query) {
+	q.Set("cursor", p.cursor)
+	if p.offset > 0 {
+		q.Set("offset", strconv.Itoa(p.offset))
+	}
+}
+
+// pageInfo is the paging information of a page.
+type pageInfo struct {
+	// next is the zero value if there is no next page.
+	next pageStart
+	// total is the number of rows on all pages; nil if the venue does not send this number.
+	total *int
+	// guessed reports that only the length of the page suggests that there is a next page.
+	guessed bool
+	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that it is greater.
+	countsPage, countIsTotal bool
+	// numbering numbers rows that look the same. Only lists of accounts use it.
+	numbering market.Numbering
+}
+
+// nextToken returns the token of the next page, or "" if there is none. The token continues the numbering.
+func (t *pageInfo) nextToken() string {
+	t.next.numbering = t.numbering.String()
+	return t.next.token()
+}
+
+// pageInfoOf reads the paging information of a page. p and limit are the start and the page size in its request.
+func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
+	page := pagingOf(list.Object)
+	n := len(list.Rows)
+	t := pageInfo{total: rest.ParseCount(page.of(fieldTotal))}
+	if rows := rest.ParseCount(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
+		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, others all rows
+			t.total, t.countIsTotal = rows, true
+		}
+	}
+	cursor, ok := cursorOf(page.of(fieldNextCursor))
+	switch {
+	case !ok:
+		return pageInfo{}, rest.UnknownForm(e, "the cursor is not a text of at most 1024 bytes")
+	case cursor != "" && cursor == p.cursor:
+		return pageInfo{}, rest.UnknownForm(e, "the venue repeats its cursor")
+	case cursor != "":
+		t.next = pageStart{cursor: cursor}
+		return t, nil
+	case p.cursor != "" || n == 0:
+		return t, nil
+	}
+	after := func() pageStart { return pageStart{offset: p.offset + n, lastPage: fingerprint(list.Rows)} }
+	more := page.of(fieldHasMore).Kind()
+	said := more == wire.True || more == wire.False
+	switch {
+	case more == wire.True, !said && t.total != nil && *t.total > p.offset+n:
+		t.next = after()
+	case said, t.total != nil, page.has(fieldNextCursor):
+	case n >= limit:
+		t.next, t.guessed = after(), !page.has(fieldOffset)
+		t.next.guessed = t.guessed
+	}
+	return t, nil
+}
+
+// cursorOf reads a cursor. ok is false if the cursor is too long or has another type.
+func cursorOf(v wire.Value) (string, bool) {
+	switch v.Kind() {
+	case wire.Missing, wire.Null, wire.Number:
+		return v.Text(), true
+	case wire.String:
+		s := v.Text()
+		return s, len(s) <= maxCursor
+	}
+	return "", false
+}
+
+// isRepeated reports whether rows equal the rows of the page before p.
+func (p pageStart) isRepeated(rows []wire.Value) bool {
+	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
+}
+
+// identity are the names of the members that identify a row: ids, and for rows without ids the members that never change.
+var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
+	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
+	wire.FieldTradeAt.Names())...).Names()
+
+// fingerprint returns a short text that differs for lists of different rows.
+func fingerprint(rows []wire.Value) string {
+	h := fnv.New64a()
+	write := func(v wire.Value) {
+		_, _ = h.Write(v.JSON())
+		_, _ = h.Write([]byte{'\n'})
+	}
+	for _, row := range rows {
+		if row.Kind() != wire.Object {
+			write(row)
+			continue
+		}
+		for _, name := range identity {
+			write(row.Member(name))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// allAlike reports whether all rows have the same identity. Then the next page may look the same although it is another page.
+func allAlike(rows []wire.Value) bool {
+	for i := range rows {
+		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// readsOffset reports whether the venue reads the offset of a list of an account. It makes one call with an offset behind the
+// end of any list. A venue that reads offsets refuses this offset or responds with other rows. rq is the request for the list
+// without a page. rows are the rows of a page that equals the page before it.
+func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
+	rq.Query.Set("offset", strconv.Itoa(maxOffset))
+	payload, err := c.Get(ctx, rq)
+	switch {
+	case err != nil && (rest.RefusesForm(err) || market.CodeOf(err) == market.CodeNotFound):
+		return true, nil
+	case err != nil:
+		return false, rest.BadIfNotFound(rq.Endpoint, err)
+	}
+	far, ok := rest.RowsOf(payload, keys...)
+	return !ok || fingerprint(far.Rows) != fingerprint(rows), nil
+}

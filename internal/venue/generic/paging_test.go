@@ -1,0 +1,330 @@
+package generic
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// rowsJSON returns a list of rows with the numbers from..to-1. Each row is a position and an order.
+func rowsJSON(from, to int) string {
+	var rows []string
+	for i := from; i < to; i++ {
+		rows = append(rows, fmt.Sprintf(`{"orderId":"O%d","marketId":"M%d","outcome":"YES","side":"BUY","status":"OPEN","price":0.5,"size":1,"filledSize":0}`, i, i))
+	}
+	return "[" + strings.Join(rows, ",") + "]"
+}
+
+// readBoth reads the positions and the orders of an account and passes their number to check.
+func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
+	for _, name := range []string{"positions", "orders"} {
+		t.Run(name, func(t *testing.T) {
+			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { h(w, r) }))
+			c := v.client(t)
+			if name == "positions" {
+				list, err := c.Positions(asUser(t), wallet)
+				check(t, v, len(list), err)
+				return
+			}
+			list, err := c.Orders(asUser(t), wallet)
+			check(t, v, len(list), err)
+		})
+	}
+}
+
+// listOfUser writes rows under the endpoint's own key, followed by rest.
+func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
+}
+
+// complete checks the number of rows and of calls.
+func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
+	return func(t *testing.T, v *fakeVenue, got int, err error) {
+		t.Helper()
+		if err != nil || got != rows || v.count() != calls {
+			t.Errorf("got %d rows, error %v, %d calls; want %d rows in %d calls: %v", got, err, v.count(), rows, calls, v.queries())
+		}
+	}
+}
+
+// refusedWhole checks that the read failed because of why.
+func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
+	return func(t *testing.T, _ *fakeVenue, got int, err error) {
+		t.Helper()
+		if market.CodeOf(err) != market.CodeUpstreamBadResponse || !strings.Contains(err.Error(), why) || got != 0 {
+			t.Errorf("got %d rows, error %v; want none because %q", got, err, why)
+		}
+	}
+}
+
+func TestWholeListsFollowCursors(t *testing.T) {
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("cursor") {
+		case "":
+			listOfUser(w, r, rowsJSON(0, 100), `,"nextCursor":"a/b+=="`)
+		case "a/b+==":
+			listOfUser(w, r, rowsJSON(100, 200), `,"nextCursor":7`)
+		case "7":
+			listOfUser(w, r, rowsJSON(200, 300), ``)
+		}
+	}, complete(300, 3))
+}
+
+func TestWholeListsFollowOffsets(t *testing.T) {
+	for name, rest := range map[string]string{
+		"total": `,"total":250,"limit":100`, "count of all": `,"count":250`, "hasMore": "", "pagination": `,"pagination":{"total":"250"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+				offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+				more := rest
+				if name == "hasMore" {
+					more = fmt.Sprintf(`,"hasMore":%v`, offset < 200)
+				}
+				listOfUser(w, r, rowsJSON(offset, min(offset+100, 250)), more)
+			}, complete(250, 3))
+		})
+	}
+}
+
+// TestWholeListsThatLookCut: a venue may cut a list without saying so, so the client checks lists of a round length.
+func TestWholeListsThatLookCut(t *testing.T) {
+	t.Run("were cut", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			listOfUser(w, r, rowsJSON(offset, min(offset+100, 200)), "")
+		}, complete(200, 3))
+	})
+	t.Run("offsets are ignored", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, complete(200, 2))
+	})
+	t.Run("offsets are refused", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("offset") {
+				answerWith(400, "application/json", `{"success":false,"error":"offset?"}`)(w, r)
+				return
+			}
+			listOfUser(w, r, rowsJSON(0, 200), "")
+		}, complete(200, 2))
+	})
+	t.Run("the second page fails", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("offset") {
+				answerWith(503, "application/json", `{}`)(w, r)
+				return
+			}
+			listOfUser(w, r, rowsJSON(0, 200), "")
+		}, func(t *testing.T, _ *fakeVenue, rows int, err error) {
+			if market.CodeOf(err) != market.CodeUpstreamUnavailable || rows != 0 {
+				t.Errorf("got %d rows, error %v", rows, err)
+			}
+		})
+	})
+	t.Run("the venue says that they end", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, complete(200, 1))
+	})
+	t.Run("an odd length", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, complete(53, 1))
+	})
+}
+
+func TestWholeListsRefuseRepetition(t *testing.T) {
+	t.Run("the same cursor", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			from := 0
+			if r.URL.Query().Has("cursor") {
+				from = 3
+			}
+			listOfUser(w, r, rowsJSON(from, from+3), `,"nextCursor":"x"`)
+		}, refusedWhole("repeats its cursor"))
+	})
+	t.Run("new cursors, old rows", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			listOfUser(w, r, rowsJSON(0, 3), `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
+		}, refusedWhole("repeats its pages"))
+	})
+	t.Run("offsets that are promised and ignored", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 3), `,"total":6`) }, refusedWhole("repeats its pages"))
+	})
+	t.Run("empty pages", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+			listOfUser(w, r, "[]", `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
+		}, refusedWhole("repeats its pages"))
+	})
+}
+
+func TestWholeListsAreBounded(t *testing.T) {
+	page := func(size int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+			listOfUser(w, r, rowsJSON(n*size, (n+1)*size), fmt.Sprintf(`,"nextCursor":"%d"`, n+1))
+		}
+	}
+	readBoth(t, page(2500), func(t *testing.T, v *fakeVenue, rows int, err error) {
+		refusedWhole("more than 10000 rows")(t, v, rows, err)
+		if v.count() != 5 {
+			t.Errorf("%d calls, want 5", v.count())
+		}
+	})
+	readBoth(t, page(1), refusedWhole("too many pages"))
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+		listOfUser(w, r, rowsJSON(0, 10_000), `,"nextCursor":null`)
+	}, complete(10_000, 1))
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+		listOfUser(w, r, rowsJSON(0, 10_001), `,"nextCursor":null`)
+	},
+		refusedWhole("more than 10000 rows"))
+}
+
+func TestWholeListsReportTheBadRow(t *testing.T) {
+	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("offset") == "" {
+			listOfUser(w, r, rowsJSON(0, 3), `,"total":5`)
+			return
+		}
+		listOfUser(w, r, strings.Replace(rowsJSON(3, 5), `"size":1`, `"size":"1,5"`, 1), `,"total":5`)
+	}, func(t *testing.T, v *fakeVenue, rows int, err error) {
+		refusedWhole("row 4 of the venue's answer could not be read (")(t, v, rows, err)
+	})
+}
+
+// TestPagesOfTrades reads the pages of a list with the tokens from the client.
+func TestPagesOfTrades(t *testing.T) {
+	const total = 7
+	row := func(i int) string {
+		return fmt.Sprintf(`{"tradeId":"T%d","id":"T%d","marketId":"M","type":"TRADE","side":"BUY","price":0.5,"size":1,"timestamp":%d}`, i, i, 1_763_632_800-i)
+	}
+	rows := func(from, to int) string {
+		var list []string
+		for i := from; i < min(to, total); i++ {
+			list = append(list, row(i))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	for name, h := range map[string]http.HandlerFunc{
+		"cursor": func(w http.ResponseWriter, r *http.Request) {
+			from, _ := strconv.Atoi(strings.TrimSuffix(r.URL.Query().Get("cursor"), "/=="))
+			next := ""
+			if from+3 < total {
+				next = fmt.Sprintf(`,"nextCursor":"%d/=="`, from+3)
+			}
+			answer(`{"data":`+rows(from, from+3)+next+`}`)(w, r)
+		},
+		"offset and count": func(w http.ResponseWriter, r *http.Request) {
+			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			answer(`{"data":`+rows(from, from+3)+`,"count":7}`)(w, r)
+		},
+		"bare array": func(w http.ResponseWriter, r *http.Request) {
+			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			answer(rows(from, from+3))(w, r)
+		},
+		"hasMore": func(w http.ResponseWriter, r *http.Request) {
+			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			answer(fmt.Sprintf(`{"trades":%s,"has_more":%v}`, rows(from, from+3), from+3 < total))(w, r)
+		},
+		"one page that ignores offsets": answer(`[` + row(0) + `,` + row(1) + `,` + row(2) + `]`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := "T0 T1 T2 T3 T4 T5 T6"
+			if strings.HasPrefix(name, "one page") {
+				want = "T0 T1 T2"
+			}
+			c := newVenue(t, everywhere(h)).client(t)
+			var trades, records []string
+			token := ""
+			for range 5 {
+				page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: 3, Page: token})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, trade := range page.Trades {
+					trades = append(trades, trade.TradeID)
+				}
+				if token = page.Next; token == "" {
+					break
+				}
+			}
+			assertEqual(t, strings.Join(trades, " "), want)
+			for range 5 {
+				page, err := c.History(asUser(t), wallet, queries.History{Limit: 3, Page: token})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, record := range page.Records {
+					records = append(records, record.ID)
+				}
+				if token = page.Next; token == "" {
+					break
+				}
+			}
+			assertEqual(t, strings.Join(records, " "), want)
+		})
+	}
+}
+
+// TestTradesAndHistoryAreFiltered: the client filters rows that the venue did not filter.
+func TestTradesAndHistoryAreFiltered(t *testing.T) {
+	c := newVenue(t, everywhere(answer(`{"history":[],"trades":[
+		{"tradeId":"T1","marketId":"M1","type":"FEE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T10:00:00Z"},
+		{"tradeId":"T2","marketId":"M2","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T11:00:00Z"},
+		{"tradeId":"T3","marketId":"M1","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T12:00:00Z"}],"nextCursor":null}`))).client(t)
+	at := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
+	for _, tt := range []struct {
+		q    queries.Trades
+		want string
+	}{
+		{queries.Trades{}, "T3 T2 T1"},
+		{queries.Trades{MarketID: "M1"}, "T3 T1"},
+		{queries.Trades{From: at(11)}, "T3 T2"},
+		{queries.Trades{To: at(11)}, "T2 T1"},
+		{queries.Trades{From: at(11), To: at(11)}, "T2"},
+	} {
+		page, err := c.Trades(asUser(t), wallet, tt.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, trade := range page.Trades {
+			got = append(got, trade.TradeID)
+		}
+		assertEqual(t, strings.Join(got, " "), tt.want)
+	}
+	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: at(9)})
+	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}
+
+func TestPageTokens(t *testing.T) {
+	for _, p := range []pageStart{
+		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
+		{offset: 20}, {offset: 20, lastPage: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
+	} {
+		got, err := parsePageToken(reqctx.EndpointTrades, p.token())
+		if err != nil || got != p {
+			t.Errorf("%+v → %q → %+v, %v", p, p.token(), got, err)
+		}
+	}
+}
+
+func TestCursorsAreBounded(t *testing.T) {
+	long, _ := json.Marshal(strings.Repeat("x", maxCursor+1))
+	for _, cursor := range []string{string(long), "{}", "[1]", "true"} {
+		c := newVenue(t, everywhere(answer(`{"trades":[],"markets":[],"nextCursor":`+cursor+`}`))).client(t)
+		if _, err := c.Trades(asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Errorf("trades with cursor %.10s: %v", cursor, err)
+		}
+		if _, err := c.Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Errorf("search with cursor %.10s: %v", cursor, err)
+		}
+	}
+}

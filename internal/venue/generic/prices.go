@@ -1,0 +1,53 @@
+package generic
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldBuy       = wire.NewField("BUY", "buy", "Buy")
+	fieldSell      = wire.NewField("SELL", "sell", "Sell")
+	fieldTimestamp = wire.NewField("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
+)
+
+var priceDecoder = tokenDecoder[market.Price]{
+	endpoint:  reqctx.EndpointPrices,
+	list:      "prices",
+	rowFields: []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
+	row:       readPrice,
+	fromNumber: func(d market.Decimal, id string) *market.Price {
+		return &market.Price{TokenID: id, Price: d, Basis: market.BasisVenue}
+	},
+}
+
+var priceLookup = lookup[market.Price]{
+	endpoint: reqctx.EndpointPrices,
+	list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
+	decode: priceDecoder.decode,
+}
+
+// Prices returns the prices of tokens: a result for each id, in the order of tokenIDs. The Value of a token without a price is
+// nil. A refused id or a bad element affects only its own result. If every call failed, Prices also returns an error; otherwise
+// only the results contain errors.
+func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	return priceLookup.read(ctx, c, tokenIDs)
+}
+
+// readPrice reads {price,timestamp} or {BUY,SELL}. SELL is the price that a seller receives, so it is the best bid. BUY is the
+// best ask.
+func readPrice(r *wire.Row, id string) *market.Price {
+	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
+	if !r.Of(wire.FieldPrice).IsNull() {
+		p.Price = r.Price(wire.FieldPrice)
+		return p
+	}
+	var ok bool
+	if p.Price, p.Basis, ok = (&market.Spread{BestAsk: r.Unit(fieldBuy), BestBid: r.Unit(fieldSell)}).Price(); !ok {
+		r.Fail(wire.FieldPrice, "is missing")
+	}
+	return p
+}

@@ -1,0 +1,207 @@
+package generic
+
+import (
+	"context"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden requests")
+
+// readRequests are reads with every parameter that the client sends. The responses decide which requests follow.
+var readRequests = []struct {
+	name string
+	// responses are the bodies of the responses, in order. The last one is repeated. A body "400" is a refusal.
+	responses []string
+	call      func(ctx context.Context, t *testing.T, c *Client) error
+}{
+	{"prices", []string{`{}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Prices(ctx, []string{"101"})
+		return err
+	}},
+	{"prices of several tokens", []string{`{}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Prices(ctx, []string{"101", "a b", "ä&=+"})
+		return err
+	}},
+	{"spreads", []string{`[{"tokenId":"101","spread":0.1},{"tokenId":"102","spread":0.1}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Spreads(ctx, []string{"101", "102"})
+		return err
+	}},
+	{"spreads from books", []string{"400", "400", `{"bids":[],"asks":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Spreads(ctx, []string{"101"})
+		return err
+	}},
+	{"book", []string{`{"bids":[],"asks":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Book(ctx, "101", 20)
+		return err
+	}},
+	{"price history", []string{`{"history":[]}`}, func(ctx context.Context, t *testing.T, c *Client) error {
+		_, err := c.PriceHistory(ctx, "101", date(t, "2026-03-01"), date(t, "2026-03-14"))
+		return err
+	}},
+	{"search with every filter", []string{`{"markets":[],"nextCursor":"c1"}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Search(ctx, everySearchFilter())
+		return err
+	}},
+	{"search without filters", []string{`{"markets":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Search(ctx, queries.Search{Limit: 20})
+		return err
+	}},
+	{"search, sorting refused", []string{"400", `{"markets":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		q := everySearchFilter()
+		q.Status = nil
+		_, err := c.Search(ctx, q)
+		return err
+	}},
+	{"markets by id", []string{`[{"marketId":"M1","question":"?"},{"marketId":"M2","question":"?"}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.MarketsByID(ctx, []string{"M1", "M2"})
+		return err
+	}},
+	{"markets by id, lists refused", []string{"400", `{"marketId":"M1","question":"?"}`, `{"marketId":"M2","question":"?"}`},
+		func(ctx context.Context, _ *testing.T, c *Client) error {
+			_, err := c.MarketsByID(ctx, []string{"M1"})
+			if err == nil {
+				_, err = c.MarketsByID(ctx, []string{"M2"})
+			}
+			return err
+		}},
+	{"markets by token", []string{`[{"marketId":"M1","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"},{"tokenId":"102","outcome":"NO"}]}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.MarketsByToken(ctx, []string{"101", "102"})
+		return err
+	}},
+	{"market by slug", []string{`{"marketId":"M1","slug":"will-it-rain","question":"?"}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.MarketBySlug(ctx, "will-it-rain")
+		return err
+	}},
+	{"balance", []string{`{"cashBalance":1}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Balance(ctx, wallet)
+		return err
+	}},
+	{"positions, two pages", []string{`{"positions":[{"marketId":"M1","outcome":"YES","size":1}],"nextCursor":"c2"}`, `{"positions":[]}`},
+		func(ctx context.Context, _ *testing.T, c *Client) error {
+			_, err := c.Positions(ctx, wallet)
+			return err
+		}},
+	{"orders", []string{`{"orders":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Orders(ctx, wallet)
+		return err
+	}},
+	{"trades with every filter", []string{`{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20})
+		return err
+	}},
+	{"trades, filters refused", []string{"400", `{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), Limit: 20})
+		return err
+	}},
+	{"history with every filter", []string{`{"history":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.History(ctx, wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade}, From: instant(1), To: instant(2), Limit: 20})
+		return err
+	}},
+}
+
+func instant(hour int) time.Time { return time.Date(2026, 3, 14, hour, 9, 26, 535_000_000, time.UTC) }
+
+func everySearchFilter() queries.Search {
+	return queries.Search{
+		Text: "rain & snow", Status: []market.Status{market.StatusOpen}, Category: "weather", Tag: "uk", EndsAfter: instant(1), EndsBefore: instant(2),
+		EventID: "E1", EventSlug: "rain-in-march", Sort: queries.SortVolume24h, Direction: queries.Descending, Limit: 50,
+	}
+}
+
+// TestRequestBytes compares every request of the client with a golden file: method, path, query and headers, with words in place of
+// the host and the credentials.
+func TestRequestBytes(t *testing.T) {
+	var got strings.Builder
+	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsHeader, rest.CredentialsNone} {
+		for _, r := range readRequests {
+			fmt.Fprintf(&got, "# credentials: %s; %s\n\n%s", mode, r.name, recordRequests(t, mode, r.responses, r.call))
+		}
+	}
+	compareGolden(t, filepath.Join("testdata", "requests.txt"), got.String())
+}
+
+// recordRequests makes a read with a new client and returns its requests as text.
+func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, *testing.T, *Client) error) string {
+	t.Helper()
+	var mu sync.Mutex
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dump, err := httputil.DumpRequest(r, true)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		body := responses[min(len(requests), len(responses)-1)]
+		requests = append(requests, string(dump))
+		mu.Unlock()
+		if body == "400" {
+			answerWith(http.StatusBadRequest, "application/json", `{"success":false,"error":"no such parameter","code":"BAD_REQUEST"}`)(w, r)
+			return
+		}
+		answer(body)(w, r)
+	}))
+	defer server.Close()
+	c := newClient(t, server.URL+prefix, func(cfg *Config) { cfg.CredentialsMode = mode })
+	if err := call(asUser(t), t, c); err != nil && market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Error(err)
+	}
+	hide := strings.NewReplacer(strings.TrimPrefix(server.URL, "http://"), "HOST", url.QueryEscape(canary), "CREDENTIALS",
+		base64.StdEncoding.EncodeToString([]byte(canary)), "CREDENTIALS", "\r\n", "\n")
+	for i := range requests {
+		requests[i] = hide.Replace(requests[i])
+	}
+	return strings.Join(requests, "")
+}
+
+// compareGolden compares text with a golden file, or writes the file if the test runs with -update.
+func compareGolden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, expected := strings.Split(text, "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(got), len(expected)) {
+		if i >= len(got) || i >= len(expected) || got[i] != expected[i] {
+			t.Fatalf("%s differs in line %d:\n%q\nwant\n%q", file, i+1, got[min(i, len(got)):min(i+1, len(got))], expected[min(i, len(expected)):min(i+1, len(expected))])
+		}
+	}
+}
+
+// TestEveryEndpointHasRequests expects requests of every endpoint in the golden file.
+func TestEveryEndpointHasRequests(t *testing.T) {
+	golden, err := os.ReadFile(filepath.Join("testdata", "requests.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, path := range paths {
+		if !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
+			t.Errorf("no request of %s", reqctx.Endpoint(e))
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package generic
+
+import (
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// cutOff responds with 200 and a body that ends with err.
+func cutOff(err error) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		resp, _ := respond(200, "")(r)
+		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"tokenId":`), broken{err}))
+		return resp, nil
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+func TestOnlyTransientFailuresAreRetried(t *testing.T) {
+	certificate := x509.UnknownAuthorityError{}
+	for name, tt := range map[string]struct {
+		answer  func(*http.Request) (*http.Response, error)
+		passing bool
+	}{
+		"425": {respond(425, ""), true}, "502": {respond(502, "<html>", "Content-Type", "text/html"), true}, "503": {respond(503, ""), true}, "504": {respond(504, ""), true},
+		"refused": {failWith(syscall.ECONNREFUSED), true}, "reset": {failWith(syscall.ECONNRESET), true}, "hung up": {failWith(io.EOF), true},
+		"no host": {failWith(&net.DNSError{}), true}, "cut off": {cutOff(io.ErrUnexpectedEOF), true}, "reset in the body": {cutOff(syscall.ECONNRESET), true},
+		"truncated": {respond(200, `{"tokenId":"101","pri`), true},
+
+		"400": {respond(400, ""), false}, "401": {respond(401, ""), false}, "403": {respond(403, ""), false}, "404": {respond(404, ""), false},
+		"408": {respond(408, ""), false}, "429": {respond(429, ""), false}, "429 with 0": {respond(429, "", "Retry-After", "0"), false},
+		"500": {respond(500, ""), false}, "501": {respond(501, ""), false}, "302": {respond(302, "", "Location", "/x"), false},
+		"HTML": {respond(200, "<html>", "Content-Type", "text/html"), false}, "not JSON": {respond(200, "{]"), false}, "nothing": {respond(200, " "), false},
+		"success false": {respond(200, `{"success":false,"code":"UNAVAILABLE"}`), false}, "wrong form": {respond(200, `{"bids":7,"asks":true}`), false},
+		"certificate": {failWith(certificate), false}, "hang": {hangUntilDone, false}, "too large": {respond(200, strings.Repeat(" ", rest.DefaultMaxBody+1)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &scripted{answer: tt.answer}
+				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 0 })
+				_, err := c.Book(t.Context(), "101", 20)
+				want := 1
+				if tt.passing {
+					want = 1 + rest.DefaultRetries
+				}
+				if v.calls() != want || err == nil && name != "404" {
+					t.Errorf("%v after %d calls, want %d", err, v.calls(), want)
+				}
+				if tt.passing && (v.at[1].Sub(v.at[0]) != 125*time.Millisecond || v.at[2].Sub(v.at[1]) != 250*time.Millisecond) {
+					t.Errorf("at %v", v.at)
+				}
+			})
+		})
+	}
+}
+
+func TestRetrySucceeds(t *testing.T) {
+	for _, r := range reads {
+		t.Run(r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &scripted{}
+				v.answer = func(rq *http.Request) (*http.Response, error) {
+					if v.calls() == 1 {
+						return respond(503, "")(rq)
+					}
+					return validResponse(rq)
+				}
+				p := &permit{}
+				seen := &recordingObserver{}
+				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
+				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
+					t.Fatalf("%v after %q", err, v.asked)
+				}
+				if v.asked[0] != v.asked[1] {
+					t.Errorf("first %s, then %s", v.asked[0], v.asked[1])
+				}
+				if p.admitted != 2 {
+					t.Errorf("%d of 2 calls were admitted", p.admitted)
+				}
+				if _, err := r.call(asUser(t), c); err != nil {
+					t.Errorf("the failure is remembered: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestNoRetryPastTheDeadline: a retry is expected to take as long as the attempt before.
+func TestNoRetryPastTheDeadline(t *testing.T) {
+	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
+	slow := func(r *http.Request) (*http.Response, error) {
+		time.Sleep(lasts)
+		return respond(503, "")(r)
+	}
+	for name, tt := range map[string]struct {
+		within func(ctx context.Context) (context.Context, context.CancelFunc)
+		calls  int
+	}{
+		"no deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} }, 3},
+		"time for two": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*lasts+wait+1)
+		}, 2},
+		"time for one": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*lasts+wait)
+		}, 1},
+		"waiters' time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return reqctx.WithCall(ctx, callWithDeadline{time.Now().Add(2*lasts + wait)}), func() {}
+		}, 1},
+		"waiters forever": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return reqctx.WithCall(ctx, callWithDeadline{}), func() {}
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &scripted{answer: slow}
+				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+				ctx, cancel := tt.within(t.Context())
+				defer cancel()
+				started := time.Now()
+				_, err := c.Book(ctx, "101", 20)
+				if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != tt.calls {
+					t.Errorf("%v after %d calls, want %d", err, v.calls(), tt.calls)
+				}
+				if deadline, ok := ctx.Deadline(); ok && time.Now().After(deadline) || tt.calls == 1 && time.Since(started) != lasts {
+					t.Errorf("it took %v", time.Since(started))
+				}
+			})
+		})
+	}
+}
+
+// callWithDeadline is a reqctx.Call with a deadline, or without one if until is zero.
+type callWithDeadline struct{ until time.Time }
+
+func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }
+
+func (w callWithDeadline) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
+
+func (callWithDeadline) Trace() reqctx.TraceContext { return reqctx.TraceContext{} }
+
+func (callWithDeadline) NoteCall(reqctx.UpstreamCall) {}
+
+func TestRetryWaitsForRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(503, "", "Retry-After", "4")}
+		_, _ = v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		if v.calls() != 2 || v.at[1].Sub(v.at[0]) != 4*time.Second {
+			t.Errorf("at %v", v.at)
+		}
+		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // the wait is longer than the timeout of a call
+		_, err := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
+			t.Errorf("%v at %v", err, v.at)
+		}
+	})
+}
+
+func TestRateLimitRefusesRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(503, "")}
+		p := &permit{refuseFrom: 2}
+		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
+		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
+			t.Errorf("%v after %d calls", err, v.calls())
+		}
+		if _, err := c.Book(reqctx.WithPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
+			t.Errorf("a first call: %v after %d calls", err, v.calls())
+		}
+	})
+}
+
+func TestCancellationEndsRetryWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: respond(503, "", "Retry-After", "5")}
+		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		started := time.Now()
+		_, err := c.Book(ctx, "101", 20)
+		if err == nil || v.calls() != 1 || time.Since(started) != time.Second {
+			t.Errorf("%v after %d calls and %v", err, v.calls(), time.Since(started))
+		}
+	})
+}
+
+// TestEveryCallOfAReadIsAdmitted counts the calls for pages, and single calls instead of a list.
+func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
+	page := func(r *http.Request) (*http.Response, error) {
+		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
+		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
+	}
+	v, p := &scripted{answer: page}, &permit{}
+	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+		t.Errorf("pages: %v, %v, %d admitted", list, err, p.admitted)
+	}
+	p = &permit{refuseFrom: 3}
+	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
+		t.Errorf("refused in the middle: %v, %v", list, err)
+	}
+	singles := func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Has("tokenIds") {
+			return respond(400, "")(r)
+		}
+		return validResponse(r)
+	}
+	v, p = &scripted{answer: singles}, &permit{}
+	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
+		t.Errorf("single calls: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
+	}
+}
+
+// TestTransportRepeatsNoCall: net/http repeats a call by itself if an idle connection ends without a response. Such a call
+// would not pass the rate limit.
+func TestTransportRepeatsNoCall(t *testing.T) {
+	var came, reused atomic.Int64
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		if came.Add(1) == 1 {
+			answerWith(500, "application/json", "{}")(w, r)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	c, p := v.client(t), &permit{}
+	ctx := httptrace.WithClientTrace(reqctx.WithPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			reused.Add(1)
+		}
+	}})
+	for _, token := range []string{"101", "102"} {
+		if _, err := c.Book(ctx, token, 20); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+	if p.admitted != 2 || came.Load() != 2 || reused.Load() != 1 {
+		t.Errorf("%d calls were admitted and %d came, %d on a connection that was idle", p.admitted, came.Load(), reused.Load())
+	}
+}
+
+func TestNegativeRetries(t *testing.T) {
+	v := &scripted{answer: respond(503, "")}
+	_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = -1 }).Book(t.Context(), "101", 20)
+	if v.calls() != 1 {
+		t.Errorf("%d calls", v.calls())
+	}
+}

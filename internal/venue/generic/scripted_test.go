@@ -1,0 +1,148 @@
+package generic
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// scripted is a transport with the responses of a test, for tests in a synctest bubble.
+type scripted struct {
+	answer func(r *http.Request) (*http.Response, error)
+
+	mu    sync.Mutex
+	asked []string
+	at    []time.Time
+}
+
+// RoundTrip returns the response of the test.
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+"?"+r.URL.RawQuery)
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	return s.answer(r)
+}
+
+// calls returns the number of calls.
+func (s *scripted) calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// client returns a client without retries; draws is its random number.
+func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
+	t.Helper()
+	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return draws } }
+	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
+}
+
+// respond returns a response with a status and headers in pairs. An empty body becomes the venue's error body.
+func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
+	if body == "" {
+		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
+	}
+	return func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/json"}}
+		for i := 0; i < len(header); i += 2 {
+			h.Set(header[i], header[i+1])
+		}
+		return &http.Response{StatusCode: status, Header: h, ContentLength: -1, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+}
+
+// failWith returns an error without a response.
+func failWith(err error) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// hangUntilDone returns when the request is cancelled.
+func hangUntilDone(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// withoutBooks responds like answer, but fails requests for order books.
+func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == paths[reqctx.EndpointBook] {
+			return respond(503, "", "Retry-After", "60")(r)
+		}
+		return answer(r)
+	}
+}
+
+// validResponse responds to every read of the tests.
+func validResponse(r *http.Request) (*http.Response, error) {
+	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
+	body, ok := map[string]string{
+		"prices": `{"tokenId":"101","price":0.5}`, "spreads": `{"tokenId":"101","spread":0.1}`, "orderbook": `{"bids":[],"asks":[]}`,
+		"price-history": `{"history":[]}`, "market-search": `{"markets":[]}`, "market-details": m, "balance": `{"cashBalance":1}`,
+		"positions": `{"positions":[]}`, "orders": `{"orders":[]}`, "trades": `{"trades":[]}`, "history": `{"history":[]}`,
+	}[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	if !ok {
+		return nil, fmt.Errorf("no answer for %s", r.URL.Path)
+	}
+	if id := r.URL.Query().Get("tokenId"); id != "" {
+		body = strings.ReplaceAll(body, `"101"`, `"`+id+`"`)
+	}
+	if ids := r.URL.Query().Get("tokenIds"); ids != "" && strings.HasSuffix(r.URL.Path, "/prices") {
+		var rows []string
+		for id := range strings.SplitSeq(ids, ",") {
+			rows = append(rows, `{"tokenId":"`+id+`","price":0.5}`)
+		}
+		body = "[" + strings.Join(rows, ",") + "]"
+	}
+	return respond(200, body)(r)
+}
+
+// permit is a reqctx.Permit that counts calls and refuses them after a number.
+type permit struct {
+	mu           sync.Mutex
+	admitted     int
+	refuseFrom   int
+	observed     []string
+	throttledFor []time.Duration
+}
+
+var errBudget = market.Errorf(market.CodeRateLimited, "the budget is used up")
+
+func (p *permit) AdmitCall(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuseFrom > 0 && p.admitted+1 >= p.refuseFrom {
+		return errBudget
+	}
+	p.admitted++
+	return nil
+}
+
+func (p *permit) Observe(limit, remaining int, reset time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.observed = append(p.observed, fmt.Sprint(limit, " ", remaining, " ", showTime(reset.UTC())))
+}
+
+func (p *permit) Throttled(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.throttledFor = append(p.throttledFor, time.Until(until))
+}
+
+// retryAfterOf returns the code and RetryAfter of an error.
+func retryAfterOf(err error) string {
+	var e *market.Error
+	if !asError(err, &e) {
+		return fmt.Sprint(err)
+	}
+	return fmt.Sprint(e.Code, " ", e.RetryAfter)
+}

@@ -1,0 +1,157 @@
+package generic
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+func searchRow(fields string) string {
+	return `{` + fields + `,"outcomes":[]}`
+}
+
+func searched(t *testing.T, body string, q queries.Search) (string, *queries.SearchPage, error) {
+	t.Helper()
+	page, err := newVenue(t, everywhere(answer(body))).client(t).Search(t.Context(), q)
+	if err != nil {
+		return string(market.CodeOf(err)), nil, err
+	}
+	var ids []string
+	for _, m := range page.Markets {
+		ids = append(ids, m.MarketID)
+	}
+	return strings.Join(ids, " "), page, nil
+}
+
+func TestSearchFiltersRows(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
+	rows := `{"totalCount":3,"markets":[` + strings.Join([]string{
+		searchRow(`"marketId":"A","status":"OPEN","category":"Sports","tags":["Cup","final"],"endDate":"2026-12-01T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
+		searchRow(`"marketId":"B","status":"active","category":"sports","tags":["cup"],"endDate":"2026-12-05T00:00:00Z","eventId":"E2","eventSlug":"e-2"`),
+		searchRow(`"marketId":"C","status":"PAUSED","category":"Politics","tags":[],"endDate":"2026-12-09T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
+		searchRow(`"marketId":"D","status":"CLOSED"`),
+	}, ",") + `]}`
+	for _, tt := range []struct {
+		q    queries.Search
+		want string
+	}{
+		{queries.Search{}, "A B C D"},
+		{queries.Search{Status: []market.Status{market.StatusOpen}}, "A B"},
+		{queries.Search{Status: []market.Status{market.StatusOpen, market.StatusClosed}}, "A B D"},
+		{queries.Search{Status: []market.Status{market.StatusDisputed}}, ""},
+		{queries.Search{Category: "SPORTS"}, "A B"},
+		{queries.Search{Tag: "cup"}, "A B"},
+		{queries.Search{Tag: "final"}, "A"},
+		{queries.Search{EndsAfter: at(5)}, "B C"},
+		{queries.Search{EndsBefore: at(5)}, "A B"},
+		{queries.Search{EndsAfter: at(2), EndsBefore: at(5)}, "B"},
+		{queries.Search{EventID: "E1"}, "A C"},
+		{queries.Search{EventSlug: "e-2"}, "B"},
+		{queries.Search{EventID: "E1", Category: "Politics"}, "C"},
+	} {
+		got, page, err := searched(t, rows, tt.q)
+		if got != tt.want || err != nil {
+			t.Errorf("%+v: got %q, %v; want %q", tt.q, got, err, tt.want)
+			continue
+		}
+		if all := tt.want == "A B C D"; all != (page.Total != nil) {
+			t.Errorf("%+v: total %v of a page that the venue did not filter", tt.q, page.Total)
+		}
+	}
+}
+
+// TestSearchUncheckedFilter: a filter whose field no row has is UNSUPPORTED.
+func TestSearchUncheckedFilter(t *testing.T) {
+	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
+	for _, q := range []queries.Search{
+		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: time.Unix(1, 0)}, {EndsBefore: time.Unix(1, 0)},
+		{EventID: "E"}, {EventSlug: "e"},
+	} {
+		if got, _, err := searched(t, rows, q); got != string(market.CodeUnsupported) {
+			t.Errorf("%+v: got %q, %v; want %s", q, got, err, market.CodeUnsupported)
+		}
+		if got, _, err := searched(t, `[]`, q); got != "" || err != nil {
+			t.Errorf("%+v of nothing: got %q, %v", q, got, err)
+		}
+	}
+}
+
+func TestSearchSort(t *testing.T) {
+	rows := func(volumes ...string) string {
+		var list []string
+		for i, v := range volumes {
+			fields := fmt.Sprintf(`"marketId":"M%d"`, i)
+			if v != "" {
+				fields += fmt.Sprintf(`,"volume":%s,"volume24h":%[1]s,"liquidity":"%[1]s","endDate":%s`, v, v)
+			}
+			list = append(list, searchRow(fields))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	many := []string{"100", "90", "80", "70", "60", "50", "40", "30", "10", "20", "5", "4"}
+	for _, sort := range []queries.Sort{queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt} {
+		for _, tt := range []struct {
+			rows string
+			by   queries.Direction
+			want string
+		}{
+			{rows("30", "20.5", "20.5", "10"), queries.Descending, "M0 M1 M2 M3"},
+			{rows("10", "20", "30"), queries.Ascending, "M0 M1 M2"},
+			{rows("10", "20", "30"), queries.Descending, "UNSUPPORTED"},
+			{rows("30", "10", "20"), queries.Descending, "UNSUPPORTED"},
+			{rows("9", "10"), queries.Descending, "UNSUPPORTED"},
+			{rows("30", "", "20"), queries.Descending, "M0 M1 M2"},
+			{rows("10", "20"), "", "M0 M1"},
+			{rows("7"), queries.Descending, "M0"},
+			{rows(append([]string{""}, many...)...), queries.Descending, "M1 M2 M3 M4 M5 M6 M7 M8 M10 M9 M11 M12 M0"},
+		} {
+			if got, _, err := searched(t, tt.rows, queries.Search{Sort: sort, Direction: tt.by}); got != tt.want {
+				t.Errorf("%s %s of %s: got %q, %v; want %q", sort, tt.by, tt.rows, got, err, tt.want)
+			}
+		}
+	}
+	if got, _, err := searched(t, rows("1", "3", "2"), queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending}); got != "M0 M1 M2" {
+		t.Errorf("relevance: got %q, %v", got, err)
+	}
+}
+
+func TestSearchOffsetPages(t *testing.T) {
+	body := `{"markets":[` + searchRow(`"marketId":"A","volume":1`) + `],"total":3}`
+	c := newVenue(t, everywhere(answer(body))).client(t)
+	first, err := c.Search(t.Context(), queries.Search{})
+	if err != nil || first.Next == "" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	// This venue ignores offsets: the same page comes again with other figures.
+	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
+	second, err := again.Search(t.Context(), queries.Search{Page: first.Next})
+	if err != nil || len(second.Markets) != 0 || second.Next != "" {
+		t.Errorf("the repeated page: got %+v, %v; want the end", second, err)
+	}
+}
+
+func TestSearchDropsDuplicates(t *testing.T) {
+	got, _, err := searched(t, `[`+searchRow(`"marketId":"A"`)+`,`+searchRow(`"marketId":"B"`)+`,`+searchRow(`"marketId":"A"`)+`]`, queries.Search{})
+	if got != "A B" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestSearchAllRowsBad(t *testing.T) {
+	if got, _, err := searched(t, `{"markets":[{"marketId":"A"},{}]}`, queries.Search{}); got != string(market.CodeUpstreamBadResponse) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestSearchPairOfTwoMarkets: {yes,no} with tokens of two markets is an error.
+func TestSearchPairOfTwoMarkets(t *testing.T) {
+	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
+	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)
+	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}

@@ -1,0 +1,157 @@
+package generic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+var spreadDecoder = tokenDecoder[market.Spread]{
+	endpoint:  reqctx.EndpointSpreads,
+	list:      "spreads",
+	rowFields: []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
+	row:       readSpread,
+	fromNumber: func(d market.Decimal, id string) *market.Spread {
+		return &market.Spread{TokenID: id, Spread: &d}
+	},
+}
+
+// Spreads returns the best prices of tokens: a result for each id, in the order of tokenIDs. The Value is nil if the venue does
+// not know the token. The Value of a token with an empty book has no sides. Errors are as in Prices. If the venue has no
+// spreads endpoint, or the endpoint fails with another error than RATE_LIMITED, Spreads reads the order books, with one call
+// for each token.
+func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+	if !c.spreadsSupport.usable(c.Now()) {
+		return c.topsOfBooks(ctx, tokenIDs)
+	}
+	l := lookup[market.Spread]{
+		endpoint: reqctx.EndpointSpreads,
+		list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
+		support: &c.spreadTokensSupport,
+		decode:  spreadDecoder.decode,
+	}
+	results, err := l.read(ctx, c, tokenIDs)
+	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
+}
+
+// fillFromBooks reads the order books of the tokens without a result. err is the error of the spreads endpoint; fillFromBooks
+// returns the error of the whole read. If the endpoint responded without any spread but the venue has a book, the venue counts
+// as having no spreads endpoint. A failure of the endpoint does not show that.
+func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
+	failures := 0
+	for _, r := range results {
+		switch {
+		case r.Value != nil:
+			c.spreadsSupport.confirmed.Store(true)
+		case isFailure(r.Err):
+			failures++
+		}
+	}
+	exists := err == nil && c.spreadsSupport.confirmed.Load()
+	var missing []int
+	var ids []string
+	for i, r := range results {
+		if r.Value == nil && (isFailure(r.Err) || !exists && (r.Err == nil || mayBeMissing(r.Err))) {
+			missing, ids = append(missing, i), append(ids, tokenIDs[i])
+		}
+	}
+	if len(missing) == 0 {
+		return err
+	}
+	tops, failed := c.topsOfBooks(ctx, ids[:1])
+	if failed != nil {
+		return err // the order books cannot be read, either
+	}
+	rest, _ := c.topsOfBooks(ctx, ids[1:])
+	found := false
+	for i, top := range append(tops, rest...) {
+		// If the endpoint failed for a token, a missing book does not mean that the venue does not know the token.
+		if at := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[at].Err) {
+			results[at], err = top, nil
+		}
+		found = found || top.Value != nil
+	}
+	if found && failures == 0 {
+		c.spreadsSupport.disable(c.Now())
+		c.Log().Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
+	}
+	return err
+}
+
+// isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response.
+func isFailure(err error) bool {
+	if why, ok := errors.AsType[*rest.CallFailure](err); ok && why.Kind == rest.KindCaller || mayBeMissing(err) {
+		return false
+	}
+	switch market.CodeOf(err) {
+	case market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse:
+		return true
+	}
+	return false
+}
+
+// mayBeMissing reports whether an error may mean that the venue does not have the endpoint. That includes a 404 of a web server
+// without JSON.
+func mayBeMissing(err error) bool {
+	why, ok := errors.AsType[*rest.CallFailure](err)
+	return rest.Refused(err) || ok && (why.Status == http.StatusNotFound || why.Status == http.StatusGone)
+}
+
+// topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED it makes no further call.
+func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
+	var limited atomic.Pointer[error]
+	rest.ForEach(len(tokenIDs), func(i int) {
+		var book *market.Book
+		var err error
+		if known := limited.Load(); known != nil {
+			err = *known
+		} else if book, err = c.Book(ctx, tokenIDs[i], 1); market.CodeOf(err) == market.CodeRateLimited {
+			limited.Store(&err)
+		}
+		if results[i].Err, errs[i] = err, err; book != nil {
+			results[i].Value = topOf(book)
+		}
+	})
+	return results, rest.ErrorIfAllFailed(errs)
+}
+
+// topOf returns the best prices of a book.
+func topOf(b *market.Book) *market.Spread {
+	s := &market.Spread{TokenID: b.TokenID, Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true}
+	if len(b.Bids) > 0 {
+		s.BestBid = &b.Bids[0].Price
+	}
+	if len(b.Asks) > 0 {
+		s.BestAsk = &b.Asks[0].Price
+	}
+	return s
+}
+
+// readSpread reads {bestBid,bestAsk,spread}. At least one of the three must be present; it may be null. A missing spread is
+// computed.
+func readSpread(r *wire.Row, id string) *market.Spread {
+	s := &market.Spread{
+		TokenID: id,
+		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
+		Timestamp: r.Time(fieldTimestamp),
+	}
+	if !r.Has(wire.FieldBestBid) && !r.Has(wire.FieldBestAsk) && !r.Has(wire.FieldSpread) {
+		r.Fail(wire.FieldSpread, "is missing")
+	}
+	if s.BestBid != nil && s.BestAsk != nil {
+		if s.BestBid.Cmp(*s.BestAsk) > 0 {
+			r.Fail(wire.FieldSpread, "is of a crossed book")
+		}
+		if s.Spread == nil {
+			s.Spread = s.Width()
+		}
+	}
+	return s
+}

@@ -1,0 +1,199 @@
+package generic
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/testclock"
+)
+
+// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has none. The client learns that once.
+func TestSpreadsWithoutTheEndpoint(t *testing.T) {
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		// first and later are the calls of the first read of two tokens and of a later one.
+		first, later int
+	}{
+		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
+		"400":  {answerWith(400, "application/json", `{"success":false}`), 5, 2},
+		"501":  {answerWith(501, "application/json", ``), 5, 2},
+		"page": {answerWith(404, "text/html", `<h1>Not Found</h1>`), 3, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVenue(t, map[string]http.HandlerFunc{
+				paths[reqctx.EndpointSpreads]: test.serve,
+				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
+			})
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+			for i, calls := range []int{test.first, test.later} {
+				before := v.count()
+				results, err := c.Spreads(t.Context(), []string{"101", "102"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range results {
+					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
+						t.Errorf("read %d: %+v", i, r)
+					}
+				}
+				if got := v.count() - before; got != calls {
+					t.Errorf("read %d: %d calls, want %d: %v", i, got, calls, v.queries()[before:])
+				}
+				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 2 {
+					t.Errorf("read %d: the next two cost %d calls", i, got)
+				}
+			}
+		})
+	}
+}
+
+// topOfTest is a book, and topSaid its spread from the spreads endpoint.
+const (
+	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
+	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
+)
+
+// TestSpreadsFailOverToBooks reads order books while the spreads endpoint fails, and the endpoint after its backoff.
+func TestSpreadsFailOverToBooks(t *testing.T) {
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		// first and second are the calls for spreads of two reads at one time, before any response of the endpoint.
+		first, second int
+	}{
+		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
+		"502 page":       {answerWith(502, "text/html", `<h1>Bad Gateway</h1>`), 1, 0},
+		"503":            {answerWith(503, "application/json", ``), 1, 0},
+		"504":            {answerWith(504, "application/json", ``), 1, 0},
+		"timeout":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 0},
+		"reset":          {reset, 1, 0},
+		"success:false":  {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
+		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response has no backoff
+		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // a single call shows whether the list is refused
+		"bad elements":   {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
+		"one bad":        {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
+		"only a message": {answer(`{"error":"out of order"}`), 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var fails atomic.Bool
+			var spreads, books atomic.Int32
+			v := newVenue(t, map[string]http.HandlerFunc{
+				paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+					if spreads.Add(1); fails.Load() {
+						test.serve(w, r)
+						return
+					}
+					answer(topSaid)(w, r)
+				},
+				paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+					books.Add(1)
+					answer(topOfTest)(w, r)
+				},
+			})
+			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			c := v.client(t, func(cfg *Config) {
+				cfg.Clock = clock
+				if name == "timeout" {
+					cfg.Timeout = 100 * time.Millisecond
+				}
+			})
+			// read reads two tokens and expects this many spreads from books.
+			read := func(when string, wantSpreads, ofBooks int) {
+				t.Helper()
+				spreads.Store(0)
+				books.Store(0)
+				results, err := c.Spreads(t.Context(), []string{"101", "102"})
+				if err != nil {
+					t.Fatalf("%s: %v", when, err)
+				}
+				marked := 0
+				for _, r := range results {
+					if r.Err != nil || r.Value == nil || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
+						t.Fatalf("%s: %+v", when, r)
+					}
+					if r.Value.Basis() == market.SpreadOfBook {
+						marked++
+					}
+				}
+				if marked != ofBooks || int(books.Load()) != ofBooks || int(spreads.Load()) != wantSpreads {
+					t.Errorf("%s: %d of books, want %d; calls: %d for spreads, want %d, %d for books", when, marked, ofBooks, spreads.Load(), wantSpreads, books.Load())
+				}
+			}
+			ofBooks := 2
+			if name == "one bad" {
+				ofBooks = 1
+			}
+			for _, known := range []bool{false, true} {
+				fails.Store(true)
+				first := test.first
+				if known {
+					first = 1 // the list is known to be supported
+				}
+				read("failing", first, ofBooks)
+				read("at the same instant", test.second, ofBooks)
+				fails.Store(false)
+				clock.Advance(rest.MaxBackoff)
+				read("back", 1, 0)
+				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
+					t.Errorf("known %v: the next two cost %d calls", known, got)
+				}
+			}
+		})
+	}
+}
+
+// TestBooksForSpreadsAreBounded counts the calls if the books fail too, or the venue's rate limit is reached.
+func TestBooksForSpreadsAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		book  func(n int32) http.HandlerFunc
+		most  int32
+		found bool
+		code  market.Code
+	}{
+		"books fail too": {func(int32) http.HandlerFunc { return answerWith(500, "application/json", `{}`) }, 1, false, market.CodeUpstreamUnavailable},
+		"no book":        {func(int32) http.HandlerFunc { return answerWith(404, "application/json", `{}`) }, 40, false, market.CodeUpstreamUnavailable},
+		"rate limit": {func(n int32) http.HandlerFunc {
+			if n == 1 {
+				return answer(topOfTest)
+			}
+			return answerWith(429, "application/json", `{}`)
+		}, 1 + rest.Parallel, true, market.CodeUpstreamUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var books atomic.Int32
+			v := newVenue(t, map[string]http.HandlerFunc{
+				paths[reqctx.EndpointSpreads]: answerWith(500, "application/json", `{}`),
+				paths[reqctx.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
+			})
+			results, err := v.client(t).Spreads(t.Context(), numbered("T", 0, 40))
+			if (err == nil) != test.found || books.Load() > test.most {
+				t.Errorf("%v after %d calls for books, want at most %d", err, books.Load(), test.most)
+			}
+			for i, r := range results {
+				if found := r.Value != nil; found != (test.found && i == 0) || !found && market.CodeOf(r.Err) != test.code {
+					t.Errorf("element %d: %+v", i, r)
+				}
+			}
+		})
+	}
+}
+
+// TestSpreadsWithoutNeedForBooks reads no books if the venue says that it does not know a token, or limits the rate.
+func TestSpreadsWithoutNeedForBooks(t *testing.T) {
+	var status atomic.Int32
+	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+		answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
+	}})
+	c := v.client(t)
+	for i, code := range []int32{200, 404, 429} {
+		status.Store(code)
+		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // a request for a book fails the test
+			t.Errorf("%d: %v after %d calls", code, err, v.count())
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package generic
+
+import (
+	"errors"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// tokenDecoder reads values that belong to tokens. Venues send a list of rows, one row, or an object that maps ids to rows or
+// numbers.
+type tokenDecoder[T any] struct {
+	endpoint reqctx.Endpoint
+	// list is the key of the list of rows.
+	list string
+	// rowFields are fields of a row. An object is a row if it has one of them.
+	rowFields []wire.Field
+	// row reads a row whose id is known.
+	row func(r *wire.Row, id string) *T
+	// fromNumber returns the value for a single number. It is nil if single numbers are invalid.
+	fromNumber func(d market.Decimal, id string) *T
+}
+
+// decode reads a response for the ids in asked.
+func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error) {
+	if list, ok := rest.RowsOf(payload, k.list); ok {
+		return k.rows(list.Rows, asked, n), nil
+	}
+	if payload.Kind() != wire.Object {
+		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "neither a list nor an object")
+	}
+	if k.isRow(payload) {
+		if len(asked) > 1 {
+			return batchValues[T]{}, rest.UnknownForm(k.endpoint, "one element for several ids")
+		}
+		return k.rows([]wire.Value{payload}, asked, n), nil
+	}
+	inside, enveloped := payload, false
+	for _, key := range []string{k.list, "data", "results"} {
+		if v := payload.Member(key); v.Kind() == wire.Object && !enveloped {
+			inside, enveloped = v, true
+		}
+	}
+	if enveloped && k.isRow(inside) {
+		return k.decode(inside, asked, n)
+	}
+	m := inside.Members()
+	if !k.isMap(m, asked, enveloped) {
+		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "an object of another form")
+	}
+	return k.fromMap(m, asked, n), nil
+}
+
+// isRow reports whether an object is a row.
+func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
+	return wire.FieldTokenID.PresentIn(object) || slices.ContainsFunc(k.rowFields, func(f wire.Field) bool {
+		return f.PresentIn(object) && f.Of(object).Kind() != wire.Object
+	})
+}
+
+// isMap reports whether m maps ids to values. enveloped reports that m was under a known key; then m may be empty.
+func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
+	if len(m) == 0 {
+		return enveloped
+	}
+	if slices.ContainsFunc(asked, func(id string) bool { _, ok := m[id]; return ok }) {
+		return true
+	}
+	for _, v := range m {
+		_, isNumber := v.Decimal()
+		if !(v.Kind() == wire.Object && k.isRow(v)) && !(isNumber && k.fromNumber != nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// rows reads a list of rows. If several rows have the same id, the last one counts.
+func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift) batchValues[T] {
+	out, note := newBatchValues[T](len(asked)), n.Add
+	for _, v := range list {
+		r := wire.NewRow(v, note)
+		token := r.Of(wire.FieldTokenID)
+		id, ok := token.ID()
+		if r.Err == nil && token.IsNull() && len(asked) == 1 && len(list) == 1 {
+			id, ok = wire.Intern(asked[0]), true
+		}
+		switch {
+		case !ok || id == "":
+			out.unattributed = true
+			n.Add("element without a readable id")
+		case !slices.Contains(asked, id):
+			out.otherIDs = true
+		default:
+			out.byID[id] = k.read(r, id)
+		}
+	}
+	return out
+}
+
+// fromMap reads an object whose members are ids.
+func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *rest.Drift) batchValues[T] {
+	out := newBatchValues[T](len(asked))
+	for _, id := range asked {
+		v := m[id]
+		if v.IsNull() {
+			continue
+		}
+		id = wire.Intern(id)
+		if v.Kind() == wire.Object {
+			out.byID[id] = k.read(wire.NewRow(v, n.Add), id)
+			continue
+		}
+		out.byID[id] = k.number(v, id, n)
+	}
+	out.otherIDs = len(out.byID) < len(m)
+	return out
+}
+
+// number reads a value that is a single number.
+func (k *tokenDecoder[T]) number(v wire.Value, id string, n *rest.Drift) market.Result[*T] {
+	d, ok := v.Decimal()
+	if !ok || k.fromNumber == nil || !wire.InUnit(d) {
+		n.Add("bad element")
+		return market.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
+	}
+	return market.Result[*T]{Value: k.fromNumber(d, id)}
+}
+
+// read reads a row whose id is known.
+func (k *tokenDecoder[T]) read(r *wire.Row, id string) market.Result[*T] {
+	value := k.row(r, id)
+	if r.Err != nil {
+		r.Note("bad element")
+		return market.Result[*T]{Err: rest.BadElement(k.endpoint, r.Err)}
+	}
+	return market.Result[*T]{Value: value}
+}

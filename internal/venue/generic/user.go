@@ -1,0 +1,174 @@
+package generic
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldRecordID = wire.NewField("id", "recordId", "tradeId", "tradeID")
+	fieldType     = wire.NewField("type", "kind")
+	fieldAmount   = wire.NewField("amount", "usdcSize")
+)
+
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the
+// total is positionsValue + cash, or else portfolioValue + cash.
+func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
+	const e = reqctx.EndpointBalance
+	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
+		payload, err := c.Get(ctx, rest.ForAccount(e, a))
+		if err != nil || payload.IsNull() {
+			return nil, rest.NilIfNotFound(err)
+		}
+		var n rest.Drift
+		b, err := decodeBalance(payload, &n)
+		c.Report(e, n)
+		return b, err
+	})
+}
+
+func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
+	m, ok := rest.SingleObject(payload, "balance")
+	if !ok {
+		return nil, rest.UnknownForm(reqctx.EndpointBalance, "not an object")
+	}
+	r := wire.NewRow(m, n.Add)
+	b := r.Balance()
+	if r.Err != nil {
+		n.Add("bad element")
+		return nil, rest.UnknownForm(reqctx.EndpointBalance, r.Err.Error())
+	}
+	return b, nil
+}
+
+// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if
+// a page repeats another page, or if there are more than 10,000 rows. No row is left out, because portfolios are sums of these
+// lists, and a wrong sum is worse than an error.
+//
+// Positions have no ids. Two rows of the same outcome are two lots, unless a row has moved to a later page during the read. So
+// if such rows are on different pages, the list is read again until two reads are equal.
+func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+	type holding struct{ marketID, tokenID, outcome string }
+	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
+		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
+	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Position, error) {
+		var before []market.Position
+		for range maxReads {
+			rows, moved, err := l.readAll(ctx, c, a)
+			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
+				market.NumberPositions(rows)
+				return rows, err
+			}
+			before = rows
+		}
+		return nil, rest.UnknownForm(l.endpoint, "the list changes while it is read")
+	})
+}
+
+// sameHolding reports whether two rows are equal except for the current price.
+func sameHolding(a, b market.Position) bool {
+	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
+		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
+}
+
+// Orders returns all active orders of an account, without repetition. Like Positions, it returns all rows or an error.
+func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
+	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
+		key: func(o *market.Order) string { return o.OrderID }}
+	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Order, error) {
+		rows, _, err := l.readAll(ctx, c, a)
+		return rows, err
+	})
+}
+
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match
+// the filter are dropped. The page is longer than requested if the venue ignores the limit.
+func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+	const e = reqctx.EndpointTrades
+	if q.MarketID != "" {
+		if err := rest.CheckID(e, q.MarketID); err != nil {
+			return nil, err
+		}
+	}
+	list, t, n, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+		to.Set("marketId", q.MarketID).Instant("from", q.From).Instant("to", q.To)
+	}, q.Limit, q.Page, "trades")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.Report(e, n) }()
+	trades, bad := rest.ReadRows(list.Rows, &n, (*wire.Row).UserTrade)
+	if len(trades) == 0 && len(bad) > 0 {
+		return nil, rest.UnknownForm(e, bad.WhyEmpty())
+	}
+	t.numbering.NumberTrades(trades)
+	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
+		return q.MarketID != "" && trade.MarketID != q.MarketID || outsideRange(trade.Timestamp, q.From, q.To)
+	})
+	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
+	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
+}
+
+// History returns one page of an account's history, newest first. Errors and rows are as in Trades.
+func (c *Client) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+	const e = reqctx.EndpointHistory
+	kinds := make([]string, len(q.Kinds))
+	for i, k := range q.Kinds {
+		kinds[i] = string(k)
+	}
+	list, t, n, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+		to.List("type", kinds).Instant("from", q.From).Instant("to", q.To)
+	}, q.Limit, q.Page, "history", "trades")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.Report(e, n) }()
+	onlyTrades := list.Object.Member("trades").Kind() == wire.List
+	records, bad := rest.ReadRows(list.Rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
+	if len(records) == 0 && len(bad) > 0 {
+		return nil, rest.UnknownForm(e, bad.WhyEmpty())
+	}
+	t.numbering.NumberRecords(records)
+	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outsideRange(h.Timestamp, q.From, q.To)
+	})
+	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
+	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
+}
+
+// readRecord reads a row of history. trade reports that the row is in a list of trades, where a row without a type is a trade.
+func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
+	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
+	if kind == "" && trade {
+		kind = string(market.HistoryTrade)
+	}
+	h := market.HistoryRecord{
+		ID:              r.ID(fieldRecordID),
+		Kind:            market.ParseHistoryKind(kind),
+		KindRaw:         kind,
+		Timestamp:       r.RequireTime(wire.FieldTradeAt),
+		Amount:          r.Decimal(fieldAmount),
+		MarketID:        r.ID(wire.FieldMarketID),
+		TokenID:         r.ID(wire.FieldUserToken),
+		Outcome:         r.Text(wire.FieldOutcome),
+		Price:           r.Decimal(wire.FieldPrice),
+		Size:            r.Decimal(wire.FieldShares),
+		TransactionHash: r.Text(wire.FieldTxHash),
+	}
+	if side != "" {
+		h.Side = market.ParseSide(side)
+	}
+	return h
+}
+
+// outsideRange reports whether t is before from or after to. A zero time means that there is no bound.
+func outsideRange(t, from, to time.Time) bool {
+	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
+}

@@ -1,0 +1,202 @@
+package generic
+
+import (
+	"context"
+	"strconv"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// wholeListLimit is the requested page size if the venue is known to page the list.
+	wholeListLimit = 500
+	// maxRows bounds the number of rows of a list.
+	maxRows = 10_000
+	// maxPages bounds the number of pages of one read. The venue may use smaller pages than requested.
+	maxPages = 200
+	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size, unless the response
+	// says whether there is a next page.
+	roundCount = 10
+	// maxReads bounds the number of reads of a list whose pages change during the read.
+	maxReads = 3
+	// maxAlikePages bounds the number of pages that may equal an earlier page.
+	maxAlikePages = 20
+)
+
+// wholeList reads all pages of a list of an account.
+type wholeList[T any, K comparable] struct {
+	endpoint reqctx.Endpoint
+	name     string
+	read     func(*wire.Row) T
+	key      func(*T) K
+	// unique reports that two rows with the same key are the same row.
+	unique bool
+}
+
+// readAll reads every page of a list. moved reports whether two pages have rows with the same key. If a page equals an earlier
+// page, it ends the list if only the length of the page before suggested it. Otherwise it is an error, unless its rows may be
+// further lots that look the same.
+func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
+	all = []T{}
+	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the key's first page
+	traits := &c.traits[l.endpoint]
+	page, err := l.firstPage(ctx, c, a)
+	limited := page.hasLimit
+	at, guessed := pageStart{}, false
+	for n := range maxPages {
+		if n > 0 {
+			page, err = readWholePage(ctx, c, l, a, at, limited)
+		}
+		if guessed && rest.Refused(err) {
+			l.endedAt(c, n)
+			return all, moved, nil // only the length of the last page suggested this page, and the venue does not have it
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		last := page.next.isStart()
+		var print string
+		if n > 0 || !last { // a single page cannot be a repetition
+			print = fingerprint(page.raw)
+		}
+		repeated := len(page.rows) > 0 && pages[print]
+		if repeated && !l.unique {
+			if repeated, err = l.isRepeat(ctx, c, a, at, guessed, page.raw, n); err != nil {
+				return nil, false, err
+			}
+		}
+		pages[print] = true
+		if repeated && guessed {
+			l.endedAt(c, n)
+			return all, moved, nil
+		}
+		fresh, again := l.newRows(page.rows, seen, n)
+		moved = moved || again
+		switch {
+		case guessed && len(fresh) == 0:
+			if len(page.raw) > 0 {
+				l.endedAt(c, n)
+			}
+			return all, moved, nil
+		case repeated, len(fresh) == 0 && !(last && len(page.raw) == 0):
+			return nil, false, rest.UnknownForm(l.endpoint, "the venue repeats its pages")
+		case len(all)+len(fresh) > maxRows:
+			return nil, false, rest.UnknownForm(l.endpoint, "the list has more than 10000 rows")
+		}
+		if n > 0 {
+			traits.setPaged()
+		}
+		if all = append(all, fresh...); last {
+			return all, moved, nil
+		}
+		at, guessed = page.next, page.guessed
+	}
+	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
+}
+
+// endedAt records that the venue does not have page n, which only the length of the page before suggested.
+func (l wholeList[T, K]) endedAt(c *Client, n int) {
+	if n == 1 {
+		c.traits[l.endpoint].ignoresOffset(c.Now())
+	}
+}
+
+// newRows returns the rows of page n that are not duplicates. seen maps keys to pages. again reports whether an earlier page
+// has a row with the key of one of these rows.
+func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
+	fresh = rows[:0]
+	for i := range rows {
+		key := l.key(&rows[i])
+		on, known := seen[key]
+		if !known {
+			seen[key] = n
+		}
+		again = again || known && on != n
+		if !known || !l.unique {
+			fresh = append(fresh, rows[i])
+		}
+	}
+	return fresh, again
+}
+
+// isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent that page
+// again. Otherwise the rows are other lots: lots that look the same may fill several pages.
+func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
+	uniform := allAlike(rows)
+	switch {
+	case n > maxAlikePages, !uniform && (guessed || at.cursor != ""):
+		return true, nil
+	case at.cursor != "":
+		return false, nil
+	}
+	heeds, err := c.readsOffset(ctx, rest.ForAccount(l.endpoint, a), rows, l.name)
+	return !heeds, err
+}
+
+// firstPage reads the first page. It requests a page size only if the venue is known to page the list.
+func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Address) (listPage[T], error) {
+	traits := &c.traits[l.endpoint]
+	if !traits.sendsLimit() {
+		return readWholePage(ctx, c, l, a, pageStart{}, false)
+	}
+	first, err := readWholePage(ctx, c, l, a, pageStart{}, true)
+	if err == nil || !rest.RefusesParameter(err) {
+		return first, err
+	}
+	if first, err = readWholePage(ctx, c, l, a, pageStart{}, false); err == nil {
+		traits.refuseLimit()
+	}
+	return first, err
+}
+
+// listPage is one page of a list of an account.
+type listPage[T any] struct {
+	pageInfo
+	rows []T
+	// raw are the rows in JSON.
+	raw []wire.Value
+	// hasLimit reports that the request had a page size.
+	hasLimit bool
+}
+
+// readWholePage reads one page. It fails if a row is bad.
+func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at pageStart, limited bool) (listPage[T], error) {
+	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
+	if limited {
+		rq.Query.Set("limit", strconv.Itoa(wholeListLimit))
+	}
+	at.setQuery(&rq.Query)
+	payload, err := c.Get(ctx, rq)
+	if err != nil {
+		return listPage[T]{}, rest.BadIfNotFound(e, err)
+	}
+	list, ok := rest.RowsOf(payload, l.name)
+	if !ok {
+		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
+	}
+	t, err := pageInfoOf(e, list, at, max(len(list.Rows), 1)) // the venue may use another page size than requested
+	if err != nil {
+		return listPage[T]{}, err
+	}
+	traits, now := &c.traits[e], c.Now()
+	if t.guessed && !traits.mayBeCut(now, t, at, len(list.Rows), limited) {
+		t.next, t.guessed = pageStart{}, false
+	}
+	traits.observe(now, t, len(list.Rows), limited)
+	var n rest.Drift
+	rows, note := make([]T, 0, len(list.Rows)), n.Add
+	for i, v := range list.Rows {
+		r := wire.NewRow(v, note)
+		if rows = append(rows, l.read(r)); r.Err != nil {
+			n.Add("bad row")
+			c.Report(e, n)
+			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
+				Because(&rest.CallFailure{Kind: rest.KindUnreadable, Text: r.Err.Error()})
+		}
+	}
+	c.Report(e, n)
+	return listPage[T]{pageInfo: t, rows: rows, raw: list.Rows, hasLimit: limited}, nil
+}

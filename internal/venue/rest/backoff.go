@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// MinBackoff is the longest wait after the first failure. The longest wait doubles with each failure in a row, up to
+	// MaxBackoff.
+	MinBackoff = 250 * time.Millisecond
+	MaxBackoff = 30 * time.Second
+	// maxBackoffs bounds the number of remembered keys. The key whose last failure is the oldest is forgotten first.
+	maxBackoffs = 10_000
+)
+
+// retryBackoff is the backoff of failed keys and of calls that are retried.
+var retryBackoff = wire.Backoff{Min: MinBackoff, Max: MaxBackoff}
+
+// backoffs remembers the keys whose last read failed at the venue. A key is not read again before its wait has ended. backoffs
+// is safe for concurrent use.
+type backoffs struct {
+	clock market.Clock
+	rand  func() float64
+	// secret is a random key of this process. Accounts and credentials are hashed with it.
+	secret [32]byte
+
+	mu   sync.Mutex
+	keys *simplelru.LRU[backoffKey, backoff]
+}
+
+// backoffKey identifies a token, a market, a search or a list of an account.
+type backoffKey struct {
+	endpoint reqctx.Endpoint
+	id       string
+}
+
+type backoff struct {
+	// failures is the number of failures in a row.
+	failures int
+	until    time.Time
+	err      *market.Error
+}
+
+func newBackoffs(clock market.Clock, random func() float64) *backoffs {
+	b := &backoffs{clock: clock, rand: random}
+	_, _ = rand.Read(b.secret[:])                                       // never fails
+	b.keys, _ = simplelru.NewLRU[backoffKey, backoff](maxBackoffs, nil) // fails for sizes below 1
+	return b
+}
+
+// account returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials,
+// so failures with other credentials do not delay the account's owner.
+func (b *backoffs) account(ctx context.Context, a market.Address) string {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
+		return b.digest(string(a), c.Wire())
+	}
+	return b.digest(string(a))
+}
+
+// digest returns a keyed hash of texts, which may be long or secret.
+func (b *backoffs) digest(texts ...string) string {
+	mac := hmac.New(sha256.New, b.secret[:])
+	for _, s := range texts {
+		mac.Write([]byte(s))
+		mac.Write([]byte{0})
+	}
+	return string(mac.Sum(nil))
+}
+
+// refusal returns nil if a key may be read. Otherwise it returns the error of the last read with the remaining wait.
+func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known, ok := b.keys.Peek(backoffKey{e, key})
+	if !ok {
+		return nil
+	}
+	if left := known.until.Sub(b.clock.Now()); left > 0 {
+		return withRetryAfter(known.err, left)
+	}
+	return nil
+}
+
+// record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns
+// the error with that wait. After a response, it forgets the keys. It ignores reads that were not sent and reads that the
+// caller gave up.
+func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
+	failure, sent := venueFailure(err)
+	if !sent {
+		return err
+	}
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if failure == nil {
+		for _, key := range keys {
+			b.keys.Remove(backoffKey{e, key})
+		}
+		return err
+	}
+	failures := 1
+	for _, key := range keys {
+		// If the wait of a key ended more than maxBackoff ago, the count of its failures starts again.
+		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= MaxBackoff {
+			failures = max(failures, known.failures+1)
+		}
+	}
+	wait := failure.RetryAfter
+	if wait <= 0 {
+		wait = retryBackoff.Wait(failures, b.rand())
+	}
+	for _, key := range keys {
+		b.keys.Add(backoffKey{e, key}, backoff{failures, now.Add(wait), failure})
+	}
+	return withRetryAfter(failure, wait)
+}
+
+// venueFailure returns err as failure if it is a temporary failure of the venue: the rate limit, an internal error, or no
+// response. sent is false if no call was sent or the caller did not wait for the response.
+func venueFailure(err error) (failure *market.Error, sent bool) {
+	if err == nil {
+		return nil, true
+	}
+	if !errors.As(err, &failure) {
+		return nil, false
+	}
+	why, ok := errors.AsType[*CallFailure](err)
+	if !ok {
+		return nil, failure.Code == market.CodeUpstreamBadResponse // a bad element of a response
+	}
+	switch {
+	case why.Kind == KindCaller, why.Kind == KindOpen:
+		return nil, false
+	case failure.Code == market.CodeRateLimited, failure.Code == market.CodeUpstreamUnavailable, failure.Code == market.CodeUpstreamTimeout:
+		return failure, true
+	}
+	return nil, true
+}
+
+// withRetryAfter returns a copy of err whose RetryAfter is wait, rounded up to whole milliseconds.
+func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
+	c := *err
+	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
+	return &c
+}
+
+// AccountKey returns the key of an account for the credentials of ctx, for Refusal and Record. It is a keyed hash, so it reveals
+// neither.
+func (c *Client) AccountKey(ctx context.Context, a market.Address) string {
+	return c.backoffs.account(ctx, a)
+}
+
+// Digest returns a keyed hash of texts, which may be long or secret.
+func (c *Client) Digest(texts ...string) string { return c.backoffs.digest(texts...) }
+
+// Refusal returns nil if a key may be read. Otherwise it returns the error of the key's last read with the remaining wait.
+func (c *Client) Refusal(e reqctx.Endpoint, key string) error { return c.backoffs.refusal(e, key) }
+
+// Record records the result of a read of several keys, as WithBackoff does for one. It returns the error with the wait of the keys.
+func (c *Client) Record(e reqctx.Endpoint, err error, keys ...string) error {
+	return c.backoffs.record(e, err, keys...)
+}
+
+// WithBackoff calls read and records the result. While the wait of the key lasts, it returns the last error instead.
+func WithBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
+	if err := c.Refusal(e, key); err != nil {
+		var none T
+		return none, err
+	}
+	value, err := read()
+	return value, c.Record(e, err, key)
+}

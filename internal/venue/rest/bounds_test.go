@@ -1,0 +1,152 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+func TestBombIsRefusedEarly(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write(make([]byte, 16<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bomb := zipped.String()
+	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(bomb))}
+	read := &receivedReader{r: resp.Body}
+	resp.Body = io.NopCloser(read)
+	if _, err := readBody(resp, 1<<30); !errors.Is(err, errBomb) {
+		t.Fatalf("got %v, want %v", err, errBomb)
+	}
+	if read.n > int64(len(bomb))/2 {
+		t.Errorf("%d of %d bytes were read before the bomb was refused", read.n, len(bomb))
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	var open, most atomic.Int32
+	release := make(chan struct{})
+	const calls = 2 * maxConns
+	opened, closed := make(chan struct{}, 2*calls), make(chan struct{}, 2*calls)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-release }))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if n := open.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			opened <- struct{}{}
+		case http.StateClosed:
+			open.Add(-1)
+			closed <- struct{}{}
+		}
+	}
+	s.Start()
+	defer s.Close()
+	transport := NewTransport()
+	defer transport.CloseIdleConnections()
+	var wg sync.WaitGroup
+	for range calls {
+		wg.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		})
+	}
+	for range maxConns { // the other calls wait
+		<-opened
+	}
+	close(release)
+	wg.Wait()
+	if int(most.Load()) > maxConns {
+		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
+	}
+	for range maxConns - maxIdleConns { // the others are closed when idle
+		select {
+		case <-closed:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d connections stay open, want %d", open.Load(), maxIdleConns)
+		}
+	}
+}
+
+// TestEmptyBodyIsNotProbed: net/http sends no body, copies nothing, and starts no goroutine and timer to find out that the
+// body is empty.
+func TestEmptyBodyIsNotProbed(t *testing.T) {
+	c, err := New(Config{BaseURL: "http://venue.invalid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func() *http.Request { return c.newRequest(t.Context(), &Request{}, nil, reqctx.TraceContext{}) }
+	var sent recordingConn
+	w := bufio.NewWriter(&sent)
+	if err := errors.Join(build().Write(w), w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if sent.copied {
+		t.Error("net/http makes a buffer to copy the body by")
+	}
+	if _, body, _ := strings.Cut(sent.String(), "\r\n\r\n"); body != "" || strings.Contains(sent.String(), "Transfer-Encoding") || strings.Contains(sent.String(), "Content-Length") {
+		t.Errorf("sent is %q", sent.String())
+	}
+	allocations := func(encoding []string) float64 {
+		return testing.AllocsPerRun(20, func() {
+			r := build()
+			r.TransferEncoding = encoding
+			_ = r.Write(io.Discard)
+		})
+	}
+	if as, probed := allocations(build().TransferEncoding), allocations(nil); as >= probed {
+		t.Errorf("a call takes %v allocations, and %v where net/http finds out that its body is empty", as, probed)
+	}
+}
+
+// recordingConn records a request. Like a TCP connection it has ReadFrom.
+type recordingConn struct {
+	strings.Builder
+	copied bool
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (c *recordingConn) ReadFrom(r io.Reader) (int64, error) {
+	c.copied = true
+	return io.Copy(&c.Builder, r)
+}
+
+func TestBackoffsAreBounded(t *testing.T) {
+	b := newBackoffs(market.SystemClock{}, func() float64 { return 1 })
+	failure := newError(reqctx.EndpointPrices, market.CodeUpstreamUnavailable, &CallFailure{})
+	for i := range maxBackoffs + 10 {
+		_ = b.record(reqctx.EndpointPrices, failure, strconv.Itoa(i))
+	}
+	if n := b.keys.Len(); n != maxBackoffs {
+		t.Errorf("%d keys are remembered, want %d", n, maxBackoffs)
+	}
+}

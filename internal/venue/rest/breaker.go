@@ -1,0 +1,199 @@
+package rest
+
+import (
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// minFailures failures in a row open a circuit if they belong to at least minSubjects different requests or accounts. A single
+	// Request that always fails does not mean that the endpoint is down.
+	minFailures = 5
+	minSubjects = 3
+	// FailureWindow is the time after which earlier failures no longer count.
+	FailureWindow = time.Minute
+	// minOpen and maxOpen bound the time for which a circuit stays open. The time doubles with each failed probe.
+	minOpen = time.Second
+	MaxOpen = 30 * time.Second
+)
+
+// CircuitState says which calls a circuit lets through.
+type CircuitState string
+
+// The states of a circuit.
+const (
+	// CircuitClosed lets every call through.
+	CircuitClosed CircuitState = "closed"
+	// CircuitHalfOpen lets one call at a time through. This call is the probe.
+	CircuitHalfOpen CircuitState = "half-open"
+	// CircuitOpen lets no call through.
+	CircuitOpen CircuitState = "open"
+)
+
+// Circuit is the state of the circuit breaker of one endpoint.
+type Circuit struct {
+	// Endpoint is the last segment of the path, as in Observer.
+	Endpoint string
+	State    CircuitState
+	// Until is the time at which an open circuit lets the next call through. It is zero in the other states.
+	Until time.Time
+	// Opened is the number of times that the circuit has opened. Refused is the number of calls that it has refused.
+	Opened, Refused uint64
+}
+
+// breaker is a circuit breaker. It is safe for concurrent use.
+//
+// A probe may end without a verdict: its caller gives up, or the venue reports its rate limit. failsafe-go, the usual package,
+// cannot release such a probe, and tests cannot set its clock.
+type breaker struct {
+	endpoint string
+	clock    market.Clock
+	rand     func() float64
+	// onChange is called after each change of the state, with mu held.
+	onChange func(Circuit)
+
+	mu       sync.Mutex
+	failures int
+	last     time.Time
+	subjects map[string]struct{}
+	// until is zero while the circuit is closed.
+	until   time.Time
+	probing bool
+	// openings is the number of times that the circuit has opened since it was last closed.
+	openings int
+	// generation increases with each change of the state. The results of calls that started in an earlier generation are ignored.
+	generation      uint64
+	opened, refused uint64
+}
+
+// verdict is the judgement on the venue after a call.
+type verdict uint8
+
+const (
+	// verdictNone: the caller gave up, or the venue reported its rate limit or an error of unknown meaning.
+	verdictNone verdict = iota
+	// verdictOK: the venue responded.
+	verdictOK
+	// verdictFailure: the venue failed or did not respond.
+	verdictFailure
+)
+
+// acquire admits a call, or refuses all calls for the time wait. After an admitted call, the caller must call done with the
+// returned generation.
+func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if wait = b.remaining(); wait > 0 {
+		b.refused++
+		return 0, wait, false
+	}
+	b.probing = !b.until.IsZero()
+	return b.generation, 0, true
+}
+
+// refuse returns the time for which calls are refused, or 0 if a call would be admitted now. If it is not 0, refuse counts a
+// Refused call.
+func (b *breaker) refuse() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait := b.remaining()
+	if wait > 0 {
+		b.refused++
+	}
+	return wait
+}
+
+// remaining returns the time for which calls are refused, or 0. The caller holds the lock.
+func (b *breaker) remaining() time.Duration {
+	switch wait := b.until.Sub(b.clock.Now()); {
+	case b.until.IsZero():
+		return 0
+	case wait > 0:
+		return wait
+	case b.probing:
+		return minOpen
+	}
+	return 0
+}
+
+// done records the verdict on a call that acquire has admitted. subject identifies the request or account of the call.
+func (b *breaker) done(generation uint64, v verdict, subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if generation != b.generation {
+		return
+	}
+	probe := b.probing
+	b.probing = false
+	switch {
+	case v == verdictOK && probe:
+		b.until, b.openings = time.Time{}, 0
+		b.stateChanged()
+	case v == verdictOK:
+		b.resetFailures()
+	case v == verdictFailure && (probe || b.countFailure(subject)):
+		bound := MaxOpen
+		if b.openings < 5 { // minOpen << 5 is more than maxOpen
+			bound = minOpen << b.openings
+		}
+		b.until = b.clock.Now().Add(bound/2 + time.Duration(b.rand()*float64(bound/2)))
+		b.openings++
+		b.opened++
+		b.stateChanged()
+	}
+}
+
+// countFailure counts a failure and reports whether the circuit opens.
+func (b *breaker) countFailure(subject string) bool {
+	now := b.clock.Now()
+	if now.Sub(b.last) > FailureWindow {
+		b.resetFailures()
+	}
+	b.last = now
+	b.failures++
+	if len(b.subjects) < minSubjects {
+		if b.subjects == nil {
+			b.subjects = make(map[string]struct{}, minSubjects)
+		}
+		b.subjects[subject] = struct{}{}
+	}
+	return b.failures >= minFailures && len(b.subjects) >= minSubjects
+}
+
+func (b *breaker) resetFailures() {
+	b.failures = 0
+	clear(b.subjects)
+}
+
+// stateChanged begins a new generation and reports the new state.
+func (b *breaker) stateChanged() {
+	b.generation++
+	b.resetFailures()
+	b.onChange(b.state())
+}
+
+func (b *breaker) state() Circuit {
+	s := Circuit{Endpoint: b.endpoint, State: CircuitClosed, Opened: b.opened, Refused: b.refused}
+	switch {
+	case b.until.IsZero():
+	case b.until.After(b.clock.Now()):
+		s.State, s.Until = CircuitOpen, b.until
+	default:
+		s.State = CircuitHalfOpen
+	}
+	return s
+}
+
+// Circuits returns the state of all circuit breakers, in a fixed order. Each path has its own breaker, so a failing endpoint
+// does not affect the others.
+func (c *Client) Circuits() []Circuit {
+	out := make([]Circuit, len(c.breakers))
+	for i, b := range c.breakers {
+		b.mu.Lock()
+		out[i] = b.state()
+		b.mu.Unlock()
+	}
+	return out
+}

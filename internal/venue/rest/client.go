@@ -1,0 +1,193 @@
+package rest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// The ways in which the client sends the caller's credentials to the venue.
+const (
+	// CredentialsQuery sends the JSON object in the query parameter credentials.
+	CredentialsQuery = "query"
+	// CredentialsHeader sends the JSON object, in base64, in the header X-Api-Credentials.
+	CredentialsHeader = "header"
+	// CredentialsNone sends no credentials: the venue identifies this service by other means.
+	CredentialsNone = "none"
+)
+
+// The defaults of Config.
+const (
+	DefaultTimeout   = 10 * time.Second
+	DefaultMaxBody   = 8 << 20
+	DefaultRetries   = 2
+	DefaultUserAgent = "oddsgraph"
+)
+
+// Config says where a host of a venue is and how to call it. The zero value of a field means its default.
+type Config struct {
+	// BaseURL is an http or https URL, optionally with a path prefix, without query and user info.
+	BaseURL string
+	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker and the bound on calls in
+	// flight. An endpoint without a path must not be called.
+	Paths Paths
+	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
+	CredentialsMode string
+	// Timeout bounds one HTTP call from dialling to the last byte. The caller's own deadline applies too.
+	Timeout time.Duration
+	// MaxBody is the greatest size in bytes of a decompressed response.
+	MaxBody int64
+	// Retries is the greatest number of retries of a call with a transient failure. A negative number means no retries.
+	Retries   int
+	UserAgent string
+	// Transport replaces the default transport, which uses no proxy and bounds connections and the size of headers.
+	Transport http.RoundTripper
+	Clock     market.Clock
+	Observer  Observer
+	Log       *slog.Logger
+	// Rand returns numbers in [0,1) for jitter. It is called concurrently. The default is math/rand.
+	Rand func() float64
+}
+
+// Paths are URL paths by endpoint.
+type Paths [reqctx.Endpoints]string
+
+// Observer receives events for metrics. Its methods are called concurrently and must not block.
+type Observer interface {
+	// Call reports one HTTP call. status is 0 if there was no response; outcome is as in reqctx.UpstreamCall.
+	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
+	// Drift reports that a response differs from the contract. what is one of a bounded set of texts.
+	Drift(endpoint, what string)
+}
+
+// Client calls one host of a venue. It is safe for concurrent use. Only the goroutines of idle connections outlive a call; Close
+// ends them.
+type Client struct {
+	// cfg is the configuration with the defaults filled in.
+	cfg  Config
+	base url.URL
+
+	backoffs *backoffs
+	// endpoints are the states of the endpoints. Endpoints with the same path share a state. breakers contains the breaker of each
+	// path.
+	endpoints [reqctx.Endpoints]*endpointState
+	breakers  []*breaker
+}
+
+// New returns a client of the host that cfg describes. It makes no call.
+func New(cfg Config) (*Client, error) {
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	cfg.CredentialsMode = cmp.Or(cfg.CredentialsMode, CredentialsQuery)
+	cfg.Timeout, cfg.MaxBody = cmp.Or(cfg.Timeout, DefaultTimeout), cmp.Or(cfg.MaxBody, DefaultMaxBody)
+	cfg.Retries, cfg.UserAgent = cmp.Or(cfg.Retries, DefaultRetries), cmp.Or(cfg.UserAgent, DefaultUserAgent)
+	switch cfg.CredentialsMode {
+	case CredentialsQuery, CredentialsHeader, CredentialsNone:
+	default:
+		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", cfg.CredentialsMode)
+	}
+	if cfg.Timeout < 0 || cfg.MaxBody < 0 {
+		return nil, errors.New("venue: timeout and greatest body must be positive")
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = NewTransport()
+	}
+	cfg.Clock = cmp.Or[market.Clock](cfg.Clock, market.SystemClock{})
+	cfg.Observer = cmp.Or[Observer](cfg.Observer, noObserver{})
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Rand == nil {
+		cfg.Rand = rand.Float64
+	}
+	c := &Client{cfg: cfg, base: base}
+	c.backoffs = newBackoffs(cfg.Clock, cfg.Rand)
+	c.initEndpoints()
+	return c, nil
+}
+
+// Now returns the time of the configured clock.
+func (c *Client) Now() time.Time { return c.cfg.Clock.Now() }
+
+// Log returns the configured logger.
+func (c *Client) Log() *slog.Logger { return c.cfg.Log }
+
+// URLBytes returns the length in bytes of the URL of an endpoint, without a query.
+func (c *Client) URLBytes(e reqctx.Endpoint) int {
+	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
+}
+
+// endpointState is the state of one path of the venue. Each path has its own slots, so slow calls to one path do not delay
+// calls to the others.
+type endpointState struct {
+	breaker *breaker
+	// slots contains a token for each call in flight. Its capacity bounds these calls.
+	slots chan struct{}
+}
+
+// initEndpoints creates the state of each path.
+func (c *Client) initEndpoints() {
+	byPath := make(map[string]*endpointState)
+	for e, path := range c.cfg.Paths {
+		if path == "" {
+			continue
+		}
+		l := byPath[path]
+		if l == nil {
+			l = &endpointState{
+				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged},
+				slots:   make(chan struct{}, MaxInFlight),
+			}
+			byPath[path] = l
+			c.breakers = append(c.breakers, l.breaker)
+		}
+		c.endpoints[e] = l
+	}
+}
+
+// circuitChanged logs a change of a circuit.
+func (c *Client) circuitChanged(s Circuit) {
+	if s.State == CircuitClosed {
+		c.cfg.Log.Info("the venue is back", "endpoint", s.Endpoint)
+		return
+	}
+	c.cfg.Log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
+}
+
+// parseBase parses and checks the base URL. Its errors do not contain the URL, which might contain a secret by mistake.
+func parseBase(s string) (url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return url.URL{}, errors.New("venue: the base URL cannot be parsed")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return url.URL{}, errors.New("venue: the base URL must be http or https")
+	case u.Host == "" || u.Hostname() == "":
+		return url.URL{}, errors.New("venue: the base URL has no host")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return url.URL{}, errors.New("venue: the base URL must have no user info, query or fragment")
+	}
+	return url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}, nil
+}
+
+// Close closes idle connections. Calls in flight are not affected.
+func (c *Client) Close() {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// noObserver is the default Observer.
+type noObserver struct{}
+
+func (noObserver) Call(string, int, int, string, time.Duration) {}
+func (noObserver) Drift(string, string)                         {}

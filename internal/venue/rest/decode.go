@@ -1,0 +1,102 @@
+package rest
+
+import (
+	"math"
+	"strconv"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+// Drift collects the differences between a response and the contract, if the response is usable in spite of them.
+type Drift []string
+
+func (n *Drift) Add(what string) { *n = append(*n, what) }
+
+// Report passes the drift of a response to the Observer.
+func (c *Client) Report(e reqctx.Endpoint, n Drift) {
+	for _, what := range n {
+		c.cfg.Observer.Drift(e.String(), what)
+	}
+	if len(n) > 0 {
+		c.cfg.Log.Debug("the venue's answer drifts from the contract", "endpoint", e.String(), "count", len(n), "first", n[0])
+	}
+}
+
+// ParseCount reads an optional number of items. It returns nil for an unreadable number.
+func ParseCount(v wire.Value) *int {
+	n, err := strconv.ParseInt(v.Text(), 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		return nil
+	}
+	i := int(n)
+	return &i
+}
+
+// RowList is the list of rows in a response. object is the object that contains the list and usually the paging information.
+type RowList struct {
+	Rows   []wire.Value
+	Object wire.Value
+}
+
+// RowsOf finds the rows of a response. The response is a list, or contains a list under one of keys or a common key, at most
+// two objects deep.
+func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
+	for depth := 0; payload.Kind() == wire.Object; depth++ {
+		var inside, empty wire.Value
+		for _, key := range append(keys[:len(keys):len(keys)], "data", "results", "items") {
+			switch v := payload.Member(key); v.Kind() {
+			case wire.List:
+				if rows := v.Elements(); len(rows) > 0 {
+					return RowList{Rows: rows, Object: payload}, true
+				}
+				empty = v
+			case wire.Object:
+				if inside.IsNull() {
+					inside = v
+				}
+			}
+		}
+		if !empty.IsNull() {
+			return RowList{Object: payload}, true
+		}
+		if depth == 2 {
+			return RowList{}, false
+		}
+		payload = inside
+	}
+	return RowList{Rows: payload.Elements()}, payload.Kind() == wire.List
+}
+
+// SingleObject finds the object of a response about one thing. The object may be the only element of a list, or the member
+// under a key.
+func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
+	for range 3 {
+		switch payload.Kind() {
+		case wire.List:
+			list := payload.Elements()
+			if len(list) != 1 {
+				return wire.Value{}, false
+			}
+			payload = list[0]
+		case wire.Object:
+			inside, ok := innerObject(payload, keys)
+			if !ok {
+				return payload, true
+			}
+			payload = inside
+		}
+	}
+	return payload, payload.Kind() == wire.Object
+}
+
+// innerObject returns the first member under one of keys that is an object or a list with one element.
+func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
+	for _, key := range append(keys[:len(keys):len(keys)], "data") {
+		v := object.Member(key)
+		if v.Kind() == wire.Object || len(v.Elements()) == 1 {
+			return v, true
+		}
+	}
+	return wire.Value{}, false
+}

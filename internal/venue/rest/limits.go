@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+// rateLimits are the rate-limit headers of a response.
+type rateLimits struct {
+	// limit and remaining are -1 without their header.
+	limit, remaining int
+	// reset is zero without its header.
+	reset time.Time
+}
+
+const (
+	// Venues use three units in X-RateLimit-Reset. A number below minResetTime is in seconds from now. A number below
+	// minResetMillis is in seconds since 1970. A greater number is in milliseconds since 1970.
+	minResetTime   = 1_000_000_000
+	minResetMillis = 1_000_000_000_000
+	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit.
+	maxLimitValue = 1_000_000_000
+)
+
+// rateLimitOf reads the X-RateLimit headers. Invalid values are ignored.
+func rateLimitOf(h http.Header, now time.Time) rateLimits {
+	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
+	if l.limit == 0 {
+		l.limit = -1 // a limit of 0 would have allowed no response
+	}
+	s := strings.TrimSpace(h.Get("X-RateLimit-Reset"))
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
+		switch {
+		case n >= minResetMillis:
+			l.reset = time.UnixMilli(int64(n))
+		case n >= minResetTime:
+			l.reset = time.Unix(int64(n), 0)
+		default:
+			l.reset = now.Add(time.Duration(min(n, uint64(wire.MaxWait/time.Second))) * time.Second)
+		}
+	} else if t, err := http.ParseTime(s); err == nil {
+		l.reset = t
+	}
+	if l.reset.After(now.Add(wire.MaxWait)) {
+		l.reset = now.Add(wire.MaxWait)
+	}
+	return l
+}
+
+// parseCalls reads a number of calls. If the header contains several numbers, the first one counts. It returns -1 if there is
+// no valid number.
+func parseCalls(s string) int {
+	if i := strings.IndexAny(s, ",;"); i >= 0 {
+		s = s[:i]
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil || n < 0 || n > maxLimitValue {
+		return -1
+	}
+	return n
+}
+
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED without a wait, its wait
+// becomes the time until the reset, if the response says when that is.
+func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
+	now := c.cfg.Clock.Now()
+	l := rateLimitOf(h, now)
+	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
+		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
+	}
+	limited, ok := errors.AsType[*market.Error](err)
+	if !ok || limited.Code != market.CodeRateLimited {
+		return
+	}
+	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
+		limited.RetryAfter = l.reset.Sub(now)
+	}
+	reqctx.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, MinBackoff)))
+}

@@ -1,0 +1,49 @@
+package rest
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Parallel is the greatest number of concurrent calls of one read.
+const Parallel = 4
+
+// ForEach calls f with 0 to n-1, with at most parallel calls at the same time. It returns when all calls have returned. It
+// panics if f panics.
+func ForEach(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var next atomic.Int64
+	var panicked atomic.Pointer[string]
+	var wg sync.WaitGroup
+	for range min(n, Parallel) {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					panicked.Store(&text)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(*p)
+	}
+}
+
+// ErrorIfAllFailed returns the first error if no error is nil.
+func ErrorIfAllFailed(errs []error) error {
+	if len(errs) == 0 || slices.Contains(errs, nil) {
+		return nil
+	}
+	return errs[0]
+}

@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"oddsgraph/internal/market"
+)
+
+// maxMessage is the greatest length in bytes of a venue's text in a log line.
+const maxMessage = 200
+
+// minRedacted is the least length in bytes of a client's value that is redacted. Shorter values occur in any text by chance.
+const minRedacted = 8
+
+// newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue. The
+// function also shortens the text to maxMessage.
+func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
+	return func(s string) string {
+		var pairs []string
+		for _, secret := range append(secretsOf(credentials), clientValues(rq)...) {
+			pairs = append(pairs, secret, "[redacted]")
+		}
+		s = strings.NewReplacer(pairs...).Replace(s)
+		if len(s) > maxMessage {
+			cut := maxMessage
+			for cut > 0 && !utf8.RuneStart(s[cut]) {
+				cut--
+			}
+			s = s[:cut] + "…"
+		}
+		return strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, s)
+	}
+}
+
+// minRedactedName is the least length in bytes of a redacted name of a member of the credentials. A shorter name, such as
+// passphrase, describes the value and is not secret.
+const minRedactedName = 20
+
+// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. It includes the whole object
+// and each text and number in it, at any depth.
+func secretsOf(credentials *market.Credentials) []string {
+	if credentials == nil {
+		return nil
+	}
+	text := credentials.Wire() // Wire returns valid JSON
+	secrets := spellings(text)
+	for at := 0; at < len(text); {
+		switch c := text[at]; {
+		case c == '"':
+			literal := leadingString(text[at:])
+			at += len(literal)
+			name := strings.HasPrefix(strings.TrimLeft(text[at:], " \t\r\n"), ":")
+			if name && len(literal) < minRedactedName {
+				continue
+			}
+			var decoded string
+			if json.Unmarshal([]byte(literal), &decoded) == nil {
+				secrets = append(append(secrets, spellings(decoded)...), literal[1:len(literal)-1])
+			}
+		case c == '-', c >= '0' && c <= '9':
+			number := text[at : len(text)-len(strings.TrimLeft(text[at:], "+-.0123456789Ee"))]
+			secrets = append(secrets, spellings(number)...)
+			at += len(number)
+		default:
+			at++
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
+}
+
+// ownParameters are the parameters whose values are not redacted: addresses, numbers, times and words that the client defines.
+var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
+
+// clientValues returns every spelling of the values in a request that the client of the graph chose.
+func clientValues(rq *Request) (words []string) {
+	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
+	for name, value := range values {
+		if slices.Contains(ownParameters, name) {
+			continue
+		}
+		for word := range strings.SplitSeq(value[0], ",") {
+			if len(word) >= minRedacted {
+				words = append(words, spellings(word)...)
+			}
+		}
+	}
+	return words
+}
+
+// leadingString returns the JSON string at the start of a valid JSON text.
+func leadingString(text string) string {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i+1]
+		}
+	}
+	return text
+}
+
+// spellings returns the forms of s in URLs, JSON and base64.
+func spellings(s string) []string {
+	escaped, _ := json.Marshal(s)
+	return []string{
+		s, url.QueryEscape(s), url.PathEscape(s), strings.Trim(string(escaped), `"`),
+		base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
+	}
+}

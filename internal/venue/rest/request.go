@@ -1,0 +1,345 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+// Request is one call to the venue.
+type Request struct {
+	Endpoint reqctx.Endpoint
+	Query    Query
+	// keys is the number of requested ids. The Observer receives it.
+	Keys int
+	// account is empty for public data.
+	Account market.Address
+}
+
+// ForAccount returns a request for the data of an account.
+func ForAccount(e reqctx.Endpoint, a market.Address) *Request {
+	rq := &Request{Endpoint: e, Keys: 1, Account: a}
+	rq.Query.Set("address", string(a))
+	return rq
+}
+
+// Query builds a query string. It writes parameters in the order in which they are added. It escapes values, but not the commas
+// between ids.
+type Query struct{ b strings.Builder }
+
+// String returns the query string.
+func (q *Query) String() string { return q.b.String() }
+
+// Len returns the length of the query string in bytes.
+func (q *Query) Len() int { return q.b.Len() }
+
+// Set adds a parameter, unless the value is empty.
+func (q *Query) Set(name, value string) *Query {
+	if value != "" {
+		q.name(name)
+		q.b.WriteString(url.QueryEscape(value))
+	}
+	return q
+}
+
+// List adds a parameter with several values, unless there are none.
+func (q *Query) List(name string, values []string) *Query {
+	if len(values) == 0 {
+		return q
+	}
+	q.name(name)
+	for i, v := range values {
+		if i > 0 {
+			q.b.WriteByte(',')
+		}
+		q.b.WriteString(url.QueryEscape(v))
+	}
+	return q
+}
+
+// Instant adds a time, unless it is zero.
+func (q *Query) Instant(name string, t time.Time) *Query {
+	if t.IsZero() {
+		return q
+	}
+	return q.Set(name, t.UTC().Format(time.RFC3339Nano))
+}
+
+// name begins a parameter.
+func (q *Query) name(name string) {
+	if q.b.Len() > 0 {
+		q.b.WriteByte('&')
+	}
+	q.b.WriteString(name)
+	q.b.WriteByte('=')
+}
+
+// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is
+// the zero Value if the envelope contains null. The error is NOT_FOUND if the venue says so; the caller decides what that
+// means.
+func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
+	credentials, err := c.credentials(ctx, rq.Endpoint)
+	if err != nil {
+		return wire.Value{}, err
+	}
+	for attempt := 0; ; attempt++ {
+		started := time.Now()
+		payload, sent, failure := c.attempt(ctx, rq, credentials)
+		if err == nil || sent {
+			err = failure // if a retry is not sent, the error of the attempt before it remains
+		}
+		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
+		if !sent || !again {
+			return payload, err
+		}
+		if !sleep(ctx, wait) {
+			return wire.Value{}, err
+		}
+	}
+}
+
+// attempt makes one HTTP call once the circuit breaker, a slot of the endpoint and the rate limit allow the call. sent is false
+// if they do not. The wait for a slot ends with ctx. This wait uses nothing of the rate limit and does not count as duration of
+// the call.
+func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
+	if ctx.Err() != nil {
+		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
+	}
+	state, queued := c.endpoints[rq.Endpoint], time.Now()
+	if wait := state.breaker.refuse(); wait > 0 {
+		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+	}
+	select {
+	case state.slots <- struct{}{}:
+		defer func() { <-state.slots }()
+	case <-ctx.Done():
+		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
+	}
+	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
+		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+	}
+	if err := reqctx.AdmitCall(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = contextFailure(ctx, rq.Endpoint)
+		}
+		return wire.Value{}, false, err
+	}
+	generation, wait, ok := state.breaker.acquire()
+	if !ok {
+		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+	}
+	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	read, _ := reqctx.CallFrom(ctx)
+	x := reqctx.UpstreamCall{Endpoint: rq.Endpoint.String(), Keys: rq.Keys, Started: time.Now()}
+	x.Waited = x.Started.Sub(queued)
+	if read != nil {
+		x.Trace = read.Trace()
+	}
+	x.Status, x.Age, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
+	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
+	state.breaker.done(generation, verdictOf(err), c.subject(ctx, rq))
+	if read != nil {
+		read.NoteCall(x)
+	}
+	c.cfg.Observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
+	return payload, true, err
+}
+
+// subject identifies the account or the request of a call, so that a breaker can tell whether one request fails or many.
+func (c *Client) subject(ctx context.Context, rq *Request) string {
+	if rq.Endpoint.User() {
+		return c.AccountKey(ctx, rq.Account)
+	}
+	return rq.Query.String()
+}
+
+// outcomeOf returns the Outcome of a call.
+func outcomeOf(err error) string {
+	if err == nil {
+		return reqctx.OutcomeOK
+	}
+	if e, ok := errors.AsType[*market.Error](err); ok {
+		return string(e.Code)
+	}
+	return reqctx.CallCancelled
+}
+
+// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response counts as a failure. A
+// rate limit, and a caller that gave up, give no verdict. Any other response shows that the venue works.
+func verdictOf(err error) verdict {
+	failure, sent := venueFailure(err)
+	var why *CallFailure
+	switch {
+	case !sent:
+		return verdictNone
+	case failure == nil:
+		return verdictOK
+	case failure.Code == market.CodeRateLimited, errors.As(err, &why) && why.Kind == KindUnclear:
+		return verdictNone
+	}
+	return verdictFailure
+}
+
+// exchange sends a request and reads the response. It uses the transport, because an http.Client would follow redirects, store
+// cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
+// unless the call succeeded.
+func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
+	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
+	if err != nil {
+		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+	}
+	defer resp.Body.Close()
+	defer func() { c.reportLimits(ctx, resp.Header, err) }()
+	redact := newRedactor(credentials, rq)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		isJSON, text := errorText(resp, redact)
+		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.Endpoint, resp, isJSON, text)
+	}
+	body, err := readBody(resp, c.cfg.MaxBody)
+	switch {
+	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
+		return resp.StatusCode, age, wire.Value{}, unreadable(rq.Endpoint, resp, err)
+	case err != nil:
+		return resp.StatusCode, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+	}
+	if payload, err = c.decode(rq.Endpoint, resp, body, redact); err == nil {
+		age = ageOf(resp.Header)
+	}
+	return resp.StatusCode, age, payload, err
+}
+
+// credentials returns the credentials of a call. They are nil for public calls and in mode none.
+func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
+	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
+		return nil, nil
+	}
+	credentials := reqctx.CredentialsFrom(ctx)
+	if credentials == nil {
+		return nil, market.Errorf(market.CodeUnauthenticated, "the venue's credentials are needed (%s)", e)
+	}
+	return credentials, nil
+}
+
+// newRequest returns the HTTP request of a call.
+func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
+	u := c.base
+	u.Path += c.cfg.Paths[rq.Endpoint]
+	header := http.Header{
+		"Accept":          {"application/json"},
+		"Accept-Encoding": {"gzip"},
+		"User-Agent":      {c.cfg.UserAgent},
+	}
+	if credentials != nil && c.cfg.CredentialsMode == CredentialsHeader {
+		header["X-Api-Credentials"] = []string{base64.StdEncoding.EncodeToString([]byte(credentials.Wire()))}
+	}
+	if !trace.IsZero() {
+		header["Traceparent"] = []string{trace.Traceparent()}
+	}
+	u.RawQuery = rq.Query.String()
+	if credentials != nil && c.cfg.CredentialsMode == CredentialsQuery {
+		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query already has the parameter address
+	}
+	r := &http.Request{
+		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: emptyBody{},
+		GetBody:          func() (io.ReadCloser, error) { return nil, errUnprocessed },
+		TransferEncoding: identityEncoding,
+		Proto:            "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	return r.WithContext(ctx)
+}
+
+// emptyBody is the empty body of a request. The transport cannot read it again, so it does not repeat a call on another
+// connection by itself. A repeated call would bypass the rate limit.
+type emptyBody struct{}
+
+// Read implements io.Reader.
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
+
+// WriteTo implements io.WriterTo. Otherwise net/http would allocate a buffer of 32 KB to copy nothing.
+func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
+
+// Close implements io.Closer.
+func (emptyBody) Close() error { return nil }
+
+// identityEncoding is the transfer encoding of a request; net/http does not send it. If it were not set, the transport would
+// start a goroutine to find out whether the body is empty, and would send a chunked body if the goroutine is slow.
+var identityEncoding = []string{"identity"}
+
+// errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.
+var errUnprocessed = errors.New("the call was not processed")
+
+// errorText returns the venue's message in an error response. isJSON is also true for an empty body.
+func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
+	body, err := readBody(resp, maxErrorBody)
+	if err != nil {
+		return false, "the body could not be read"
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return true, "no body"
+	}
+	v, err := wire.Parse(body)
+	if err != nil {
+		return false, "the body is not JSON"
+	}
+	return true, redact(messageOf(v))
+}
+
+// decode decodes the body of a 2xx response and removes its envelope. It returns an error if the body reports a failure.
+func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
+	if !jsonType(resp.Header.Get("Content-Type")) {
+		return wire.Value{}, unreadable(e, resp, errContentType)
+	}
+	v, err := wire.Parse(body)
+	if err != nil {
+		return wire.Value{}, unreadable(e, resp, err)
+	}
+	for range maxEnvelopes {
+		if err := c.reportedFailure(e, resp, v, redact); err != nil {
+			return wire.Value{}, err
+		}
+		data, enveloped := v.Member("data"), isBool(v.Member("success"), wire.True, "true")
+		if enveloped && data.Kind() == wire.Null {
+			return wire.Value{}, nil
+		}
+		if !enveloped || data.Kind() != wire.Object {
+			break // a list stays in its object, which may contain the cursor of the page
+		}
+		v = data
+	}
+	if v.IsNull() {
+		return wire.Value{}, UnknownForm(e, "the answer is null")
+	}
+	return v, nil
+}
+
+// maxEnvelopes bounds the number of nested envelopes, as in {success,data:{success,data:…}}.
+const maxEnvelopes = 3
+
+// jsonType reports whether a content type is JSON, or a type that servers send by default.
+func jsonType(contentType string) bool {
+	t, _, _ := strings.Cut(contentType, ";")
+	switch t = strings.ToLower(strings.TrimSpace(t)); t {
+	case "", "application/json", "text/json", "text/plain":
+		return true
+	}
+	return strings.HasSuffix(t, "+json")
+}
+
+var errContentType = errors.New("the content type is not JSON")
+
+// unreadable returns the error of a response that is not JSON. Only a truncated response is retried.
+func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
+	return newError(e, market.CodeUpstreamBadResponse,
+		&CallFailure{Kind: KindUnreadable, Status: resp.StatusCode, Text: err.Error(), Transient: errors.Is(err, wire.ErrTruncated)})
+}

@@ -1,0 +1,46 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// retryWait returns the wait before a failed call is retried. ok is false if the call must not be retried, for example because
+// the retry would end after the caller's deadline. All calls are GET, so retries are safe. took is the duration of the last
+// attempt.
+func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
+	why, sent := errors.AsType[*CallFailure](err)
+	failure, coded := errors.AsType[*market.Error](err)
+	if attempt >= c.cfg.Retries || !sent || !why.Transient || !coded {
+		return 0, false
+	}
+	if wait = failure.RetryAfter; wait <= 0 {
+		wait = retryBackoff.Wait(attempt+1, c.cfg.Rand())
+	}
+	if wait > c.cfg.Timeout {
+		return 0, false
+	}
+	deadline, limited := ctx.Deadline()
+	if call, ok := reqctx.CallFrom(ctx); ok {
+		if latest, ok := call.Deadline(); ok && (!limited || latest.Before(deadline)) {
+			deadline, limited = latest, true
+		}
+	}
+	return wait, !limited || time.Until(deadline) > wait+took
+}
+
+// sleep waits for d. It returns false as soon as ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

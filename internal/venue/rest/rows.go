@@ -1,0 +1,60 @@
+package rest
+
+import (
+	"strconv"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+// RowErrors are the unreadable rows of a list.
+type RowErrors []RowError
+
+type RowError struct {
+	// where identifies the row by its number, counted from 1.
+	Where string
+	Err   error
+}
+
+// MaxLeftOut is the greatest number of bad rows with an error each. Further bad rows share one error.
+const MaxLeftOut = 10
+
+// ReadRows reads the rows of a list and returns the good rows and the errors of the bad ones.
+func ReadRows[T any](list []wire.Value, n *Drift, read func(*wire.Row) T) (good []T, bad RowErrors) {
+	good, note := make([]T, 0, len(list)), n.Add
+	for i, v := range list {
+		r := wire.NewRow(v, note)
+		var value T
+		if r.Err == nil {
+			value = read(r)
+		}
+		if r.Err != nil {
+			n.Add("bad row")
+			bad = append(bad, RowError{"row " + strconv.Itoa(i+1), r.Err})
+			continue
+		}
+		good = append(good, value)
+	}
+	return good, bad
+}
+
+// LeftOut returns the errors that clients of the graph see.
+func (b RowErrors) LeftOut(e reqctx.Endpoint) market.LeftOut {
+	var out market.LeftOut
+	for i, bad := range b {
+		if i == MaxLeftOut {
+			return append(out, market.Errorf(market.CodeUpstreamBadResponse, "%d more rows of the venue's answer could not be read and are left out (%s)", len(b)-i, e))
+		}
+		out = append(out, market.Errorf(market.CodeUpstreamBadResponse, "%s of the venue's answer could not be read and is left out (%s)", bad.Where, e).Because(bad.Err))
+	}
+	return out
+}
+
+// WhyEmpty returns the reason why a list with rows has no usable row.
+func (b RowErrors) WhyEmpty() string {
+	if len(b) > 0 {
+		return "every row is bad: " + b[0].Err.Error()
+	}
+	return "every row is of something else than was asked for"
+}

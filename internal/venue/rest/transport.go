@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+)
+
+const (
+	// MaxInFlight bounds the calls in flight to one endpoint. With its default InFlight, the cache makes at most this number of
+	// concurrent calls for one kind of account data, so no call waits here. maxConns bounds the connections to the venue. It is
+	// the number that all endpoints together can use.
+	MaxInFlight       = 64
+	maxConns          = MaxInFlight * reqctx.Endpoints
+	maxIdleConns      = 32
+	maxResponseHeader = 64 << 10
+	// maxErrorBody is the greatest number of bytes that are read from an error response.
+	maxErrorBody = 64 << 10
+	// A response is refused if its decompressed size is more than bombSize bytes and more than bombRatio times its received size.
+	bombSize  = 1 << 20
+	bombRatio = 100
+)
+
+// NewTransport returns a transport without proxy, cookies and transparent decompression. The client decompresses itself,
+// because it must know the number of received bytes to refuse a decompression bomb.
+func NewTransport() *http.Transport {
+	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    maxIdleConns,
+		MaxConnsPerHost:        maxConns,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    5 * time.Second,
+	}
+}
+
+// readBody returns these errors.
+var (
+	errTooLarge = errors.New("the body is larger than the limit")
+	errBomb     = errors.New("the body is compressed beyond reason")
+	errEncoding = errors.New("the body has an unknown or broken content encoding")
+)
+
+// readBody returns the decompressed body of at most limit bytes. Any error other than the three above is an error of the
+// connection.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, errTooLarge
+	}
+	received := &receivedReader{r: resp.Body}
+	var r io.Reader = received
+	switch strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))) {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(received)
+		if err != nil {
+			return nil, received.orReadError(errEncoding)
+		}
+		r = &inflatedReader{z: z, received: received}
+	default:
+		return nil, errEncoding
+	}
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	switch n, err := buf.ReadFrom(io.LimitReader(r, limit+1)); {
+	case err != nil:
+		return nil, err
+	case n > limit:
+		return nil, errTooLarge
+	}
+	return buf.Bytes(), nil
+}
+
+// receivedReader counts the received bytes. It stores the error of the connection, so that it can be told from an error of the
+// decompressor.
+type receivedReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+// Read reads from the connection.
+func (c *receivedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+// orReadError returns the error of the connection, or err if there is none.
+func (c *receivedReader) orReadError(err error) error {
+	if c.err != nil {
+		return c.err
+	}
+	return err
+}
+
+// inflatedReader decompresses, and refuses a bomb long before it reaches the size limit.
+type inflatedReader struct {
+	z        *gzip.Reader
+	received *receivedReader
+	n        int64
+}
+
+// Read reads decompressed bytes.
+func (f *inflatedReader) Read(p []byte) (int, error) {
+	n, err := f.z.Read(p)
+	f.n += int64(n)
+	if f.n > bombSize && f.n > bombRatio*f.received.n {
+		return n, errBomb
+	}
+	if err != nil && err != io.EOF {
+		err = f.received.orReadError(errEncoding)
+	}
+	return n, err
+}

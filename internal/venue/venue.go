@@ -1,0 +1,80 @@
+// Package venue opens the REST driver of a venue.
+package venue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/generic"
+	"oddsgraph/internal/venue/rest"
+)
+
+// Driver calls the REST API of one kind of venue. It is safe for concurrent use. The methods for several keys return results in
+// the order of the keys. A nil value means that the venue does not know the key.
+type Driver interface {
+	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
+	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
+	Book(ctx context.Context, tokenID string, depth int) (*market.Book, error)
+	PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error)
+	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
+	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
+	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
+	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
+	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
+	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
+	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
+	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
+	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
+
+	// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length
+	// in a URL.
+	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
+	// Circuits returns the states of the circuit breakers, in a fixed order.
+	Circuits() []rest.Circuit
+	// Close closes idle connections. Calls in flight are not affected.
+	Close()
+}
+
+// DetailNames are the names of parameters of the generic driver.
+type DetailNames = generic.DetailNames
+
+// Generic is the name of the driver of the documented API, which is the default.
+const Generic = "generic"
+
+// Config configures a driver.
+type Config struct {
+	// Driver is one of Drivers. An empty name means Generic.
+	Driver string
+	rest.Config
+	// MaxIDs, MaxURL and Names are as in generic.Config. Other drivers ignore them.
+	MaxIDs, MaxURL int
+	Names          DetailNames
+}
+
+// drivers are the drivers by name.
+var drivers = map[string]func(Config) (Driver, error){
+	Generic: func(c Config) (Driver, error) {
+		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
+	},
+}
+
+// Drivers returns the names of the drivers in order.
+func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
+
+// Open returns the driver that cfg names. It makes no call.
+func Open(cfg Config) (Driver, error) {
+	if cfg.Driver == "" {
+		cfg.Driver = Generic
+	}
+	open, ok := drivers[cfg.Driver]
+	if !ok {
+		return nil, fmt.Errorf("venue: there is no driver %q; the drivers are %s", cfg.Driver, strings.Join(Drivers(), ", "))
+	}
+	return open(cfg)
+}
