@@ -244,6 +244,18 @@ func (v *Venue) ID(demoID string) string {
 	return ""
 }
 
+// Book returns the present book of a token, and whether the token is listed. At has the time that messages and answers state.
+func (v *Venue) Book(tokenID string) (demo.Book, bool) {
+	t, ok := v.tokens[tokenID]
+	if !ok {
+		return demo.Book{}, false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b := t.market.book.of(t.index)
+	return demo.Book{Bids: slices.Clone(b.bids), Asks: slices.Clone(b.asks), At: time.UnixMilli(t.market.stamp)}, true
+}
+
 // TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
 func (v *Venue) TokenIDs() []string {
 	v.mu.Lock()
