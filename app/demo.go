@@ -14,6 +14,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/internal/market"
 )
@@ -28,9 +29,10 @@ type engine interface {
 // demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
-	// Venue has the markets. Polymarket shows them in Polymarket's formats; it is nil for the generic driver.
+	// Venue has the markets. Polymarket or Kalshi shows them in the formats of that venue; the other one is nil.
 	Venue      *demo.Venue
 	Polymarket *polymarket.Venue
+	Kalshi     *kalshi.Venue
 	engine     engine
 	streamPath string
 	still      bool
@@ -60,16 +62,20 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 
 // open opens the venue of the configured driver.
 func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
-	if cfg.Driver != "polymarket" {
-		d.Venue = demo.New(settings)
-		d.engine, d.streamPath = d.Venue, demo.StreamPath
-		return nil
-	}
-	if cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0 {
+	if cfg.Driver != "generic" && (cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0) {
 		return errors.New("--demo-strict, --demo-lag, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
 	}
-	d.Polymarket = polymarket.New(settings)
-	d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
+	switch cfg.Driver {
+	case "polymarket":
+		d.Polymarket = polymarket.New(settings)
+		d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
+	case "kalshi":
+		d.Kalshi = kalshi.New(kalshi.Config{Demo: settings})
+		d.Venue, d.engine, d.streamPath = d.Kalshi.Engine(), d.Kalshi, kalshi.StreamPath
+	default:
+		d.Venue = demo.New(settings)
+		d.engine, d.streamPath = d.Venue, demo.StreamPath
+	}
 	return nil
 }
 

@@ -107,6 +107,7 @@ func TestRunServesUntilCancelled(t *testing.T) {
 		{"serve", "oddsgraph is ready", "generic", "/healthz"},
 		{"venue", "demo venue", "generic", "/api/exchange/market-search"},
 		{"venue", "demo venue", "polymarket", "/markets/keyset"},
+		{"venue", "demo venue", "kalshi", "/trade-api/v2/markets"},
 	} {
 		t.Run(test.command+" "+test.driver, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
