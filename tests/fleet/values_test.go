@@ -101,7 +101,7 @@ func TestFlights(t *testing.T) {
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server, replicas := three(t, v)
+	server, replicas := three(t, v, "--shared-timeout=1s") // a lookup that ends early would read the venue
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-details", Kind: demo.FaultHang, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,7 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second+3*time.Second {
 		t.Errorf("the read took %v; want the time of a claim at most", took)
 	}
+	eventually(t, "the markets are shared", func() bool { return len(strings.Fields(server.CLI(t, "KEYS", "*:market:*"))) >= 5 && claims() == 0 })
 	replicas[2].must(t, query)
 	if n := v.calls("market-details"); n > 2 {
 		t.Errorf("%d calls for the markets; want that of the dead replica and one more", n)
