@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // category is a subject of questions.
@@ -134,7 +135,8 @@ func planCrypto(n int, s shape, end millis, r *rng) plan {
 		p := plan{title: c.name + " up or down", tags: []string{c.symbol, tagUpOrDown}}
 		for _, t := range timeframes[:s.binary] {
 			p.markets = append(p.markets, marketPlan{
-				question: fmt.Sprintf("Will %s be higher in %s than now?", c.name, t.name), item: t.name, tag: t.code,
+				question: fmt.Sprintf("Will %s rise in the last %s before %s?", c.name, strings.TrimPrefix(t.name, "1 "), dateOf(end)),
+				item:     t.name, tag: t.code,
 			})
 			p.chances = append(p.chances, Price(r.between(42, 58))*100)
 		}
@@ -235,9 +237,10 @@ func planTechnology(n int, s shape, end millis, r *rng) plan {
 	case s.binary == 1:
 		return single(fmt.Sprintf("Will %s ship its %s before %s?", pick(companies, n), pick(products, n), dateOf(end)), "products")
 	}
+	product, named := withArticle(pick(products, n)), companies[:len(companies)-1] // without "Another company"
 	return plan{
-		title: fmt.Sprintf("First to ship a %s by %s", pick(products, n), dateOf(end)), tags: []string{"products"},
-		markets: binaries(several(companies, s.binary, r), "Will %s be the first to ship a "+pick(products, n)+" by "+dateOf(end)+"?"),
+		title: fmt.Sprintf("First to ship %s by %s", product, dateOf(end)), tags: []string{"products"},
+		markets: binaries(several(named, s.binary, r), "Will %s be the first to ship "+product+" by "+dateOf(end)+"?"),
 	}
 }
 
@@ -257,6 +260,14 @@ func titles(count int) []string {
 		list[i] = "The " + pick(adjectives, i) + " " + pick(nouns, i)
 	}
 	return list
+}
+
+// withArticle puts "a" or "an" in front of a noun.
+func withArticle(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // thousands writes n with commas.
@@ -340,7 +351,7 @@ var (
 	discoveries = []string{
 		"a room-temperature superconductor", "a ninth planet", "water ice in lunar sand", "a new pattern in the prime numbers",
 		"a universal flu vaccine", "a fusion record above 100 seconds", "life in a subglacial lake", "a fifth force",
-		"a glacier retreat record", "a magnitude 8 earthquake", "a warmest year on record",
+		"a glacier retreat record", "a magnitude 8 earthquake", "a record-warm year",
 	}
 	awards = []string{
 		"Golden Reel Awards", "Silver Mask Awards", "Grand Stage Awards", "Lantern Festival", "Northern Lights Festival",

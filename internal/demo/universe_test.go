@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -196,5 +197,16 @@ func TestTokens(t *testing.T) {
 	if m.MarketID != want.MarketID || m.Slug != want.Slug || m.EventID != want.EventID || m.Status != want.Status ||
 		!slices.ContainsFunc(m.Outcomes, func(o outcomeAnswer) bool { return o.TokenID == want.TokenID && o.Outcome == want.Outcome }) {
 		t.Errorf("got token %+v, want market %+v", want, m)
+	}
+}
+
+// TestTextsAreGrammatical checks every question: "an" before a vowel, no catch-all outcome as the subject of a binary market,
+// and no timeframe counted from the moment of reading.
+func TestTextsAreGrammatical(t *testing.T) {
+	wrong := regexp.MustCompile(`\b[Aa] ([aeio]|u[^n])|\ban [^aeiou]|^Will Another|than now|a warmest`)
+	for _, m := range New(Config{Clock: newClock()}).listing.markets {
+		if wrong.MatchString(m.question) {
+			t.Errorf("question %q", m.question)
+		}
 	}
 }
