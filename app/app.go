@@ -117,7 +117,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 // openVenue opens the demo venue if no venue is configured. It also opens the fleet and the rate limit of the venue.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
-	if cfg.Venue.URL == "" {
+	if embedded(cfg) {
 		if s.Demo, err = openDemo(cfg.Demo, s.log, s.clock); err != nil {
 			return err
 		}

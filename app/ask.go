@@ -23,7 +23,7 @@ const askMarkets = 5
 // ask requests public data of every kind from the configured venue and prints a line for each kind: how much it read and which
 // parts it could not read. It returns an error if a kind could not be read at all.
 func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
-	if cfg.Venue.URL == "" {
+	if embedded(cfg) {
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
 	}
 	var unread unreadParts

@@ -8,10 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/resolvers"
 )
@@ -51,11 +54,14 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 
 // validate returns an error for settings that contradict each other.
 func validate(cfg *config.Config) error {
-	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
+	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
+		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))
+	}
+	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if cfg.Venue.URL == "" && cfg.Demo.Driver != "generic" {
-		return fmt.Errorf("--demo-driver=%s (ODDSGRAPH_DEMO_DRIVER) is an API that the service cannot read; use it with oddsgraph venue", cfg.Demo.Driver)
+	if cfg.Venue.URL == "" && cfg.Venue.Driver == venue.Generic && cfg.Demo.Driver != venue.Generic {
+		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
 	if err := validateJWT(cfg); err != nil {
 		return err

@@ -25,7 +25,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 		return sharing, err
 	}
 	link := fleet.Config{
-		URL: c.URL, Venue: cfg.Venue.URL, Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
+		URL: c.URL, Venue: venueName(cfg), Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
 	}
 	if s.Metrics != nil {
 		link.Observe = s.Metrics.SharedCall
@@ -96,7 +96,7 @@ func validateShared(cfg *config.Config) error {
 		}
 		return nil
 	}
-	if cfg.Venue.URL == "" {
+	if embedded(cfg) {
 		return errors.New("--shared-url (ODDSGRAPH_SHARED_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); each replica would have a demo venue of its own")
 	}
 	if err := fleet.CheckURL(c.URL); err != nil {

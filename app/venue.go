@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"math"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 		return nil
 	}
 	return spent.New(spent.Config{
-		Dir: cfg.StateDir, Venue: cfg.Venue.URL, Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: clock, Log: s.log,
+		Dir: cfg.StateDir, Venue: venueName(cfg), Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: clock, Log: s.log,
 	})
 }
 
@@ -74,13 +75,21 @@ func retries(n int) int {
 	return n
 }
 
+// embedded reports whether the service uses the embedded demo venue: no venue is configured, and the demo venue has the driver's API.
+func embedded(cfg *config.Config) bool {
+	return cfg.Venue.URL == "" && cfg.Demo.Driver == cfg.Venue.Driver
+}
+
+// venueName tells the venue apart from others in records of calls: its URL, or the driver if that has addresses of its own.
+func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
+
 // credentialsMode returns how credentials are sent to the venue. The default is the header for the demo venue, unless it is
 // strict, and the query for any other venue.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
-	case cfg.Venue.URL == "" && !cfg.Demo.Strict:
+	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader
 	}
 	return rest.CredentialsQuery
@@ -94,7 +103,7 @@ func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) ve
 			BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
 			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: clock, Observer: s, Log: s.log,
 		},
-		MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
+		Driver: cfg.Venue.Driver, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
 		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
 	}
 }

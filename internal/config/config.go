@@ -145,7 +145,8 @@ type Log struct {
 
 // Venue configures the venue's address and calls.
 type Venue struct {
-	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty starts the embedded demo venue."`
+	Driver      string        `default:"generic" check:"text" help:"Driver of the venue's API. generic reads the documented API. The pages in docs/venues describe each driver."`
+	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty means the driver's own addresses, or the embedded demo venue if --demo-driver is the same driver."`
 	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. auto is header with the demo venue, unless it is strict, and query with any other."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer one is an error."`

@@ -152,6 +152,20 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
+// TestDriverNames refuses unknown drivers and a demo venue that the driver cannot read.
+func TestDriverNames(t *testing.T) {
+	for args, want := range map[string]string{
+		"--venue-driver=unknown":   "names no driver; want one of",
+		"--demo-driver=polymarket": "needs --venue-driver=polymarket",
+		"--demo-driver=unknown":    "demo-driver",
+	} {
+		err := run(t.Context(), []string{"config", "check", args}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
 func TestPortInUse(t *testing.T) {
 	s := start(t)
 	for _, taken := range []string{"listen", "admin-listen", "demo-listen"} {
