@@ -83,6 +83,7 @@ const (
 	EndpointMarketsByID
 	EndpointMarketsByToken
 	EndpointMarketBySlug
+	EndpointEvent
 	EndpointBalance
 	EndpointPositions
 	EndpointOrders
@@ -93,7 +94,7 @@ const (
 )
 
 var endpointNames = [...]string{
-	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details",
+	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details", "event",
 	"balance", "positions", "orders", "trades", "history",
 }
 

@@ -200,7 +200,7 @@ func TestEveryEndpointHasRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e, path := range paths {
-		if !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
+		if path != "" && !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
 			t.Errorf("no request of %s", reqctx.Endpoint(e))
 		}
 	}

@@ -89,7 +89,7 @@ func clientValues(rq *Request) (words []string) {
 		if slices.Contains(ownParameters, name) {
 			continue
 		}
-		for word := range strings.SplitSeq(value[0], ",") {
+		for word := range strings.SplitSeq(strings.Join(value, ","), ",") {
 			if len(word) >= minRedacted {
 				words = append(words, spellings(word)...)
 			}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -24,6 +25,10 @@ type Request struct {
 	Keys int
 	// account is empty for public data.
 	Account market.Address
+	// Path replaces the path of the endpoint, unless it is empty. The call shares the endpoint's circuit breaker.
+	Path string
+	// Body is the JSON of a POST request. A request without a body is a GET request. All requests only read, so they may be retried.
+	Body []byte
 }
 
 // ForAccount returns a request for the data of an account.
@@ -161,7 +166,7 @@ func (c *Client) subject(ctx context.Context, rq *Request) string {
 	if rq.Endpoint.User() {
 		return c.AccountKey(ctx, rq.Account)
 	}
-	return rq.Query.String()
+	return rq.Path + "?" + rq.Query.String() + string(rq.Body)
 }
 
 // outcomeOf returns the Outcome of a call.
@@ -234,7 +239,7 @@ func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Cr
 // newRequest returns the HTTP request of a call.
 func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
 	u := c.base
-	u.Path += c.cfg.Paths[rq.Endpoint]
+	u.Path += cmp.Or(rq.Path, c.cfg.Paths[rq.Endpoint])
 	header := http.Header{
 		"Accept":          {"application/json"},
 		"Accept-Encoding": {"gzip"},
@@ -255,6 +260,10 @@ func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *marke
 		GetBody:          func() (io.ReadCloser, error) { return nil, errUnprocessed },
 		TransferEncoding: identityEncoding,
 		Proto:            "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if rq.Body != nil {
+		header["Content-Type"] = []string{"application/json"}
+		r.Method, r.Body, r.ContentLength, r.TransferEncoding = http.MethodPost, io.NopCloser(bytes.NewReader(rq.Body)), int64(len(rq.Body)), nil
 	}
 	return r.WithContext(ctx)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // retryWait returns the wait before a failed call is retried. ok is false if the call must not be retried, for example because
-// the retry would end after the caller's deadline. All calls are GET, so retries are safe. took is the duration of the last
+// the retry would end after the caller's deadline. All calls only read, so retries are safe. took is the duration of the last
 // attempt.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)

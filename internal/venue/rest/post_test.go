@@ -1,0 +1,44 @@
+package rest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// TestARequestWithABodyIsAPost expects the whole body in each attempt, and the request's own path.
+func TestARequestWithABodyIsAPost(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Content-Type"), " ", r.ContentLength, " ", string(body)))
+		w.Header().Set("Content-Type", "application/json")
+		if len(got) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	}))
+	defer server.Close()
+	c, err := rest.New(rest.Config{BaseURL: server.URL + "/base", Paths: rest.Paths{reqctx.EndpointPrices: "/prices"}, Rand: func() float64 { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	v, err := c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
+	if err != nil || v.Member("ok").IsNull() {
+		t.Fatalf("%s, error %v (%s)", v.JSON(), err, market.CodeOf(err))
+	}
+	if _, err = c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices}); err != nil {
+		t.Fatal(err)
+	}
+	post := `POST /base/last application/json 5 ["1"]`
+	if want := []string{post, post, "GET /base/prices  0 "}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("\n got %q\nwant %q", got, want)
+	}
+}
