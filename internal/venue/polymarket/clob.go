@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -138,22 +139,18 @@ func (v values[T]) put(id string, value *T, r *wire.Row) {
 // points are the readable points of a price history.
 type points struct {
 	list []market.PricePoint
-	// bad are the errors of the other points, by their index.
-	bad map[int]error
+	bad  rest.RowErrors
 }
 
 // readPoints reads [{t,p}], oldest first. If several points have the same time, the last one counts.
 func readPoints(list []wire.Value, note func(string)) points {
-	out := points{list: make([]market.PricePoint, 0, len(list)), bad: map[int]error{}}
-	for i, v := range list {
-		r := wire.NewRow(v, note)
-		p := market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
-		if r.Err != nil {
-			note("bad row")
-			out.bad[i] = r.Err
-			continue
-		}
-		out.list = append(out.list, p)
+	var n rest.Drift
+	var out points
+	out.list, out.bad = rest.ReadRows(list, &n, func(r *wire.Row) market.PricePoint {
+		return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
+	})
+	for _, what := range n {
+		note(what)
 	}
 	slices.SortStableFunc(out.list, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
 	kept := out.list[:0]

@@ -31,8 +31,9 @@ var errCursor = errors.New("the cursor of the next page is missing or unreadable
 
 // readPage reads {data:[…],pagination:{has_more,next_cursor}}. next is empty on the last page.
 func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
-	data, pagination := fieldData.Of(payload), fieldPagination.Of(payload)
-	if payload.Kind() != wire.Object || data.Kind() != wire.List {
+	pagination := fieldPagination.Of(payload)
+	rows, ok := listOf(payload, fieldData)
+	if !ok {
 		return nil, "", errForm
 	}
 	cursor := fieldNextCursor.Of(pagination)
@@ -40,7 +41,7 @@ func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
 	if !cursor.IsNull() && cursor.Kind() != wire.String || len(next) > maxCursor || next == "" && fieldHasMore.Of(pagination).Kind() == wire.True {
 		return nil, "", errCursor
 	}
-	return data.Elements(), next, nil
+	return rows, next, nil
 }
 
 // readPosition reads a position. Its outcome may be unknown; the token identifies it.

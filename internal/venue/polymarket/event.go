@@ -1,10 +1,14 @@
 package polymarket
 
 import (
+	"context"
 	"errors"
 	"regexp"
+	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -17,7 +21,6 @@ var (
 	errNoMarkets       = errors.New("no list of markets")
 	errNoEvents        = errors.New("no list of events")
 	placeholder        = regexp.MustCompile(`(^|\s)[A-Z]{1,2}$`)
-	errRepeatedCursor  = errors.New("the venue repeats its cursor")
 	errUnreadablePager = errors.New("the cursor is not a text of at most 1024 bytes")
 )
 
@@ -31,14 +34,20 @@ type marketRow struct {
 
 // readMarkets reads {markets:[…]}. next is the cursor of the next page. A bad row has no market.
 func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
-	list := fieldMarkets.Of(payload)
-	if list.Kind() != wire.List {
+	list, ok := listOf(payload, fieldMarkets)
+	if !ok {
 		return nil, "", errNoMarkets
 	}
 	if next, err = keysetCursor(payload); err != nil {
 		return nil, "", err
 	}
-	return marketRows(list.Elements(), nil, note), next, nil
+	return marketRows(list, nil, note), next, nil
+}
+
+// listOf returns the list in a field of an object. Null is an empty list.
+func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
+	list := f.Of(payload)
+	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)
 }
 
 // keysetCursor returns the cursor of the next page of a keyset endpoint; empty on the last page.
@@ -110,11 +119,69 @@ func isPlaceholder(row marketRow) bool {
 	return m != nil && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
+// Event returns an event with its markets, or nil if Polymarket does not know it.
+func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+	const e = reqctx.EndpointEvent
+	parameter, id := "id", ref.EventID
+	if id == "" {
+		parameter, id = "slug", ref.EventSlug
+	}
+	if err := rest.CheckID(e, id); err != nil {
+		return nil, err
+	}
+	if parameter == "id" && !isToken(id) {
+		return nil, nil // Gamma's ids are numbers
+	}
+	return rest.WithBackoff(d.gamma, e, parameter+"="+id, func() (*market.Event, error) {
+		for _, closed := range []string{"false", "true"} { // closed events need a request of their own, as closed markets do
+			rq := &rest.Request{Endpoint: e, Keys: 1}
+			rq.Query.Set(parameter, id).Set("closed", closed).Set("limit", "1")
+			payload, err := d.gamma.Get(ctx, rq)
+			if err != nil {
+				return nil, rest.NilIfNotFound(err)
+			}
+			var n rest.Drift
+			found, err := findEvent(payload, ref, &n)
+			d.gamma.Report(e, n)
+			if found != nil || err != nil {
+				return found, err
+			}
+		}
+		return nil, nil
+	})
+}
+
+// findEvent reads the answer for one event. It returns nil if the answer has no event.
+func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
+	const e = reqctx.EndpointEvent
+	list, err := readEvents(payload)
+	if err != nil || len(list) == 0 {
+		return nil, form(e, err)
+	}
+	found, err := readEvent(list[0], n.Add)
+	switch {
+	case err != nil:
+		return nil, rest.BadElement(e, err)
+	case ref.EventID != "" && found.event.EventID != ref.EventID, ref.EventID == "" && found.event.Slug != ref.EventSlug:
+		return nil, rest.UnknownForm(e, errIgnoredFilter.Error())
+	}
+	var bad rest.RowErrors
+	for i, row := range found.rows {
+		if row.market == nil {
+			bad = append(bad, rest.RowError{Where: "market " + strconv.Itoa(i+1), Err: row.row.Err})
+			continue
+		}
+		found.event.Include(row.market)
+	}
+	found.event.LeftOut = bad.LeftOut(e)
+	return found.event, nil
+}
+
 // readEvents reads {events:[…]}.
 func readEvents(payload wire.Value) (events []wire.Value, err error) {
-	list := fieldEvents.Of(payload)
-	if list.Kind() != wire.List {
+	events, ok := listOf(payload, fieldEvents)
+	if !ok {
 		return nil, errNoEvents
 	}
-	return list.Elements(), nil
+	return events, nil
 }

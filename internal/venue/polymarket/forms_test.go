@@ -256,7 +256,7 @@ func TestPriceHistory(t *testing.T) {
 		got = append(got, instant(point.Timestamp)+" "+point.Price.String())
 	}
 	equal(t, got, "2030-03-17T17:46:40Z 0.3", "2030-03-17T17:51:40Z 0.303", "2030-03-18T00:00:00Z 0.31", "2030-03-18T17:46:40Z 0.9")
-	if len(p.bad) != 1 || p.bad[5] == nil {
+	if len(p.bad) != 1 || p.bad[0].Where != "row 6" {
 		t.Errorf("bad points: %v", p.bad)
 	}
 }

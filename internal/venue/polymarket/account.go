@@ -1,0 +1,257 @@
+package polymarket
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// positionsPage and recordsPage are the greatest numbers of rows on a page.
+	positionsPage = 500
+	recordsPage   = 100
+	// maxPositions bounds the positions of an account.
+	maxPositions = 10_000
+	// maxReads bounds the reads of a list whose rows move to other pages during the read.
+	maxReads = 3
+)
+
+// forAccount returns a request for an account's data, which are public.
+func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
+	rq := &rest.Request{Endpoint: e, Keys: 1, Account: a}
+	rq.Query.Set("user", string(a))
+	return rq
+}
+
+// ofAccount calls read unless the last read of the account's list has failed a moment ago.
+func ofAccount[T any](d *Driver, e reqctx.Endpoint, a market.Address, read func() (T, error)) (T, error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(string(a)), read)
+}
+
+// Balance returns the value of an account's positions. Its cash is on the chain, which Polymarket's APIs do not show.
+func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
+	const e = reqctx.EndpointBalance
+	return ofAccount(d, e, a, func() (*market.Balance, error) {
+		payload, err := d.data.Get(ctx, forAccount(e, a))
+		if err != nil {
+			return nil, rest.NilIfNotFound(err)
+		}
+		if data := payload.Member("data"); data.Kind() != wire.Missing {
+			payload = data
+		}
+		var n rest.Drift
+		b, err := readValue(payload, a, n.Add)
+		d.data.Report(e, n)
+		return b, form(e, err)
+	})
+}
+
+// Positions returns all positions of an account, also those of less than a share, from all pages. It returns an error rather than
+// a part of the list, because portfolios are sums of it.
+func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+	const e = reqctx.EndpointPositions
+	return ofAccount(d, e, a, func() ([]market.Position, error) {
+		for range maxReads {
+			rows, moved, err := d.allPositions(ctx, a)
+			if err != nil || !moved {
+				market.NumberPositions(rows)
+				return rows, err
+			}
+		}
+		return nil, rest.UnknownForm(e, "the list changes while it is read")
+	})
+}
+
+// allPositions reads all pages. moved reports that a token is on two pages: then a row has moved during the read, and another row
+// may be missing.
+func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
+	const e = reqctx.EndpointPositions
+	all = []market.Position{}
+	seen, cursor := make(map[string]int), ""
+	for page := 1; ; page++ {
+		rq := forAccount(e, a)
+		rq.Query.Set("limit", strconv.Itoa(positionsPage)).Set("cursor", cursor)
+		rows, next, err := d.rows(ctx, rq)
+		if err != nil {
+			return nil, false, err
+		}
+		var n rest.Drift
+		good, bad := rest.ReadRows(rows, &n, readPosition)
+		d.data.Report(e, n)
+		if len(bad) > 0 {
+			return nil, false, rest.UnknownForm(e, bad[0].Where+": "+bad[0].Err.Error())
+		}
+		for i := range good {
+			id := good[i].TokenID
+			moved = moved || seen[id] != 0 && seen[id] != page
+			seen[id] = page
+		}
+		switch all = append(all, good...); {
+		case len(all) > maxPositions:
+			return nil, false, rest.UnknownForm(e, "the list has more than 10000 rows")
+		case next == "":
+			return all, moved, nil
+		case next == cursor, len(rows) == 0:
+			return nil, false, rest.UnknownForm(e, "the venue repeats its pages")
+		}
+		cursor = next
+	}
+}
+
+// rows requests one page of the Data API.
+func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value, next string, err error) {
+	payload, err := d.data.Get(ctx, rq)
+	if err != nil {
+		return nil, "", rest.BadIfNotFound(rq.Endpoint, err)
+	}
+	rows, next, err = readPage(payload)
+	return rows, next, form(rq.Endpoint, err)
+}
+
+// pageToken is the start of a page of records: the venue's cursor, and the numbering of rows that look the same.
+type pageToken struct {
+	cursor    string
+	numbering market.Numbering
+}
+
+// parsePage reads the token of a page. An empty token is the first page.
+func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
+	if token == "" {
+		return p, nil
+	}
+	numbering, encoded, _ := strings.Cut(token, ":")
+	cursor, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err == nil {
+		p.numbering, err = market.ParseNumbering(numbering)
+	}
+	if err != nil || len(cursor) == 0 || len(cursor) > maxCursor {
+		return pageToken{}, rest.BadInput(e, "the page is not one that was given out here")
+	}
+	p.cursor = string(cursor)
+	return p, nil
+}
+
+// after returns the token of the page at a cursor; empty if there is none.
+func (p pageToken) after(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(cursor))
+}
+
+// records is a page of an account's trades or history.
+type records[T any] struct {
+	rows []T
+	bad  rest.RowErrors
+	// at numbers the rows; its cursor is that of the page itself. next is the cursor of the next page.
+	at   pageToken
+	next string
+}
+
+// readRecords requests one page. from and to are inclusive; the venue's are whole seconds.
+func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
+	e := rq.Endpoint
+	if limit < 0 || limit > recordsPage {
+		return records[T]{}, rest.BadInput(e, "a page has 1 to 100 rows")
+	}
+	if limit == 0 {
+		limit = recordsPage
+	}
+	at, err := parsePage(e, page)
+	if err != nil {
+		return records[T]{}, err
+	}
+	start := int64(1) // without a start, the venue leaves old records out
+	if !from.IsZero() {
+		start = max(from.Unix(), 1)
+	}
+	rq.Query.Set("start", strconv.FormatInt(start, 10))
+	if !to.IsZero() {
+		rq.Query.Set("end", strconv.FormatInt(to.Unix(), 10))
+	}
+	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
+	out := records[T]{at: at}
+	return ofAccount(d, e, rq.Account, func() (records[T], error) {
+		rows, next, err := d.rows(ctx, rq)
+		if err != nil {
+			return out, err
+		}
+		if next != "" && next == at.cursor {
+			return out, rest.UnknownForm(e, "the venue repeats its cursor")
+		}
+		var n rest.Drift
+		out.rows, out.bad = rest.ReadRows(rows, &n, read)
+		out.next = next
+		d.data.Report(e, n)
+		if len(out.rows) == 0 && len(out.bad) > 0 {
+			return out, rest.UnknownForm(e, out.bad.WhyEmpty())
+		}
+		return out, nil
+	})
+}
+
+// outside reports whether t is before from or after to. A zero time is no bound.
+func outside(t, from, to time.Time) bool {
+	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
+}
+
+// Trades returns one page of an account's trades, newest first, as maker and as taker. Unreadable rows are reported in LeftOut.
+func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+	const e = reqctx.EndpointTrades
+	rq := forAccount(e, a)
+	if q.MarketID != "" {
+		if err := rest.CheckID(e, q.MarketID); err != nil {
+			return nil, err
+		}
+		if !isCondition(q.MarketID) {
+			return &queries.TradePage{}, nil
+		}
+	}
+	rq.Query.Set("condition", q.MarketID).Set("taker_only", "false")
+	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
+	if err != nil {
+		return nil, err
+	}
+	p.at.numbering.NumberTrades(p.rows)
+	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool {
+		return q.MarketID != "" && !strings.EqualFold(t.MarketID, q.MarketID) || outside(t.Timestamp, q.From, q.To)
+	})
+	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
+}
+
+// History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. Without kinds, it has
+// no tips, which Polymarket shows only on request.
+func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+	const e = reqctx.EndpointHistory
+	var types []string
+	for _, kind := range q.Kinds {
+		types = append(types, activityTypes[kind]...)
+	}
+	rq := forAccount(e, a)
+	switch {
+	case slices.Contains(q.Kinds, market.HistoryUnknown): // no filter selects unknown types
+	case len(q.Kinds) > 0 && len(types) == 0:
+		return &queries.HistoryPage{}, nil // Polymarket has no such records
+	default:
+		rq.Query.List("type", types)
+	}
+	rq.Query.Set("exclude_deposits_withdrawals", "false")
+	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readRecord)
+	if err != nil {
+		return nil, err
+	}
+	p.at.numbering.NumberRecords(p.rows)
+	kept := slices.DeleteFunc(p.rows, func(h market.HistoryRecord) bool {
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outside(h.Timestamp, q.From, q.To)
+	})
+	return &queries.HistoryPage{Records: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
+}

@@ -1,0 +1,138 @@
+package polymarket_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+const account = market.Address("0x00000000000000000000000000000000000000aa")
+
+// dataPage returns a page of the Data API.
+func dataPage(rows []any, next string) answer {
+	var cursor any
+	if next != "" {
+		cursor = next
+	}
+	return ok(map[string]any{"data": rows, "pagination": map[string]any{"has_more": next != "", "next_cursor": cursor}})
+}
+
+func position(n int) any {
+	return map[string]any{"condition_id": fmt.Sprintf("0xa%d", n), "token_id": strconv.Itoa(n), "outcome": "Yes", "current_size": 0.5, "avg_price": 0.25}
+}
+
+func TestPositionsAreReadToTheEnd(t *testing.T) {
+	reads := 0
+	d, s, _ := open(t, answers{"GET /v2/positions": func(q url.Values, _ []byte) answer {
+		check(t, q.Get("user")+" "+q.Get("limit"), string(account)+" 500")
+		switch q.Get("cursor") {
+		case "":
+			reads++
+			return dataPage([]any{position(1), position(2)}, "p2")
+		case "p2":
+			if reads == 1 { // position 2 moved to the second page during the first read
+				return dataPage([]any{position(2)}, "")
+			}
+			return dataPage([]any{position(3)}, "")
+		}
+		return answer{status: 400, body: `{"error":"invalid cursor"}`}
+	}})
+	list, err := d.Positions(context.Background(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range list {
+		got = append(got, p.TokenID+" "+p.Size.String())
+	}
+	check(t, got, []string{"1 0.5", "2 0.5", "3 0.5"})
+	check(t, len(s.calls), 4)
+}
+
+func TestABadPositionFailsTheList(t *testing.T) {
+	d, _, _ := open(t, answers{"GET /v2/positions": func(url.Values, []byte) answer {
+		return dataPage([]any{position(1), map[string]any{"condition_id": "0xa2", "token_id": "2"}}, "")
+	}})
+	list, err := d.Positions(t.Context(), account)
+	if list != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("%+v, error %v", list, err)
+	}
+}
+
+func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
+	trade := map[string]any{"side": "BUY", "token_id": "1", "condition_id": "0xa1", "size": 2, "price": 0.5, "timestamp": 1900000000, "outcome": "Yes", "transaction_hash": "0xt"}
+	d, s, _ := open(t, answers{"GET /v2/trades": func(q url.Values, _ []byte) answer {
+		if q.Get("cursor") == "" {
+			return dataPage([]any{trade, trade}, "p/2")
+		}
+		return dataPage([]any{trade}, "")
+	}})
+	q, seen := queries.Trades{MarketID: "0xa1", From: time.Unix(1899999999, 5e8), Limit: 2}, map[string]bool{}
+	for range 2 {
+		p, err := d.Trades(t.Context(), account, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Trades {
+			seen[p.Trades[i].Key()] = true
+		}
+		q.Page = p.Next
+	}
+	check(t, len(seen), 3)
+	check(t, q.Page, "")
+	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&start=1899999999&limit=2&cursor=p%2F2")
+	if _, err := d.Trades(t.Context(), account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
+		t.Error(err)
+	}
+}
+
+func TestHistoryAsksForTypes(t *testing.T) {
+	d, s, _ := open(t, answers{"GET /v2/activity": func(url.Values, []byte) answer {
+		return dataPage([]any{
+			map[string]any{"type": "YIELD", "timestamp": 1900000001, "usdc_size": 1}, map[string]any{"type": "MIGRATION", "timestamp": 1900000000},
+		}, "")
+	}})
+	for _, c := range []struct {
+		kinds []market.HistoryKind
+		types string
+		rows  int
+	}{
+		{nil, "", 2},
+		{[]market.HistoryKind{market.HistoryReward, market.HistoryTransfer}, "REWARD,YIELD,MAKER_REBATE,TAKER_REBATE,REFERRAL_REWARD,TIP", 1},
+		{[]market.HistoryKind{market.HistoryUnknown}, "", 1},
+		{[]market.HistoryKind{market.HistoryFee}, "no call", 0},
+	} {
+		s.calls = nil
+		p, err := d.History(t.Context(), account, queries.History{Kinds: c.kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		types := "no call"
+		if len(s.calls) > 0 {
+			u, _ := url.Parse("/?" + s.calls[0][len("GET /v2/activity "):])
+			types = u.Query().Get("type")
+			check(t, u.Query().Get("exclude_deposits_withdrawals")+u.Query().Get("start"), "false1")
+		}
+		check(t, fmt.Sprint(types, " ", len(p.Records)), fmt.Sprint(c.types, " ", c.rows))
+	}
+}
+
+func TestBalanceAndOrders(t *testing.T) {
+	d, s, _ := open(t, answers{"GET /v2/value": func(url.Values, []byte) answer {
+		return ok(map[string]any{"data": map[string]any{"proxy_wallet": account, "value": 12.5}})
+	}})
+	b, err := d.Balance(t.Context(), account)
+	if err != nil || b.PositionsValue.String() != "12.5" || b.CashBalance != nil || b.TotalValue != nil {
+		t.Errorf("%+v, error %v", b, err)
+	}
+	_, err = d.Orders(t.Context(), account)
+	check(t, market.CodeOf(err), market.CodeUnsupported)
+	check(t, len(s.calls), 1)
+	check(t, s.hosts, map[string]bool{"data-api.polymarket.com": true})
+}

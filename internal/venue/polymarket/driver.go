@@ -1,0 +1,127 @@
+package polymarket
+
+import (
+	"cmp"
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// The addresses of Polymarket's APIs.
+const (
+	GammaURL = "https://gamma-api.polymarket.com"
+	ClobURL  = "https://clob.polymarket.com"
+	DataURL  = "https://data-api.polymarket.com"
+)
+
+// The greatest numbers of ids in one call.
+const (
+	maxTokens    = 500
+	maxHistories = 20
+	// maxMarketIDs keeps the URL of a call with ids of 78 digits below 4 KiB.
+	maxMarketIDs = 40
+)
+
+// Driver reads Polymarket. It is safe for concurrent use.
+type Driver struct {
+	gamma, clob, data *rest.Client
+	tags              *tagIDs
+}
+
+// New returns a driver. cfg.BaseURL is one address that serves all three APIs, such as a proxy; it is empty for Polymarket's own
+// addresses. The driver sends no credentials, so it ignores cfg.CredentialsMode. New makes no call.
+func New(cfg rest.Config) (*Driver, error) {
+	cfg.CredentialsMode = rest.CredentialsNone
+	if cfg.Transport == nil {
+		cfg.Transport = rest.NewTransport() // one pool of connections for the three APIs
+	}
+	d := &Driver{}
+	for _, api := range []struct {
+		client **rest.Client
+		url    string
+		paths  rest.Paths
+	}{{&d.gamma, GammaURL, gammaPaths}, {&d.clob, ClobURL, clobPaths}, {&d.data, DataURL, dataPaths}} {
+		own := cfg
+		own.BaseURL, own.Paths = cmp.Or(cfg.BaseURL, api.url), api.paths
+		client, err := rest.New(own)
+		if err != nil {
+			return nil, err
+		}
+		*api.client = client
+	}
+	d.tags = newTagIDs(d.gamma.Now)
+	return d, nil
+}
+
+var (
+	gammaPaths = rest.Paths{
+		reqctx.EndpointSearch:         "/markets/keyset",
+		reqctx.EndpointMarketsByID:    "/markets/keyset",
+		reqctx.EndpointMarketsByToken: "/markets/keyset",
+		reqctx.EndpointMarketBySlug:   "/markets/keyset",
+		reqctx.EndpointEvent:          "/events/keyset",
+	}
+	clobPaths = rest.Paths{
+		reqctx.EndpointPrices:       "/midpoints",
+		reqctx.EndpointSpreads:      "/books",
+		reqctx.EndpointBook:         "/books",
+		reqctx.EndpointPriceHistory: "/batch-prices-history",
+		reqctx.EndpointMarketsByID:  "/markets/",
+	}
+	dataPaths = rest.Paths{
+		reqctx.EndpointBalance:   "/v2/value",
+		reqctx.EndpointPositions: "/v2/positions",
+		reqctx.EndpointTrades:    "/v2/trades",
+		reqctx.EndpointHistory:   "/v2/activity",
+	}
+)
+
+// Paths besides those of the endpoints.
+const (
+	pathLastTrades = "/last-trades-prices"
+	pathSearch     = "/public-search"
+	pathTag        = "/tags/slug/"
+)
+
+// MaxKeys returns the greatest number of keys in one call of an endpoint.
+func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
+	switch e {
+	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointBook:
+		return maxTokens
+	case reqctx.EndpointPriceHistory:
+		return maxHistories
+	case reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+		return maxMarketIDs
+	}
+	return 1
+}
+
+// Cost returns the number of calls that a batch of keys needs at least. Tokens without a midpoint, closed markets and further
+// pages take further calls.
+func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
+	size := d.MaxKeys(e)
+	return (max(keys, 0) + size - 1) / size
+}
+
+// Circuits returns the states of the circuit breakers of all three APIs.
+func (d *Driver) Circuits() []rest.Circuit {
+	return append(append(d.gamma.Circuits(), d.clob.Circuits()...), d.data.Circuits()...)
+}
+
+// Close closes idle connections. Calls in flight are not affected.
+func (d *Driver) Close() { d.gamma.Close() }
+
+// Orders returns UNSUPPORTED: the open orders of an account need a signature by its key.
+func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
+	return nil, d.Can(reqctx.EndpointOrders)
+}
+
+// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error with the reason.
+func (d *Driver) Can(e reqctx.Endpoint) error {
+	if e == reqctx.EndpointOrders {
+		return market.Errorf(market.CodeUnsupported, "Polymarket shows open orders only to the key of the account (%s)", e)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package polymarket
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// listing is the place in one of the two lists of markets, of the open and of the closed ones: after the first skip markets of the
+// page at cursor. Gamma's cursors are the starts of pages, so a page that is merged from both lists may end within one of theirs.
+type listing struct {
+	closed bool
+	// ended reports that the list has no more markets, or is not part of the search.
+	ended  bool
+	cursor string
+	skip   int
+}
+
+// String encodes the place for parseListing.
+func (l listing) String() string {
+	if l.ended {
+		return "-"
+	}
+	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cursor))
+}
+
+// parseListing decodes a place.
+func parseListing(closed bool, text string) (l listing, ok bool) {
+	l.closed = closed
+	if text == "-" {
+		l.ended = true
+		return l, true
+	}
+	digits, encoded, found := strings.Cut(text, ".")
+	skip, err := strconv.Atoi(digits)
+	cursor, badCursor := base64.RawURLEncoding.DecodeString(encoded)
+	l.skip, l.cursor = skip, string(cursor)
+	return l, found && err == nil && badCursor == nil && skip >= 0 && skip <= maxPageSize && len(cursor) <= maxCursor
+}
+
+// startListings returns the places at which the page of a search begins: in the list of open markets and in that of closed ones.
+func startListings(q queries.Search) (both [2]listing, err error) {
+	if q.Page == "" {
+		open, closed := sides(q.Status)
+		return [2]listing{{ended: !open}, {closed: true, ended: !closed}}, nil
+	}
+	open, closed, _ := strings.Cut(q.Page, ",")
+	var ok, alsoOK bool
+	both[0], ok = parseListing(false, open)
+	both[1], alsoOK = parseListing(true, closed)
+	if !ok || !alsoOK {
+		err = rest.BadInput(reqctx.EndpointSearch, "the page is not one that was given out here")
+	}
+	return both, err
+}
+
+// listed is one page of a list.
+type listed struct {
+	rows []marketRow
+	// next is the cursor of the next page; empty if there is none.
+	next string
+	err  error
+}
+
+// listMarkets returns one page of the list of markets, sorted by the search's sort, or else by the volume of a day. Gamma lists
+// open and closed markets apart, so a search for both merges two lists.
+func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	by, direction := sortFields[q.Sort], q.Direction
+	if by.has == nil {
+		by, direction = sortFields[queries.SortVolume24h], queries.Descending
+	}
+	at, err := startListings(q)
+	if err != nil {
+		return nil, err
+	}
+	tag := ""
+	if q.Tag != "" {
+		if tag, err = d.tagID(ctx, q.Tag); err != nil || tag == "" {
+			return &queries.SearchPage{}, err
+		}
+	}
+	var n rest.Drift
+	var pages [2]listed
+	var drifts [2]rest.Drift
+	rest.ForEach(len(at), func(i int) {
+		if !at[i].ended {
+			pages[i] = d.listPage(ctx, q, by, direction, tag, at[i], drifts[i].Add)
+		}
+	})
+	for i := range pages {
+		n = append(n, drifts[i]...)
+		if pages[i].err != nil {
+			return nil, pages[i].err
+		}
+	}
+	page, err := mergeLists(q, by.comparer(direction), at, pages)
+	if err == nil {
+		err = checkOrder(page.Markets, by, direction)
+	}
+	d.gamma.Report(reqctx.EndpointSearch, n)
+	if err != nil {
+		return nil, err
+	}
+	page.Markets = slices.DeleteFunc(page.Markets, func(m *market.Market) bool { q := q; q.Tag = ""; return !matches(m, q) })
+	return page, nil
+}
+
+// listPage requests one page of a list.
+func (d *Driver) listPage(ctx context.Context, q queries.Search, by sortField, direction queries.Direction, tag string, at listing, note func(string)) listed {
+	const e = reqctx.EndpointSearch
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", by.order).Set("ascending", strconv.FormatBool(direction == queries.Ascending)).
+		Set("tag_id", tag).Set("include_tag", "true")
+	rq.Query.Set("end_date_min", dateText(q.EndsAfter)).Set("end_date_max", dateText(q.EndsBefore)).
+		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.cursor)
+	payload, err := d.gamma.Get(ctx, rq)
+	if err != nil {
+		return listed{err: rest.BadIfNotFound(e, err)}
+	}
+	rows, next, err := readMarkets(payload, note)
+	if err == nil && next != "" && next == at.cursor {
+		return listed{err: rest.UnknownForm(e, "the venue repeats its cursor")}
+	}
+	return listed{rows, next, form(e, err)}
+}
+
+// dateText returns a time as Gamma reads it; empty for the zero time.
+func dateText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// mergeLists merges two pages, both sorted by compare, until the page is full or one of them ends although its list goes on.
+func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
+	const e = reqctx.EndpointSearch
+	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}
+	var bad rest.RowErrors
+	more := func(i int) bool { return places[i] < len(pages[i].rows) }
+	for taken := 0; taken < q.Limit; taken++ {
+		i := 0
+		switch {
+		case !more(0) && pages[0].next != "", !more(1) && pages[1].next != "", !more(0) && !more(1):
+			i = -1
+		case !more(0):
+			i = 1
+		case more(1):
+			a, b := pages[0].rows[places[0]].market, pages[1].rows[places[1]].market
+			if a != nil && (b == nil || compare(a, b) > 0) {
+				i = 1
+			}
+		}
+		if i < 0 {
+			break
+		}
+		row := pages[i].rows[places[i]]
+		if places[i]++; row.market != nil {
+			page.Markets = append(page.Markets, row.market)
+			continue
+		}
+		bad = append(bad, rest.RowError{Where: "row " + strconv.Itoa(places[i]), Err: row.row.Err})
+	}
+	if len(page.Markets) == 0 && len(bad) > 0 {
+		return nil, rest.UnknownForm(e, bad.WhyEmpty())
+	}
+	page.LeftOut = bad.LeftOut(e)
+	for i := range at {
+		switch {
+		case at[i].ended:
+		case more(i):
+			at[i].skip = places[i]
+		default:
+			at[i] = listing{closed: at[i].closed, cursor: pages[i].next, ended: pages[i].next == ""}
+		}
+	}
+	if !at[0].ended || !at[1].ended {
+		page.Next = at[0].String() + "," + at[1].String()
+	}
+	return page, nil
+}
+
+// One of outOfOrderShare pairs of neighbours may be out of order, because Gamma may sort by values that are a few seconds old.
+const outOfOrderShare = 10
+
+// checkOrder sorts markets that are nearly in order. It returns an error if they are not, because Gamma then ignores the sort.
+func checkOrder(markets []*market.Market, by sortField, direction queries.Direction) error {
+	compare, wrong := by.comparer(direction), 0
+	for i := 1; i < len(markets); i++ {
+		if compare(markets[i-1], markets[i]) > 0 {
+			wrong++
+		}
+	}
+	if wrong*outOfOrderShare > max(len(markets)-1, outOfOrderShare) {
+		return unsupported("the list of markets is not sorted by " + by.order)
+	}
+	slices.SortStableFunc(markets, compare)
+	return nil
+}

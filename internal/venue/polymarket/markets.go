@@ -1,0 +1,151 @@
+package polymarket
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// marketLookup names the filter of /markets/keyset for one kind of id.
+type marketLookup struct {
+	endpoint  reqctx.Endpoint
+	parameter string
+	isID      func(string) bool
+	// has reports whether an id names the market of a row. The row may be bad.
+	has func(row marketRow, id string) bool
+}
+
+var (
+	byID = marketLookup{reqctx.EndpointMarketsByID, "condition_ids", isCondition, func(row marketRow, id string) bool {
+		own, _ := row.row.Of(fieldConditionID).ID()
+		return strings.EqualFold(own, id)
+	}}
+	byToken = marketLookup{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, func(row marketRow, id string) bool {
+		return slices.Contains(tokenIDs(row.row), id)
+	}}
+	bySlug = marketLookup{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, func(row marketRow, id string) bool {
+		return row.row.Of(fieldSlug).Is(id)
+	}}
+)
+
+// MarketsByID returns markets by their condition ids, with their results.
+func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
+	return d.markets(byID).read(ctx, marketIDs)
+}
+
+// MarketsByToken returns the markets of tokens.
+func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	return d.markets(byToken).read(ctx, tokenIDs)
+}
+
+// MarketBySlug returns a market, or nil if Polymarket does not know the slug.
+func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+	results, err := d.markets(bySlug).read(ctx, []string{slug})
+	if err == nil {
+		err = results[0].Err
+	}
+	return results[0].Value, err
+}
+
+var errIgnoredFilter = errors.New("the venue ignored the filter by id")
+
+// markets returns the lookup of markets. Gamma leaves closed markets out unless the request is for closed markets, so the ids that
+// the first call does not find take a second one.
+func (d *Driver) markets(by marketLookup) lookup[market.Market] {
+	return lookup[market.Market]{
+		client: d.gamma, endpoint: by.endpoint, batch: maxMarketIDs, isID: by.isID,
+		call: func(ctx context.Context, ids []string, note func(string)) (values[market.Market], error) {
+			out, missing := make(values[market.Market], len(ids)), ids
+			var undecided []*market.Market
+			for _, closed := range []bool{false, true} {
+				rows, err := d.namedMarkets(ctx, by, missing, closed, note)
+				if err != nil && !closed {
+					return nil, err
+				}
+				others := false
+				for _, row := range rows {
+					if !takeMarket(out, by, row, missing) {
+						others = true
+					}
+					if row.undecided {
+						undecided = append(undecided, row.market)
+					}
+				}
+				if err == nil && others {
+					err = rest.UnknownForm(by.endpoint, errIgnoredFilter.Error())
+				}
+				missing = slices.DeleteFunc(slices.Clone(missing), func(id string) bool { _, ok := out[id]; return ok })
+				for _, id := range missing {
+					if err != nil {
+						out[id] = market.Result[*market.Market]{Err: err}
+					}
+				}
+				if len(missing) == 0 || err != nil {
+					break
+				}
+			}
+			d.decide(ctx, undecided, note)
+			return out, nil
+		},
+	}
+}
+
+// namedMarkets makes one call for the open or the closed markets among ids.
+func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
+	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
+	for _, id := range ids {
+		rq.Query.Set(by.parameter, id)
+	}
+	rq.Query.Set("closed", strconv.FormatBool(closed)).Set("limit", strconv.Itoa(len(ids))).Set("include_tag", "true")
+	payload, err := d.gamma.Get(ctx, rq)
+	if err != nil {
+		return nil, err
+	}
+	rows, _, err := readMarkets(payload, note)
+	return rows, form(by.endpoint, err)
+}
+
+// takeMarket stores a row under each requested id that names it. It returns false if there is none.
+func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
+	for _, id := range asked {
+		if row.row.Object.IsNull() || !by.has(row, id) {
+			continue
+		}
+		named = true
+		result := market.Result[*market.Market]{Value: row.market}
+		if row.market == nil {
+			result.Err = rest.BadElement(by.endpoint, row.row.Err)
+		}
+		out[id] = result
+	}
+	return named
+}
+
+// decide reads the results of closed markets whose result Gamma does not state, with one call each. A market stays CLOSED if the
+// order book API does not state it, either, or fails.
+func (d *Driver) decide(ctx context.Context, markets []*market.Market, note func(string)) {
+	results := make([]result, len(markets))
+	errs := make([]error, len(markets))
+	rest.ForEach(len(markets), func(i int) {
+		const e = reqctx.EndpointMarketsByID
+		m := markets[i]
+		payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Path: clobPaths[e] + m.MarketID, Keys: 1})
+		if err == nil {
+			results[i], err = readClobResult(payload, m.MarketID, func(string) {})
+		}
+		errs[i] = rest.NilIfNotFound(err)
+	})
+	for i, m := range markets {
+		if errs[i] != nil {
+			note("result of a closed market is missing")
+			continue
+		}
+		results[i].apply(m)
+	}
+}

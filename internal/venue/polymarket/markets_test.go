@@ -1,0 +1,259 @@
+package polymarket_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/polymarket"
+)
+
+func TestClosedMarketsTakeASecondCall(t *testing.T) {
+	table := answers{
+		"GET /markets/keyset": keyset(
+			[]map[string]any{gammaMarket(1, false, nil), gammaMarket(2, false, nil)},
+			[]map[string]any{
+				gammaMarket(3, true, map[string]any{"umaResolutionStatus": "resolved", "outcomePrices": `["0","1"]`}),
+				gammaMarket(4, true, map[string]any{"outcomePrices": `["1","0"]`}),
+			}),
+		"GET /markets/0xa4": func(url.Values, []byte) answer {
+			return answer{status: 200, body: `{"condition_id":"0xa4","closed":true,"tokens":[{"token_id":"8","winner":true},{"token_id":"9","winner":false}]}`}
+		},
+	}
+	d, s, _ := open(t, table)
+	results, err := d.MarketsByID(t.Context(), []string{"0xa3", "0xa1", "0xa4", "0xa9", "0xa2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			got = append(got, r.Err.Error())
+		case r.Value == nil:
+			got = append(got, "absent")
+		default:
+			winner := "nobody"
+			if w := r.Value.Winner(); w != nil {
+				winner = w.Label
+			}
+			got = append(got, fmt.Sprint(r.Value.MarketID, " ", r.Value.Status, " ", winner))
+		}
+	}
+	check(t, got, []string{"0xa3 RESOLVED No", "0xa1 OPEN nobody", "0xa4 RESOLVED Yes", "absent", "0xa2 OPEN nobody"})
+
+	s.calls = nil
+	results, err = d.MarketsByToken(t.Context(), []string{"9", "8"})
+	if err != nil || results[0].Value == nil || results[0].Value != results[1].Value {
+		t.Fatalf("%+v, error %v", results, err)
+	}
+	check(t, fmt.Sprint(results[0].Value.Status, " ", results[0].Value.Winner().Label), "RESOLVED Yes")
+	check(t, []int{s.count("GET /markets/keyset"), s.count("GET /markets/0xa4")}, []int{2, 1})
+
+	m, err := d.MarketBySlug(t.Context(), "slug-2")
+	if err != nil || m == nil || m.MarketID != "0xa2" {
+		t.Errorf("%+v, error %v", m, err)
+	}
+	if m, err = d.MarketBySlug(t.Context(), "slug-99"); err != nil || m != nil {
+		t.Errorf("%+v, error %v", m, err)
+	}
+}
+
+func TestAnIgnoredFilterIsNoticed(t *testing.T) {
+	all := func(url.Values, []byte) answer {
+		return ok(map[string]any{"markets": []any{gammaMarket(1, false, nil)}})
+	}
+	d, _, _ := open(t, answers{"GET /markets/keyset": all, "GET /events/keyset": func(url.Values, []byte) answer {
+		return ok(map[string]any{"events": []any{map[string]any{"id": "5", "slug": "five", "markets": []any{}}}})
+	}})
+	results, err := d.MarketsByID(t.Context(), []string{"0xa1", "0xa2"})
+	if err != nil || results[0].Value == nil || market.CodeOf(results[1].Err) != market.CodeUpstreamBadResponse {
+		t.Errorf("%+v, error %v", results, err)
+	}
+	if e, err := d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("%+v, error %v", e, err)
+	}
+	if e, err := d.Event(t.Context(), market.EventRef{EventSlug: "five"}); e == nil || err != nil {
+		t.Errorf("%+v, error %v", e, err)
+	}
+}
+
+func TestMarketsAreReadInListsOf40(t *testing.T) {
+	var open1 []map[string]any
+	var want []string
+	for i := range 90 {
+		open1 = append(open1, gammaMarket(i, false, nil))
+		want = append(want, fmt.Sprintf("0xa%d", i))
+	}
+	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(open1, nil)})
+	results, err := d.MarketsByID(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if r.Value == nil || r.Value.MarketID != want[i] {
+			t.Fatalf("%s: %+v", want[i], r)
+		}
+	}
+	check(t, len(s.calls), d.Cost(reqctx.EndpointMarketsByID, 90, 0))
+	for _, call := range s.calls {
+		if len(call) > 4<<10 {
+			t.Errorf("a URL has %d bytes", len(call))
+		}
+	}
+}
+
+func TestAClosedEvent(t *testing.T) {
+	d, s, _ := open(t, answers{"GET /events/keyset": func(q url.Values, _ []byte) answer {
+		rows := []any{}
+		if q.Get("closed") == "true" && q.Get("id") == "5" {
+			rows = append(rows, map[string]any{"id": "5", "slug": "five", "title": "Five", "negRisk": true, "markets": []any{gammaMarket(1, true, nil)}})
+		}
+		return ok(map[string]any{"events": rows})
+	}})
+	e, err := d.Event(t.Context(), market.EventRef{EventID: "5"})
+	if err != nil || e == nil || len(e.Markets) != 1 || e.Exclusive == nil || !*e.Exclusive || e.Volume == nil {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	if e, err = d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || err != nil {
+		t.Errorf("%+v, error %v", e, err)
+	}
+	check(t, len(s.calls), 4)
+}
+
+// pages reads all pages of a search.
+func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string) {
+	t.Helper()
+	for range 30 {
+		p, err := d.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ids(p.Markets))
+		if q.Page = p.Next; q.Page == "" {
+			return got
+		}
+	}
+	t.Fatal("the search does not end")
+	return nil
+}
+
+func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
+	var both [2][]map[string]any
+	var want []string
+	for i := range 60 { // in the order of their volumes; every third market is closed
+		n := 0
+		if i%3 == 2 {
+			n = 1
+		}
+		both[n] = append(both[n], gammaMarket(i, n == 1, nil))
+		want = append(want, strconv.Itoa(i))
+	}
+	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(both[0], both[1])})
+	for _, q := range []queries.Search{{Limit: 7}, {Limit: 20, Sort: queries.SortVolume}, {Limit: 100, Sort: queries.SortVolume24h, Direction: queries.Descending}} {
+		s.calls = nil
+		got := pages(t, d, q)
+		check(t, slices.Concat(got...), want)
+		if len(s.calls) > 2*len(got) {
+			t.Errorf("%d calls for %d pages", len(s.calls), len(got))
+		}
+	}
+	// A page that is read again with a greater size begins with the same markets.
+	first, err := d.Search(t.Context(), queries.Search{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err1 := d.Search(t.Context(), queries.Search{Limit: 5, Page: first.Next})
+	great, err2 := d.Search(t.Context(), queries.Search{Limit: 30, Page: first.Next})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	check(t, ids(small.Markets), want[10:15])
+	check(t, ids(great.Markets), want[10:40])
+
+	s.calls = nil
+	open := pages(t, d, queries.Search{Limit: 100, Status: []market.Status{market.StatusOpen}})
+	check(t, len(slices.Concat(open...)), 40)
+	check(t, len(s.calls), 1)
+	for _, bad := range []string{"x", "1.a,2", "0.,0.,", "-1.,-", "101.,-"} {
+		if _, err := d.Search(t.Context(), queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("page %q: %v", bad, err)
+		}
+	}
+}
+
+func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
+	var list []map[string]any
+	for i := range 30 {
+		list = append(list, gammaMarket(i, false, map[string]any{"liquidity": fmt.Sprint(i * 7 % 30)}))
+	}
+	d, _, _ := open(t, answers{"GET /markets/keyset": keyset(list, nil)})
+	_, err := d.Search(t.Context(), queries.Search{Sort: queries.SortLiquidity, Limit: 30, Status: []market.Status{market.StatusOpen}})
+	check(t, market.CodeOf(err), market.CodeUnsupported)
+}
+
+func TestTagsAreLookedUpOnceADay(t *testing.T) {
+	d, s, c := open(t, answers{
+		"GET /markets/keyset": func(q url.Values, _ []byte) answer {
+			if q.Get("tag_id") != "102" {
+				t.Errorf("tag_id is %q", q.Get("tag_id"))
+			}
+			return keyset([]map[string]any{gammaMarket(1, false, nil)}, nil)(q, nil)
+		},
+		"GET /tags/slug/crypto-prices": func(url.Values, []byte) answer { return ok(map[string]any{"id": "102", "slug": "crypto-prices"}) },
+		"GET /tags/slug/nothing": func(url.Values, []byte) answer {
+			return answer{status: 404, body: `{"type":"not found error","error":"slug not found"}`}
+		},
+	})
+	for _, step := range []struct {
+		wait time.Duration
+		tag  string
+		want int
+	}{{0, "Crypto Prices", 1}, {time.Hour, "crypto-prices", 1}, {23*time.Hour + time.Second, "crypto-prices", 2}} {
+		c.advance(step.wait)
+		page, err := d.Search(t.Context(), queries.Search{Tag: step.tag})
+		if err != nil || len(page.Markets) != 1 {
+			t.Fatalf("%+v, error %v", page, err)
+		}
+		check(t, s.count("GET /tags/slug/crypto-prices"), step.want)
+	}
+	for range 2 {
+		page, err := d.Search(t.Context(), queries.Search{Tag: "nothing"})
+		if err != nil || len(page.Markets) != 0 {
+			t.Fatalf("%+v, error %v", page, err)
+		}
+	}
+	check(t, s.count("GET /tags/slug/nothing"), 1)
+}
+
+func TestSearchByText(t *testing.T) {
+	d, s, _ := open(t, answers{"GET /public-search": func(q url.Values, _ []byte) answer {
+		page, _ := strconv.Atoi(q.Get("page"))
+		return ok(map[string]any{
+			"events": []any{map[string]any{"id": "5", "slug": "five", "title": "Five", "tags": []any{map[string]any{"label": "Crypto Prices"}}, "markets": []any{
+				gammaMarket(10*page, false, nil), gammaMarket(10*page+1, true, nil), map[string]any{"question": "bad"},
+			}}},
+			"pagination": map[string]any{"hasMore": page < 2, "totalResults": 99},
+		})
+	}})
+	check(t, pages(t, d, queries.Search{Text: "bit coin & co"}), [][]string{{"10", "11"}, {"20", "21"}})
+	if !strings.Contains(s.calls[0], "q=bit+coin+%26+co&") {
+		t.Error(s.calls[0])
+	}
+	p, err := d.Search(t.Context(), queries.Search{Text: "bitcoin", Tag: "crypto-prices", Status: []market.Status{market.StatusOpen}})
+	if err != nil || len(p.Markets) != 1 || len(p.LeftOut) != 1 || p.Total != nil || p.Markets[0].EventTitle != "Five" {
+		t.Errorf("%+v, error %v", p, err)
+	}
+	for _, q := range []queries.Search{{Text: "b", Sort: queries.SortVolume}, {Category: "Sports"}} {
+		if _, err := d.Search(t.Context(), q); market.CodeOf(err) != market.CodeUnsupported {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+}

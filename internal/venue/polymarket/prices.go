@@ -1,0 +1,193 @@
+package polymarket
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// tokenReader reads the answer to a list of tokens.
+type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (values[T], error)
+
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the order book API. An empty path is the endpoint's own.
+func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) lookup[T] {
+	return lookup[T]{
+		client: d.clob, endpoint: e, batch: maxTokens, isID: isToken,
+		call: func(ctx context.Context, ids []string, note func(string)) (values[T], error) {
+			type token struct {
+				ID string `json:"token_id"`
+			}
+			list := make([]token, len(ids))
+			for i, id := range ids {
+				list[i].ID = id
+			}
+			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Path: path, Keys: len(ids), Body: body(list)})
+			if err != nil {
+				return nil, err
+			}
+			got, err := read(payload, ids, note)
+			return got, form(e, err)
+		},
+	}
+}
+
+// body returns the JSON of a request.
+func body(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a type of this package that has no JSON
+	}
+	return b
+}
+
+// Prices returns the prices of tokens: the midpoint, or the last trade's price if a side of the book is empty. A token that never
+// traded has none. Results and errors are as in the venue's interface.
+func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	const e = reqctx.EndpointPrices
+	results, err := tokens(d, e, "", readMidpoints).read(ctx, tokenIDs)
+	if err != nil {
+		return results, err
+	}
+	var missing []string
+	for i, r := range results {
+		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
+			missing = append(missing, tokenIDs[i])
+		}
+	}
+	if len(missing) == 0 {
+		return results, nil
+	}
+	last, _ := tokens(d, e, pathLastTrades, readLastTrades).read(ctx, missing)
+	n := 0
+	for i, r := range results {
+		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
+			results[i], n = last[n], n+1
+		}
+	}
+	return results, nil
+}
+
+// Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
+func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+	return tokens(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (values[market.Spread], error) {
+		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return spreadOf(readBook(r, id)) })
+	}).read(ctx, tokenIDs)
+}
+
+// Books returns the order books of tokens. A book covers every depth up to queries.MaxBookDepth. The Value of a token without a
+// book is nil.
+func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
+	ids := make([]string, len(list))
+	for i, q := range list {
+		ids[i] = q.TokenID
+	}
+	return tokens(d, reqctx.EndpointBook, "", readBooks).read(ctx, ids)
+}
+
+// historyRequest is a request for the prices of several tokens.
+type historyRequest struct {
+	Markets []string `json:"markets"`
+	Start   int64    `json:"start_ts"`
+	End     int64    `json:"end_ts"`
+	// Fidelity is the least number of minutes between two points.
+	Fidelity int `json:"fidelity"`
+}
+
+// PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. Points are 5
+// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, else a day. They have no volume. The
+// Value of an unknown token is nil.
+func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	type days struct{ from, to market.Date }
+	places := make(map[days][]int)
+	results, errs := make([]market.Result[*market.PriceHistory], len(list)), make([]error, 0, 1)
+	for i, q := range list {
+		if q.From > q.To {
+			results[i].Err = rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+			continue
+		}
+		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
+	}
+	for span, at := range places {
+		ids := make([]string, len(at))
+		for i, place := range at {
+			ids[i] = list[place].TokenID
+		}
+		got, err := d.histories(span.from, span.to).read(ctx, ids)
+		errs = append(errs, err)
+		for i, place := range at {
+			results[place] = got[i]
+		}
+	}
+	return results, rest.ErrorIfAllFailed(errs)
+}
+
+// histories returns the lookup of the prices of UTC days.
+func (d *Driver) histories(from, to market.Date) lookup[market.PriceHistory] {
+	const e = reqctx.EndpointPriceHistory
+	return lookup[market.PriceHistory]{
+		client: d.clob, endpoint: e, batch: maxHistories, isID: isToken,
+		call: func(ctx context.Context, ids []string, note func(string)) (values[market.PriceHistory], error) {
+			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Keys: len(ids), Body: body(historyRequest{
+				Markets: ids, Start: from.Start().Unix(), End: (to + 1).Start().Add(-time.Second).Unix(), Fidelity: fidelity(from, to),
+			})})
+			if err != nil {
+				return nil, err
+			}
+			got, err := readHistories(payload, ids, from, to, note)
+			return got, form(e, err)
+		},
+	}
+}
+
+// fidelity returns the minutes between the points of a history.
+func fidelity(from, to market.Date) int {
+	switch days := to - from + 1; {
+	case days <= 2:
+		return 5
+	case days <= 7:
+		return 15
+	case days <= 31:
+		return 60
+	default:
+		return 24 * 60
+	}
+}
+
+// readHistories reads {history:{token:[{t,p}]}}.
+func readHistories(payload wire.Value, asked []string, from, to market.Date, note func(string)) (values[market.PriceHistory], error) {
+	members := fieldHistory.Of(payload).Members()
+	if members == nil {
+		return nil, errForm
+	}
+	out := make(values[market.PriceHistory], len(asked))
+	for _, id := range asked {
+		v := members[id]
+		list, ok := v.List()
+		switch {
+		case v.IsNull():
+			continue
+		case !ok:
+			note("bad element")
+			out[id] = market.Result[*market.PriceHistory]{Err: errForm}
+			continue
+		}
+		p := readPoints(list, note)
+		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, LeftOut: p.bad.LeftOut(reqctx.EndpointPriceHistory)}
+		h.Points = p.between(from, to)
+		if len(h.Points) == 0 && len(p.bad) > 0 {
+			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(reqctx.EndpointPriceHistory, p.bad.WhyEmpty())}
+			continue
+		}
+		out[id] = market.Result[*market.PriceHistory]{Value: h}
+	}
+	if len(out) == 0 && len(members) > 0 {
+		return nil, errOtherIDs
+	}
+	return out, nil
+}

@@ -1,0 +1,220 @@
+package polymarket
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	defaultPageSize = 20
+	maxPageSize     = 100
+	maxText         = 1024
+	// eventsOnPage is the number of events on a page of the search by text. It does not depend on the page size of the query,
+	// because a page is a number and may be read again with another size.
+	eventsOnPage = 10
+	// maxPage bounds the number of a page of the search by text.
+	maxPage = 10_000
+)
+
+// Search returns one page of markets. Markets whose text matches come from Polymarket's search, which finds events: their markets
+// are on one page, so a page may be longer than q.Limit. Without a text, the page comes from the list of markets. A page may be
+// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text with
+// another sort than by relevance.
+func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	if err := checkSearch(&q); err != nil {
+		return nil, err
+	}
+	return rest.WithBackoff(d.gamma, reqctx.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
+		switch {
+		case q.EventID != "" || q.EventSlug != "":
+			return d.searchEvent(ctx, q)
+		case q.Text != "":
+			return d.searchText(ctx, q)
+		default:
+			return d.listMarkets(ctx, q)
+		}
+	})
+}
+
+// checkSearch checks a search and sets its page size.
+func checkSearch(q *queries.Search) error {
+	const e = reqctx.EndpointSearch
+	_, sortable := sortFields[q.Sort]
+	switch {
+	case q.Limit < 0 || q.Limit > maxPageSize:
+		return rest.BadInput(e, "a page has 1 to 100 markets")
+	case len(q.Text) > maxText || len(q.Tag) > market.MaxIDLength:
+		return rest.BadInput(e, "a text to search for is too long")
+	case q.Category != "":
+		return unsupported("Polymarket groups markets by tags, not by categories")
+	case q.Sort != "" && q.Sort != queries.SortRelevance && !sortable:
+		return rest.BadInput(e, "the sort is not known")
+	case q.Text != "" && sortable:
+		return unsupported("Polymarket's search by text sorts events, not markets")
+	}
+	if q.Limit == 0 {
+		q.Limit = defaultPageSize
+	}
+	return nil
+}
+
+func unsupported(what string) *market.Error {
+	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
+}
+
+// searchEvent returns the matching markets of one event, sorted, on one page.
+func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	e, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
+	if err != nil || e == nil {
+		return &queries.SearchPage{}, err
+	}
+	found := slices.DeleteFunc(slices.Clone(e.Markets), func(m *market.Market) bool {
+		return !matches(m, q) || q.Text != "" && !strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
+	})
+	if by, ok := sortFields[q.Sort]; ok {
+		slices.SortStableFunc(found, by.comparer(q.Direction))
+	}
+	return &queries.SearchPage{Markets: found, LeftOut: e.LeftOut}, nil
+}
+
+// matches reports whether a market meets the conditions of a search, except the text and the event.
+func matches(m *market.Market, q queries.Search) bool {
+	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) &&
+		(q.EndsAfter.IsZero() || !m.EndsAt.IsZero() && !m.EndsAt.Before(q.EndsAfter)) &&
+		(q.EndsBefore.IsZero() || !m.EndsAt.IsZero() && !m.EndsAt.After(q.EndsBefore)) &&
+		(q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
+}
+
+// searchText returns the markets of one page of events.
+func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	const e = reqctx.EndpointSearch
+	number := 1
+	if q.Page != "" {
+		var err error
+		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
+			return nil, rest.BadInput(e, "the page is not one that was given out here")
+		}
+	}
+	rq := &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
+	rq.Query.Set("q", q.Text).Set("limit_per_type", strconv.Itoa(eventsOnPage)).Set("page", strconv.Itoa(number)).
+		Set("search_tags", "false").Set("search_profiles", "false")
+	if _, closed := sides(q.Status); closed {
+		rq.Query.Set("keep_closed_markets", "1")
+	} else {
+		rq.Query.Set("events_status", "active")
+	}
+	payload, err := d.gamma.Get(ctx, rq)
+	if err != nil {
+		return nil, rest.BadIfNotFound(e, err)
+	}
+	var n rest.Drift
+	page, err := readSearch(payload, q, &n)
+	d.gamma.Report(e, n)
+	if err == nil && isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: n.Add}).Bool(fieldHasMore)) && number < maxPage {
+		page.Next = strconv.Itoa(number + 1)
+	}
+	return page, err
+}
+
+// readSearch reads {events:[{markets:[…]}]}.
+func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.SearchPage, error) {
+	const e = reqctx.EndpointSearch
+	events, err := readEvents(payload)
+	if err != nil {
+		return nil, form(e, err)
+	}
+	page, seen := &queries.SearchPage{}, make(map[string]bool)
+	var bad rest.RowErrors
+	good := 0
+	for i, v := range events {
+		where := "row " + strconv.Itoa(i+1)
+		event, err := readEvent(v, n.Add)
+		if err != nil {
+			n.Add("bad row")
+			bad = append(bad, rest.RowError{Where: where, Err: err})
+			continue
+		}
+		for j, row := range event.rows {
+			switch m := row.market; {
+			case m == nil:
+				bad = append(bad, rest.RowError{Where: "market " + strconv.Itoa(j+1) + " of " + where, Err: row.row.Err})
+			case !seen[m.MarketID]:
+				seen[m.MarketID] = true
+				if good++; matches(m, q) {
+					page.Markets = append(page.Markets, m)
+				}
+			}
+		}
+	}
+	if good == 0 && len(bad) > 0 {
+		return nil, rest.UnknownForm(e, bad.WhyEmpty())
+	}
+	page.LeftOut = bad.LeftOut(e)
+	return page, nil
+}
+
+// sides reports whether open and whether closed markets can have one of the statuses. Without statuses, both can.
+func sides(statuses []market.Status) (open, closed bool) {
+	for _, s := range statuses {
+		switch s {
+		case market.StatusClosed, market.StatusResolved, market.StatusCancelled:
+			closed = true
+		case market.StatusDisputed:
+			open, closed = true, true
+		default:
+			open = true
+		}
+	}
+	return open || len(statuses) == 0, closed || len(statuses) == 0
+}
+
+// sortField is a field by which Polymarket sorts markets.
+type sortField struct {
+	// order is Polymarket's name of the field.
+	order   string
+	has     func(*market.Market) bool
+	compare func(a, b *market.Market) int
+}
+
+var sortFields = map[queries.Sort]sortField{
+	queries.SortVolume:    byDecimal("volumeNum", func(m *market.Market) *market.Decimal { return m.Volume }),
+	queries.SortVolume24h: byDecimal("volume24hr", func(m *market.Market) *market.Decimal { return m.Volume24h }),
+	queries.SortLiquidity: byDecimal("liquidityNum", func(m *market.Market) *market.Decimal { return m.Liquidity }),
+	queries.SortEndsAt: {
+		"endDate", func(m *market.Market) bool { return !m.EndsAt.IsZero() },
+		func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
+	},
+}
+
+func byDecimal(order string, of func(*market.Market) *market.Decimal) sortField {
+	return sortField{
+		order, func(m *market.Market) bool { return of(m) != nil },
+		func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
+	}
+}
+
+// comparer returns the order of a sort. Markets without the field come last.
+func (f sortField) comparer(d queries.Direction) func(a, b *market.Market) int {
+	return func(a, b *market.Market) int {
+		switch {
+		case !f.has(a) && !f.has(b):
+			return 0
+		case !f.has(a):
+			return 1
+		case !f.has(b):
+			return -1
+		case d == queries.Ascending:
+			return f.compare(a, b)
+		}
+		return f.compare(b, a)
+	}
+}

@@ -1,0 +1,73 @@
+package polymarket
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+const (
+	// tagLife is the time for which the id of a tag is remembered.
+	tagLife = 24 * time.Hour
+	// maxTags bounds the number of remembered tags.
+	maxTags = 2000
+)
+
+// tagIDs are the ids of tags by slug. It is safe for concurrent use.
+type tagIDs struct {
+	now func() time.Time
+
+	mu  sync.Mutex
+	ids map[string]tagID
+}
+
+// tagID is the id of a tag, empty for an unknown slug.
+type tagID struct {
+	id    string
+	until time.Time
+}
+
+func newTagIDs(now func() time.Time) *tagIDs { return &tagIDs{now: now, ids: make(map[string]tagID)} }
+
+// get returns the id of a slug, if it is remembered.
+func (t *tagIDs) get(slug string) (id string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, ok := t.ids[slug]
+	return known.id, ok && t.now().Before(known.until)
+}
+
+// put remembers the id of a slug. If there are too many, it forgets all others.
+func (t *tagIDs) put(slug, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.ids) >= maxTags {
+		clear(t.ids)
+	}
+	t.ids[slug] = tagID{id, t.now().Add(tagLife)}
+}
+
+// tagID returns the id of a tag by its slug or its label, or "" if Polymarket does not know it.
+func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
+	const e = reqctx.EndpointSearch
+	slug := slugOf(tag)
+	if slug == "" {
+		return "", nil
+	}
+	if id, ok := d.tags.get(slug); ok {
+		return id, nil
+	}
+	payload, err := d.gamma.Get(ctx, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
+	if err = rest.NilIfNotFound(err); err != nil {
+		return "", err
+	}
+	id, ok := fieldID.Of(payload).ID()
+	if !payload.IsNull() && (!ok || id == "" || !fieldSlug.Of(payload).Is(slug)) {
+		return "", rest.UnknownForm(e, "no tag of the slug")
+	}
+	d.tags.put(slug, id)
+	return id, nil
+}
