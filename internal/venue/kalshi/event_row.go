@@ -19,8 +19,8 @@ var (
 	fieldSourceName   = wire.NewField("name")
 )
 
-// event is what the markets of an event have in common.
-type event struct {
+// eventRow is what the markets of an event have in common.
+type eventRow struct {
 	ticker, series, title string
 	category, source      string
 	tags                  []string
@@ -28,8 +28,8 @@ type event struct {
 }
 
 // readEvent reads an event without its markets.
-func readEvent(r *wire.Row) *event {
-	e := &event{
+func readEvent(r *wire.Row) *eventRow {
+	e := &eventRow{
 		ticker: r.RequireID(fieldEventTicker), series: r.ID(fieldSeriesTicker),
 		title: r.Text(fieldTitle), category: r.Text(fieldCategory), exclusive: r.Bool(fieldExclusive),
 	}
@@ -40,7 +40,7 @@ func readEvent(r *wire.Row) *event {
 }
 
 // readSeries adds the category, the tags and the sources of the event's series. The category of an event itself is deprecated.
-func (e *event) readSeries(r *wire.Row) {
+func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
 	for _, v := range r.Of(fieldTags).Elements() {
 		if v.Kind() == wire.String && !v.Is("") {
@@ -57,14 +57,14 @@ func (e *event) readSeries(r *wire.Row) {
 }
 
 // fill sets the fields of a market that come from its event.
-func (e *event) fill(m *market.Market) {
+func (e *eventRow) fill(m *market.Market) {
 	m.EventID, m.EventSlug = e.ticker, slug(e.ticker)
 	m.EventTitle, m.Category, m.Tags = e.title, e.category, e.tags
 	m.Question = cmp.Or(m.Question, e.title)
 }
 
 // publish returns the event with its markets.
-func (e *event) publish(markets []*market.Market, leftOut market.LeftOut) *market.Event {
+func (e *eventRow) publish(markets []*market.Market, leftOut market.LeftOut) *market.Event {
 	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Exclusive: e.exclusive, LeftOut: leftOut}
 	for _, m := range markets {
 		if m.Resolution != nil {

@@ -49,7 +49,7 @@ func statusOf(raw string) market.Status {
 var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
 
 // readMarket reads a market. e may be nil. Volumes are left out: Kalshi counts contracts, and the graph's volumes are money.
-func readMarket(r *wire.Row, e *event) *market.Market {
+func readMarket(r *wire.Row, e *eventRow) *market.Market {
 	ticker := r.RequireID(fieldTicker)
 	m := &market.Market{
 		MarketID:       ticker,

@@ -1,0 +1,228 @@
+package kalshi
+
+import (
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/demo"
+	simulator "oddsgraph/internal/demo/kalshi"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/testclock"
+)
+
+// link is a codec on a socket of the simulator.
+type link struct {
+	*rig
+	ws    *websocket.Conn
+	books map[messages.Topic]*market.Book
+	drops int
+	bad   []messages.Topic
+}
+
+func (l *link) send(verb verb, topics ...messages.Topic) {
+	l.t.Helper()
+	for _, command := range l.request(verb, topics...) {
+		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(command)); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// drain reads all frames that the simulator has sent and applies their messages.
+func (l *link) drain() {
+	l.t.Helper()
+	// The answer to a change of the subscription has a number, so that a loss of the last change is noticed.
+	if len(l.books) > 0 {
+		numbered := `{"id":0,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["NONE"],"action":"delete_markets"}}`
+		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(numbered)); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	l.commands++
+	end := fmt.Sprintf(`{"id":%d,"cmd":"nothing","params":{}}`, l.commands)
+	if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(end)); err != nil {
+		l.t.Fatal(err)
+	}
+	for {
+		_, frame, err := l.ws.Read(context.Background())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if strings.Contains(string(frame), `"msg":"Unknown command"`) {
+			return
+		}
+		for _, e := range l.frame(string(frame)) {
+			switch e.Kind {
+			case eventBad:
+				l.bad = append(l.bad, e.Topic)
+				delete(l.books, e.Topic)
+				l.drops++
+			case eventMessage:
+				l.apply(e.Message)
+			}
+		}
+	}
+}
+
+// apply applies a message to the books of its topic.
+func (l *link) apply(m *messages.Message) {
+	l.t.Helper()
+	b := l.books[m.Topic]
+	switch m.Kind {
+	case messages.KindBookSnapshot:
+		c := *m.Book
+		l.books[m.Topic] = &c
+	case messages.KindBookDelta:
+		if b == nil || m.Seq != b.Seq+1 {
+			l.t.Fatalf("the change %d of %s follows on %+v", m.Seq, m.Topic.ID, b)
+		}
+		b.Seq = m.Seq
+		for _, c := range m.Changes {
+			list := &b.Bids
+			if c.Side == market.SideSell {
+				list = &b.Asks
+			}
+			*list = setLevel(*list, c)
+		}
+	}
+}
+
+// setLevel returns a side with the total of a change.
+func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
+	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
+	done := c.Size.IsZero()
+	for _, l := range levels {
+		switch same := l.Price.Cmp(c.Price) == 0; {
+		case same:
+			continue
+		case !done && !before(l):
+			out, done = append(out, c.Level), true
+		}
+		out = append(out, l)
+	}
+	if !done {
+		out = append(out, c.Level)
+	}
+	return out
+}
+
+// levelsOf returns the sides of a book as a text.
+func levelsOf(b *market.Book) string {
+	var out strings.Builder
+	for _, side := range [][]market.Level{b.Bids, b.Asks} {
+		for _, l := range side {
+			fmt.Fprintf(&out, "%s×%s ", l.Price.Reduce(), l.Size.Reduce())
+		}
+		out.WriteString("| ")
+	}
+	return out.String()
+}
+
+// TestChaos loses 5 % of the frames of the simulator. Every book that is not marked as lost equals the venue's book, and every lost
+// book comes back.
+func TestChaos(t *testing.T) {
+	clock := testclock.New(start)
+	sim := simulator.New(simulator.Config{
+		Demo: demo.Config{Markets: 120, Seed: 3, Clock: clock}, Keys: map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}, TokensPerSecond: 1 << 20,
+	})
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		sim.Close()
+		server.Close()
+	})
+	key := &Key{&secret{"id", newPrivate()}}
+	h, err := key.Headers(http.MethodGet, simulator.StreamPath, clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, _, err := websocket.Dial(context.Background(), "ws"+strings.TrimPrefix(server.URL, "http")+simulator.StreamPath, &websocket.DialOptions{HTTPHeader: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	ws.SetReadLimit(-1)
+
+	l := &link{rig: newRig(t), ws: ws, books: make(map[messages.Topic]*market.Book)}
+	var topics []messages.Topic
+	tickers := sim.Tickers()[:30]
+	for _, ticker := range tickers {
+		topics = append(topics, book(yes.token(ticker)), book(no.token(ticker)))
+	}
+	l.send(verbSubscribe, topics...)
+	l.drain()
+	sim.LoseFrames(5)
+	compared := 0
+	for range 80 {
+		clock.Advance(150 * time.Millisecond)
+		sim.Engine().Step()
+		l.drain()
+		compared += l.compare(server.URL, tickers)
+		l.now = clock.Now()
+		lost := l.bad
+		l.bad = nil
+		for _, topic := range lost {
+			l.send(verbResync, topic)
+		}
+	}
+	sim.LoseFrames(0)
+	clock.Advance(2 * snapshotWithin)
+	l.now = clock.Now()
+	for _, topic := range topics {
+		if l.books[topic] == nil {
+			l.send(verbResync, topic)
+		}
+	}
+	l.drain()
+	if n := l.compare(server.URL, tickers); n != len(topics) || l.drops == 0 || compared < 1000 {
+		t.Errorf("%d of %d books came back; %d were lost and %d compared before", n, len(topics), l.drops, compared)
+	}
+	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
+}
+
+// compare compares the books that are not lost with the venue's and returns their number.
+func (l *link) compare(url string, tickers []string) (n int) {
+	l.t.Helper()
+	response, err := http.Get(url + simulator.Path + "/markets/orderbooks?tickers=" + strings.Join(tickers, "&tickers="))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Orderbooks []struct {
+			Ticker string
+			Book   json.RawMessage `json:"orderbook_fp"`
+		}
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, row := range answer.Orderbooks {
+		v, err := wire.Parse(row.Book)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		b := readBids(wire.NewRow(v, func(string) {}), false)
+		for _, s := range sides {
+			got := l.books[book(s.token(row.Ticker))]
+			if got == nil {
+				continue
+			}
+			n++
+			if want := b.book(row.Ticker, s, maxDepth); levelsOf(got) != levelsOf(want) {
+				l.t.Errorf("the book of %s is %s; want %s", got.TokenID, levelsOf(got), levelsOf(want))
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,193 @@
+package kalshi
+
+import (
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// channels are the venue's names of the channels.
+var channels = map[messages.Channel]string{
+	messages.ChannelOrderbook: "orderbook_delta",
+	messages.ChannelPrices:    "ticker",
+	messages.ChannelTrades:    "trade",
+	messages.ChannelMarket:    "market_lifecycle_v2",
+}
+
+// codec translates the topics of one socket to Kalshi's subscriptions. Kalshi's subject is a market, so both tokens of a market share
+// a subscription. Messages are numbered for each subscription of the socket, which has many markets. The codec checks these numbers
+// and gives each topic numbers of its own. It is safe for concurrent use.
+type codec struct {
+	// epoch names the socket. Numbers of different sockets cannot be compared.
+	epoch string
+
+	mu       sync.Mutex
+	commands uint64
+	// unanswered contains commands by their id.
+	unanswered map[uint64]command
+	// sids are the subscriptions of the socket.
+	sids     map[uint64]*subscription
+	subjects map[subject]*subjectState
+	// numbers are the last numbers of the topics. highest is the greatest number of an ended topic, so that a topic that is
+	// subscribed again continues above its old numbers.
+	numbers map[messages.Topic]uint64
+	highest uint64
+}
+
+// subscription is one channel of the socket.
+type subscription struct {
+	channel messages.Channel
+	// seq is the number of the last message.
+	seq uint64
+	// full reports that the venue adds no more markets.
+	full bool
+}
+
+// subject is a market on a channel.
+type subject struct {
+	channel messages.Channel
+	ticker  string
+}
+
+// subjectState is the state of a subject on the socket.
+type subjectState struct {
+	// wanted are the topics of the subject by outcome. A market's own topic is at yes.
+	wanted [2]messages.Topic
+	// sid is the subscription; 0 before the venue's answer.
+	sid uint64
+	// book is the book of an order book subject; nil before its snapshot and after a gap. askedAt is the time of a request for a
+	// snapshot that has not arrived; zero for none.
+	book    *ladder
+	askedAt time.Time
+	// last is the last prices of a price subject.
+	last *tick
+}
+
+// snapshotWithin is the time after which a snapshot that has not arrived is requested again.
+const snapshotWithin = 1500 * time.Millisecond
+
+// command is a command without an answer.
+type command struct {
+	rid      string
+	action   string
+	sid      uint64
+	subjects []subject
+	topics   []messages.Topic
+}
+
+// maxUnanswered bounds the number of commands that the codec remembers.
+const maxUnanswered = 1024
+
+// newCodec returns the codec of a new socket.
+func newCodec() *codec {
+	return &codec{
+		epoch: rand.Text(), unanswered: make(map[uint64]command), sids: make(map[uint64]*subscription),
+		subjects: make(map[subject]*subjectState), numbers: make(map[messages.Topic]uint64),
+	}
+}
+
+// subjectOf returns the subject and the outcome of a topic. ok is false for a topic that Kalshi does not stream.
+func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
+	switch t.Channel {
+	case messages.ChannelMarket:
+		return subject{t.Channel, t.ID}, yes, isTicker(t.ID)
+	case messages.ChannelOrderbook, messages.ChannelPrices, messages.ChannelTrades:
+		ticker, s, ok := parseToken(t.ID)
+		return subject{t.Channel, ticker}, s, ok
+	}
+	return subject{}, yes, false
+}
+
+// Subject returns the venue's subject of a topic. The tokens of a market share a subject, and all markets share one on the market
+// channel, which has no filter.
+func (c *codec) Subject(t messages.Topic) string {
+	sub, _, ok := subjectOf(t)
+	switch {
+	case !ok:
+		return t.ID
+	case t.Channel == messages.ChannelMarket:
+		return channels[t.Channel]
+	}
+	return channels[t.Channel] + " " + sub.ticker
+}
+
+// number returns the next number of a topic.
+func (c *codec) number(t messages.Topic) uint64 {
+	last, ok := c.numbers[t]
+	if !ok {
+		last = c.highest
+	}
+	c.numbers[t] = last + 1
+	return last + 1
+}
+
+// end forgets the number of a topic.
+func (c *codec) end(t messages.Topic) {
+	c.highest = max(c.highest, c.numbers[t])
+	delete(c.numbers, t)
+}
+
+// topics returns the wanted topics of a subject.
+func (s *subjectState) topics() (out []messages.Topic) {
+	for _, t := range s.wanted {
+		if t.ID != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// open returns the subscription of a channel that takes more markets.
+func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
+	for id, s := range c.sids {
+		if s.channel == channel && !s.full && (!ok || id < sid) {
+			sid, ok = id, true
+		}
+	}
+	return sid, ok
+}
+
+// forget removes a subscription that has ended, with its subjects. It returns the topics.
+func (c *codec) forget(sid uint64) (lost []messages.Topic) {
+	delete(c.sids, sid)
+	for _, sub := range c.of(sid) {
+		lost = append(lost, c.subjects[sub].topics()...)
+		delete(c.subjects, sub)
+	}
+	return lost
+}
+
+// of returns the subjects of a subscription, sorted by ticker.
+func (c *codec) of(sid uint64) (subs []subject) {
+	for sub, state := range c.subjects {
+		if state.sid == sid {
+			subs = append(subs, sub)
+		}
+	}
+	slices.SortFunc(subs, func(a, b subject) int { return strings.Compare(a.ticker, b.ticker) })
+	return subs
+}
+
+// lifecycles maps the kinds of lifecycle messages to the states that REST has for them.
+var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
+
+// kindOf returns the graph's kind of a change.
+func kindOf(event string) string {
+	switch event {
+	case "created":
+		return "CREATED"
+	case "determined":
+		return "RESOLVED"
+	case "activated", "deactivated", "settled":
+		return "STATUS"
+	case "price_level_structure_updated":
+		return "TICK_SIZE"
+	case "close_date_updated", "metadata_updated":
+		return "METADATA"
+	}
+	return strings.ToUpper(event)
+}

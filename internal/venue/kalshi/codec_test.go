@@ -1,0 +1,261 @@
+package kalshi
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// start is the time of the first frame.
+var start = time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
+
+// rig is a codec and its clock.
+type rig struct {
+	t *testing.T
+	*codec
+	now   time.Time
+	notes []string
+	rid   int
+}
+
+func newRig(t *testing.T) *rig {
+	c := newCodec()
+	c.epoch = "E"
+	return &rig{t: t, codec: c, now: start}
+}
+
+// request returns the commands of a request.
+func (r *rig) request(verb verb, topics ...messages.Topic) (commands []string) {
+	r.rid++
+	for _, b := range r.Encode(&request{Verb: verb, Rid: fmt.Sprint("r", r.rid), Topics: topics}, r.now) {
+		commands = append(commands, string(b))
+	}
+	return commands
+}
+
+func (r *rig) frame(text string) []event {
+	return r.Decode([]byte(text), r.now, func(what string) { r.notes = append(r.notes, what) })
+}
+
+func book(id string) messages.Topic {
+	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
+}
+
+// describe returns an event in one line.
+func describe(e event) string {
+	switch e.Kind {
+	case eventLife:
+		return "life"
+	case eventGarbage:
+		return "garbage"
+	case eventAck:
+		return "ack " + e.Rid
+	case eventError:
+		return "error " + e.Rid + " " + e.Code
+	case eventBad:
+		return "bad " + string(e.Topic.Channel) + " " + e.Topic.ID
+	}
+	m := *e.Message
+	if m.Book != nil {
+		b := *m.Book
+		b.Rendered, m.Book = nil, &b
+	}
+	out := fmt.Sprintf("message %s %s %s:%d", m.Topic.Channel, m.Topic.ID, m.Epoch, m.Seq)
+	if !m.Time.IsZero() {
+		out += " at " + m.Time.Format(time.RFC3339Nano)
+	}
+	for _, part := range []any{m.Price, m.Spread, m.Book, m.Changes, m.Trades, m.Market} {
+		if b, _ := json.Marshal(part); string(b) != "null" {
+			out += "\n    " + string(b)
+		}
+	}
+	return out
+}
+
+// TestSession replays a session of one socket.
+func TestSession(t *testing.T) {
+	script, err := os.ReadFile("testdata/session.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verbs := map[string]verb{"subscribe": verbSubscribe, "unsubscribe": verbUnsubscribe, "resync": verbResync}
+	r, g := newRig(t), &golden{t: t, name: "session.golden"}
+	for line := range strings.Lines(string(script)) {
+		line = strings.TrimSpace(line)
+		g.text.WriteString(line + "\n")
+		if frame, ok := strings.CutPrefix(line, "< "); ok {
+			r.notes = nil
+			for _, e := range r.frame(frame) {
+				g.text.WriteString("  " + describe(e) + "\n")
+			}
+			for _, what := range r.notes {
+				g.text.WriteString("  note: " + what + "\n")
+			}
+		} else if words := strings.Fields(line); words[0] != "#" {
+			var topics []messages.Topic
+			for _, id := range words[2:] {
+				topics = append(topics, messages.Topic{Channel: messages.Channel(words[1]), ID: id})
+			}
+			for _, command := range r.request(verbs[words[0]], topics...) {
+				g.text.WriteString("  > " + command + "\n")
+			}
+		}
+	}
+	g.compare()
+}
+
+// open subscribes the books of topics and sends a snapshot of each market with a bid of 10 at 0.40 on both sides.
+func (r *rig) open(topics ...messages.Topic) (seq int) {
+	r.t.Helper()
+	r.request(verbSubscribe, topics...)
+	r.frame(`{"id":1,"type":"subscribed","msg":{"channel":"orderbook_delta","sid":1}}`)
+	var tickers []string
+	for _, topic := range topics {
+		if ticker, _, _ := parseToken(topic.ID); !slices.Contains(tickers, ticker) {
+			tickers = append(tickers, ticker)
+		}
+	}
+	for _, ticker := range tickers {
+		seq++
+		r.frame(snapshotFrame(seq, ticker))
+	}
+	return seq
+}
+
+func snapshotFrame(seq int, ticker string) string {
+	return fmt.Sprintf(`{"type":"orderbook_snapshot","sid":1,"seq":%d,"msg":{"market_ticker":%q,"yes_dollars_fp":[["0.4000","10.00"]],"no_dollars_fp":[["0.6000","10.00"]]}}`, seq, ticker)
+}
+
+func deltaFrame(seq int, ticker, side, price, delta string) string {
+	return fmt.Sprintf(`{"type":"orderbook_delta","sid":1,"seq":%d,"msg":{"market_ticker":%q,"price_dollars":%q,"delta_fp":%q,"side":%q}}`, seq, ticker, price, delta, side)
+}
+
+// kinds returns the events of a frame in short form.
+func kinds(events []event) (out []string) {
+	for _, e := range events {
+		line, _, _ := strings.Cut(describe(e), "\n")
+		out = append(out, line)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestGapOfSubscription loses a message about one market: the number does not say which, so the books of all markets of the
+// subscription are lost, and one command requests them.
+func TestGapOfSubscription(t *testing.T) {
+	r := newRig(t)
+	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
+	seq := r.open(a, an, b)
+	got := kinds(r.frame(deltaFrame(seq+2, "A", "yes", "0.4000", "1.00")))
+	if want := []string{"bad orderbook A:no", "bad orderbook A:yes", "bad orderbook B:yes"}; !slices.Equal(got, want) {
+		t.Errorf("a gap gives %v; want %v", got, want)
+	}
+	if got := kinds(r.frame(deltaFrame(seq+3, "B", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"life"}) {
+		t.Errorf("a change before the snapshot gives %v", got)
+	}
+	commands := r.request(verbResync, b)
+	if want := []string{`{"id":2,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["B","A"],"action":"get_snapshot"}}`}; !slices.Equal(commands, want) {
+		t.Errorf("the first resync sends %v; want %v", commands, want)
+	}
+	for _, topic := range []messages.Topic{a, an, b} {
+		if commands := r.request(verbResync, topic); commands != nil {
+			t.Errorf("the resync of %s requests the book again: %v", topic.ID, commands)
+		}
+	}
+	r.now = r.now.Add(snapshotWithin)
+	if commands := r.request(verbResync, a); len(commands) != 1 {
+		t.Errorf("the resync after a lost snapshot sends %v", commands)
+	}
+	got = kinds(r.frame(strings.Replace(snapshotFrame(seq+4, "A"), `"sid":1`, `"id":3,"sid":1`, 1)))
+	if want := []string{"ack r6", "message orderbook A:no E:3", "message orderbook A:yes E:3"}; !slices.Equal(got, want) {
+		t.Errorf("the snapshot gives %v; want %v", got, want)
+	}
+	if got := kinds(r.frame(deltaFrame(seq+5, "A", "yes", "0.4000", "1.00"))); len(got) != 2 || got[0] != "message orderbook A:no E:4" {
+		t.Errorf("the change after the snapshot gives %v", got)
+	}
+}
+
+// TestAnswersAreNumbered checks that answers to commands take a number of the subscription.
+func TestAnswersAreNumbered(t *testing.T) {
+	r := newRig(t)
+	seq := r.open(book("A:yes"))
+	r.request(verbSubscribe, book("B:yes"))
+	r.frame(fmt.Sprintf(`{"id":2,"sid":1,"seq":%d,"type":"ok","msg":{"market_tickers":["A","B"]}}`, seq+1))
+	r.frame(snapshotFrame(seq+2, "B"))
+	if got := kinds(r.frame(deltaFrame(seq+3, "A", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"message orderbook A:yes E:2"}) {
+		t.Errorf("the change after an answer gives %v", got)
+	}
+	if got := kinds(r.frame(deltaFrame(seq+3, "A", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"life"}) {
+		t.Errorf("a repeated change gives %v", got)
+	}
+}
+
+// TestSignedChanges checks the totals after changes of both signs, for both tokens.
+func TestSignedChanges(t *testing.T) {
+	r := newRig(t)
+	seq := r.open(book("A:yes"), book("A:no"))
+	for _, test := range []struct {
+		side, price, delta string
+		want               string
+	}{
+		{"yes", "0.4000", "2.50", `[{"Side":"BUY","Price":"0.4000","Size":"12.50"}] [{"Side":"SELL","Price":"0.6000","Size":"12.50"}]`},
+		{"yes", "0.40", "-12.5", `[{"Side":"BUY","Price":"0.40","Size":"0.00"}] [{"Side":"SELL","Price":"0.60","Size":"0.00"}]`},
+		{"yes", "0.4000", "7.00", `[{"Side":"BUY","Price":"0.4000","Size":"7.00"}] [{"Side":"SELL","Price":"0.6000","Size":"7.00"}]`},
+		{"no", "0.6000", "-4.00", `[{"Side":"SELL","Price":"0.6000","Size":"6.00"}] [{"Side":"BUY","Price":"0.4000","Size":"6.00"}]`},
+		{"no", "0.6110", "0.01", `[{"Side":"SELL","Price":"0.6110","Size":"0.01"}] [{"Side":"BUY","Price":"0.3890","Size":"0.01"}]`},
+	} {
+		seq++
+		var got []string
+		for _, e := range r.frame(deltaFrame(seq, "A", test.side, test.price, test.delta)) {
+			b, _ := json.Marshal(e.Message.Changes)
+			got = append(got, string(b))
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s at %s on %s gives %v; want %s", test.delta, test.price, test.side, got, test.want)
+		}
+	}
+	// A total below 0 shows that a change was missed.
+	if got := kinds(r.frame(deltaFrame(seq+1, "A", "yes", "0.4000", "-7.01"))); !slices.Equal(got, []string{"bad orderbook A:no", "bad orderbook A:yes"}) {
+		t.Errorf("a negative total gives %v", got)
+	}
+}
+
+// TestNumbersGoOn subscribes a topic again: its numbers continue above the old ones, because caches compare numbers of one socket.
+func TestNumbersGoOn(t *testing.T) {
+	r := newRig(t)
+	a := book("A:yes")
+	seq := r.open(a, book("B:yes"))
+	for range 5 {
+		seq++
+		r.frame(deltaFrame(seq, "A", "yes", "0.4000", "1.00"))
+	}
+	r.request(verbUnsubscribe, a)
+	r.request(verbSubscribe, a)
+	seq++
+	if got := kinds(r.frame(snapshotFrame(seq, "A"))); !slices.Equal(got, []string{"message orderbook A:yes E:7"}) {
+		t.Errorf("the snapshot of the second subscription is %v", got)
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	c := newCodec()
+	for _, test := range []struct {
+		a, b messages.Topic
+		same bool
+	}{
+		{book("A:yes"), book("A:no"), true},
+		{book("A:yes"), book("B:yes"), false},
+		{book("A:yes"), messages.Topic{Channel: messages.ChannelTrades, ID: "A:yes"}, false},
+		{messages.Topic{Channel: messages.ChannelMarket, ID: "A"}, messages.Topic{Channel: messages.ChannelMarket, ID: "B"}, true},
+	} {
+		if same := c.Subject(test.a) == c.Subject(test.b); same != test.same {
+			t.Errorf("%v and %v share a subject: %t", test.a, test.b, same)
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package kalshi
+
+import (
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldType    = wire.NewField("type").Interned()
+	fieldSID     = wire.NewField("sid")
+	fieldNumber  = wire.NewField("seq")
+	fieldID      = wire.NewField("id")
+	fieldMessage = wire.NewField("msg")
+	fieldChannel = wire.NewField("channel")
+	fieldCode    = wire.NewField("code")
+
+	fieldSide  = wire.NewField("side").Interned()
+	fieldLevel = wire.NewField("price_dollars")
+	fieldDelta = wire.NewField("delta_fp")
+	fieldKind  = wire.NewField("event_type").Interned()
+)
+
+// maxDepth bounds the levels of a side of a streamed book. There are 999 prices with the smallest usual step.
+const maxDepth = 1000
+
+// Decode returns the events of a frame.
+func (c *codec) Decode(frame []byte, at time.Time, note func(string)) []event {
+	v, err := wire.Parse(frame)
+	if err != nil {
+		return []event{{Kind: eventGarbage, At: at}}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := wire.NewRow(v, note)
+	msg := r.Child(r.Of(fieldMessage))
+	f := received{at: at, msg: msg}
+	f.sid, _ = r.Of(fieldSID).Uint()
+	f.seq, _ = r.Of(fieldNumber).Uint()
+	f.id, _ = r.Of(fieldID).Uint()
+	events, fresh := c.check(f, note)
+	if fresh {
+		events = append(events, c.handle(r.Text(fieldType), f, note)...)
+	}
+	if len(events) == 0 {
+		events = []event{{Kind: eventLife}}
+	}
+	for i := range events {
+		events[i].At = at
+	}
+	return events
+}
+
+// received is a frame of the venue. sid, seq and id are 0 if the frame does not have them.
+type received struct {
+	at           time.Time
+	sid, seq, id uint64
+	msg          *wire.Row
+}
+
+// check compares the number of a frame with the last number of its subscription. A gap affects all topics of the subscription,
+// because the number does not say which market the lost message was about. fresh is false for a frame that was received before.
+func (c *codec) check(f received, note func(string)) (events []event, fresh bool) {
+	s := c.sids[f.sid]
+	if s == nil || f.seq == 0 {
+		return nil, true
+	}
+	last := s.seq
+	switch {
+	case f.seq <= last:
+		note("repeated number")
+		return nil, false
+	case last > 0 && f.seq > last+1:
+		note("gap of a subscription")
+		events = c.breakAll(f.sid)
+	}
+	s.seq = f.seq
+	return events, true
+}
+
+// breakAll marks the state of all topics of a subscription as lost.
+func (c *codec) breakAll(sid uint64) (events []event) {
+	for _, sub := range c.of(sid) {
+		if sub.channel != messages.ChannelPrices {
+			events = append(events, c.breakOne(c.subjects[sub])...)
+		}
+	}
+	return events
+}
+
+// breakOne marks the state of a subject as lost. Its topics skip a number.
+func (c *codec) breakOne(state *subjectState) []event {
+	state.book, state.askedAt = nil, time.Time{}
+	return c.bad(state.topics())
+}
+
+func (c *codec) bad(topics []messages.Topic) (events []event) {
+	for _, t := range topics {
+		c.number(t)
+		events = append(events, event{Kind: eventBad, Topic: t})
+	}
+	return events
+}
+
+// handle handles a frame by its type.
+func (c *codec) handle(kind string, f received, note func(string)) []event {
+	switch kind {
+	case "orderbook_snapshot":
+		return c.snapshot(f)
+	case "orderbook_delta":
+		return c.delta(f)
+	case "ticker":
+		return c.ticker(f)
+	case "trade":
+		return c.trade(f)
+	case "market_lifecycle_v2":
+		return c.lifecycle(f)
+	case "subscribed":
+		return c.subscribed(f)
+	case "ok", "unsubscribed":
+		return c.answered(f, kind)
+	case "error":
+		return c.failure(f, note)
+	}
+	note("unknown frame")
+	return nil
+}
+
+// subjectOfFrame returns the subject of a frame; nil if the socket does not want it.
+func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
+	ticker = f.msg.RequireID(fieldMarketTicker)
+	return ticker, c.subjects[subject{channel, ticker}]
+}
+
+// message returns a message of a topic with the fields that all kinds have in common.
+func (c *codec) message(t messages.Topic, kind messages.Kind, ticker string, f received) *messages.Message {
+	return &messages.Message{
+		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.number(t), Time: timeOf(f.msg), ReceivedAt: f.at, MarketID: ticker,
+	}
+}
+
+// deliver returns an event for each wanted outcome of a subject. fill sets the fields of the message's kind.
+func (c *codec) deliver(state *subjectState, kind messages.Kind, ticker string, f received, fill func(s side, m *messages.Message)) (events []event) {
+	for _, s := range sides {
+		if t := state.wanted[s]; t.ID != "" {
+			m := c.message(t, kind, ticker, f)
+			fill(s, m)
+			events = append(events, event{Kind: eventMessage, Message: m})
+		}
+	}
+	return events
+}
+
+func (c *codec) snapshot(f received) (events []event) {
+	if f.id != 0 {
+		events = c.confirm(f.id)
+	}
+	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
+	if state == nil {
+		return events
+	}
+	b := readBids(f.msg, true)
+	if f.msg.Err != nil {
+		return append(events, c.unusable(state, f)...)
+	}
+	l := newLadder(b)
+	state.book, state.askedAt, state.sid = &l, time.Time{}, f.sid
+	return append(events, c.deliver(state, messages.KindBookSnapshot, ticker, f, func(s side, m *messages.Message) {
+		m.Book = b.book(ticker, s, maxDepth)
+		m.Book.Timestamp, m.Book.Epoch, m.Book.Seq = m.Time, m.Epoch, m.Seq
+	})...)
+}
+
+// unusable returns the events of a frame that cannot be read.
+func (c *codec) unusable(state *subjectState, f received) []event {
+	f.msg.Note("bad frame")
+	return c.breakOne(state)
+}
+
+// delta adds a signed change to the totals and publishes the new total. Changes between a gap and the next snapshot are dropped.
+func (c *codec) delta(f received) []event {
+	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
+	if state == nil || state.book == nil {
+		return nil
+	}
+	bidder, price, delta := yes, f.msg.Price(fieldLevel), f.msg.RequireDecimal(fieldDelta)
+	switch f.msg.RequireText(fieldSide) {
+	case "yes":
+	case "no":
+		bidder, price = no, no.price(price) // the subscription has prices of YES on both sides
+	default:
+		f.msg.Fail(fieldSide, "is none")
+	}
+	if f.msg.Err != nil {
+		return c.unusable(state, f)
+	}
+	total, err := state.book.add(bidder, price, delta)
+	if err != nil {
+		f.msg.Note("negative level")
+		return c.breakOne(state)
+	}
+	return c.deliver(state, messages.KindBookDelta, ticker, f, func(s side, m *messages.Message) {
+		m.Changes, m.Depth = []market.LevelChange{changeOf(s, bidder, price, total)}, maxDepth
+	})
+}
+
+// tick is a frame with prices.
+type tick struct {
+	quote quote
+	frame received
+}
+
+func (c *codec) ticker(f received) []event {
+	ticker, state := c.subjectOfFrame(messages.ChannelPrices, f)
+	if state == nil {
+		return nil
+	}
+	state.sid = f.sid
+	q := readQuote(f.msg)
+	if f.msg.Err != nil {
+		return c.unusable(state, f)
+	}
+	state.last = &tick{q, f}
+	return c.prices(ticker, state)
+}
+
+// prices returns the events of the last prices of a subject. A market without any price has none.
+func (c *codec) prices(ticker string, state *subjectState) []event {
+	q := state.last.quote
+	if q.price(ticker, yes) == nil {
+		return nil
+	}
+	return c.deliver(state, messages.KindPrice, ticker, state.last.frame, func(s side, m *messages.Message) {
+		m.Price, m.Spread = q.price(ticker, s), q.spread(ticker, s)
+		m.Price.Timestamp, m.Spread.Timestamp = m.Time, m.Time
+	})
+}
+
+func (c *codec) trade(f received) []event {
+	ticker, state := c.subjectOfFrame(messages.ChannelTrades, f)
+	if state == nil {
+		return nil
+	}
+	trades := readTrade(f.msg)
+	if f.msg.Err != nil {
+		return c.unusable(state, f)
+	}
+	return c.deliver(state, messages.KindTrade, ticker, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
+}
+
+func (c *codec) lifecycle(f received) []event {
+	ticker, state := c.subjectOfFrame(messages.ChannelMarket, f)
+	if state == nil {
+		return nil
+	}
+	kind := f.msg.RequireText(fieldKind)
+	if f.msg.Err != nil {
+		return c.unusable(state, f)
+	}
+	change := &market.MarketChange{Kind: kindOf(kind), StatusRaw: lifecycles[kind]}
+	if change.StatusRaw != "" {
+		change.Status = statusOf(change.StatusRaw)
+	}
+	if kind == "determined" {
+		for _, s := range sides {
+			if f.msg.Of(fieldResult).Is(suffixes[s][1:]) {
+				change.Outcome, change.WinningTokenID = labels[s], s.token(ticker)
+			}
+		}
+	}
+	return c.deliver(state, messages.KindMarket, ticker, f, func(_ side, m *messages.Message) { m.Market = change })
+}
+
+// subscribed handles the confirmation of a subscription, which names its number.
+func (c *codec) subscribed(f received) []event {
+	sid, ok := f.msg.Of(fieldSID).Uint()
+	about := c.unanswered[f.id]
+	name := f.msg.Text(fieldChannel)
+	for channel, own := range channels {
+		if ok && sid > 0 && own == name && c.sids[sid] == nil {
+			c.sids[sid] = &subscription{channel: channel}
+		}
+	}
+	for _, sub := range about.subjects {
+		if state := c.subjects[sub]; state != nil && channels[sub.channel] == name {
+			state.sid = sid
+		}
+	}
+	return c.confirm(f.id)
+}
+
+// answered handles the answer to any other command.
+func (c *codec) answered(f received, kind string) []event {
+	about := c.unanswered[f.id]
+	if kind == "unsubscribed" {
+		delete(c.sids, f.sid)
+	}
+	for _, sub := range about.subjects {
+		if state := c.subjects[sub]; state != nil && about.action == actionAdd {
+			state.sid = about.sid
+		}
+	}
+	events := c.confirm(f.id)
+	for _, sub := range about.subjects {
+		if state := c.subjects[sub]; about.action == "" && state != nil && state.last != nil {
+			events = append(events, c.prices(sub.ticker, state)...)
+		}
+	}
+	return events
+}
+
+// confirm returns the acknowledgement of a command.
+func (c *codec) confirm(id uint64) []event {
+	about, ok := c.unanswered[id]
+	if !ok {
+		return nil
+	}
+	delete(c.unanswered, id)
+	return []event{{Kind: eventAck, Rid: about.rid, Topics: about.topics}}
+}
+
+// The codes of errors that need an own reaction. A channel error and an overflow end the subscription.
+const (
+	codeUnknownSID   = 7
+	codeChannelError = 10
+	codeOverflow     = 25
+	codeFull         = 26
+)
+
+// laterCodes are the codes of errors after which the same command may succeed.
+var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
+
+// failure handles an error: the answer to a command, or the end of a subscription.
+func (c *codec) failure(f received, note func(string)) []event {
+	code, _ := f.msg.Of(fieldCode).Uint()
+	about, known := c.unanswered[f.id]
+	delete(c.unanswered, f.id)
+	sid := f.sid
+	if sid == 0 && code == codeUnknownSID {
+		sid = about.sid
+	}
+	var events []event
+	switch {
+	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
+		note("subscription ended")
+		events = c.bad(c.forget(sid))
+	case code == codeFull && c.sids[about.sid] != nil:
+		c.sids[about.sid].full = true
+	}
+	if !known {
+		return events
+	}
+	for _, sub := range about.subjects {
+		if state := c.subjects[sub]; state != nil && state.sid == 0 {
+			delete(c.subjects, sub) // its subscription was refused, so the next one is a new one
+		}
+	}
+	e := event{Kind: eventError, Rid: about.rid, Code: "UNSUPPORTED"}
+	if slices.Contains(laterCodes, code) {
+		e.Code = "UNAVAILABLE"
+	}
+	return append(events, e)
+}

@@ -1,0 +1,226 @@
+package kalshi
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// The commands, and the actions of update_subscription.
+const (
+	cmdSubscribe     = "subscribe"
+	cmdUnsubscribe   = "unsubscribe"
+	cmdUpdate        = "update_subscription"
+	cmdList          = "list_subscriptions"
+	actionAdd        = "add_markets"
+	actionDelete     = "delete_markets"
+	actionSnapshot   = "get_snapshot"
+	maxCommandTicker = 100
+)
+
+// frame is a command to the venue.
+type frame struct {
+	ID     uint64  `json:"id"`
+	Cmd    string  `json:"cmd"`
+	Params *params `json:"params,omitempty"`
+}
+
+type params struct {
+	Channels []string `json:"channels,omitempty"`
+	SID      uint64   `json:"sid,omitempty"`
+	SIDs     []uint64 `json:"sids,omitempty"`
+	Tickers  []string `json:"market_tickers,omitempty"`
+	Action   string   `json:"action,omitempty"`
+	// UnifiedPrices asks for prices of YES on both sides of a book. Kalshi will make this form the only one.
+	UnifiedPrices   bool `json:"use_yes_price,omitempty"`
+	InitialSnapshot bool `json:"send_initial_snapshot,omitempty"`
+}
+
+// Encode returns the commands of a request. A request that changes nothing on the socket has none.
+func (c *codec) Encode(r *request, now time.Time) [][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch r.Verb {
+	case verbSubscribe:
+		return c.subscribe(r, now)
+	case verbUnsubscribe:
+		return c.unsubscribe(r)
+	case verbResync:
+		return c.resync(r, now)
+	}
+	return nil
+}
+
+// send returns the frame of a command and remembers the command until its answer.
+func (c *codec) send(cmd string, p *params, about command) []byte {
+	c.commands++
+	if len(c.unanswered) == maxUnanswered {
+		delete(c.unanswered, slices.Min(slices.Collect(maps.Keys(c.unanswered))))
+	}
+	c.unanswered[c.commands] = about
+	b, err := json.Marshal(frame{c.commands, cmd, p})
+	if err != nil {
+		panic(err) // a type of this package that has no JSON
+	}
+	return b
+}
+
+// subscribe subscribes the topics of one channel. Markets that the socket does not have yet are subscribed, or added to a
+// subscription. The state of the others is requested again, because the new topic of the market needs it.
+func (c *codec) subscribe(r *request, now time.Time) (out [][]byte) {
+	channel := r.Topics[0].Channel
+	var fresh, known []subject
+	about := command{rid: r.Rid}
+	for _, t := range r.Topics {
+		sub, s, ok := subjectOf(t)
+		if !ok {
+			continue // the venue has no such market, so the topic gets no message
+		}
+		about.topics = append(about.topics, t)
+		state := c.subjects[sub]
+		if state == nil {
+			state = new(subjectState)
+			c.subjects[sub] = state
+			fresh = append(fresh, sub)
+		} else if !slices.Contains(fresh, sub) {
+			known = append(known, sub)
+		}
+		state.wanted[s] = t
+	}
+	if len(fresh) > 0 {
+		about.subjects = fresh
+		out = append(out, c.add(channel, fresh, about))
+	}
+	if len(known) > 0 {
+		out = append(out, c.restate(channel, known, about, now)...)
+	}
+	return out
+}
+
+// add returns the command that subscribes markets.
+func (c *codec) add(channel messages.Channel, fresh []subject, about command) []byte {
+	sid, open := c.open(channel)
+	prices := channel == messages.ChannelPrices
+	switch {
+	case channel == messages.ChannelMarket && open:
+		for _, sub := range fresh {
+			c.subjects[sub].sid = sid
+		}
+		return c.send(cmdList, nil, about) // the subscription has all markets; the answer confirms the topics
+	case channel == messages.ChannelMarket:
+		return c.send(cmdSubscribe, &params{Channels: []string{channels[channel]}}, about)
+	case open:
+		about.action, about.sid = actionAdd, sid
+		return c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(fresh), Action: actionAdd, InitialSnapshot: prices}, about)
+	}
+	return c.send(cmdSubscribe, &params{
+		Channels: []string{channels[channel]}, Tickers: tickersOf(fresh), UnifiedPrices: channel == messages.ChannelOrderbook, InitialSnapshot: prices,
+	}, about)
+}
+
+// restate returns the commands that make the venue send the state of subscribed markets again. Only books have such a command. The
+// answer to any other command repeats the last prices and confirms the topics.
+func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
+	if channel == messages.ChannelOrderbook {
+		return c.snapshots(known, about, now)
+	}
+	about.subjects = known
+	return [][]byte{c.send(cmdList, nil, about)}
+}
+
+// snapshots returns the commands that request the books of markets, one for each subscription. Requested books are not requested
+// again, and a book whose subscription is not confirmed comes by itself.
+func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][]byte) {
+	bySID := make(map[uint64][]subject)
+	for _, sub := range subs {
+		state := c.subjects[sub]
+		if state.sid != 0 && now.Sub(state.askedAt) >= snapshotWithin {
+			state.askedAt = now
+			bySID[state.sid] = append(bySID[state.sid], sub)
+		}
+	}
+	for _, sid := range slices.Sorted(maps.Keys(bySID)) {
+		for part := range slices.Chunk(bySID[sid], maxCommandTicker) {
+			of := about
+			of.action, of.sid, of.subjects = actionSnapshot, sid, part
+			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(part), Action: actionSnapshot}, of))
+		}
+	}
+	return out
+}
+
+// unsubscribe ends topics. A market is deleted from its subscription if none of its topics is wanted. A subscription without markets
+// would have all markets of the venue, so it is ended instead.
+func (c *codec) unsubscribe(r *request) (out [][]byte) {
+	bySID := make(map[uint64][]subject)
+	for _, t := range r.Topics {
+		sub, s, ok := subjectOf(t)
+		state := c.subjects[sub]
+		if !ok || state == nil || state.wanted[s] != t {
+			continue
+		}
+		state.wanted[s] = messages.Topic{}
+		c.end(t)
+		if len(state.topics()) == 0 && state.sid != 0 {
+			delete(c.subjects, sub)
+			bySID[state.sid] = append(bySID[state.sid], sub)
+		}
+	}
+	for _, sid := range slices.Sorted(maps.Keys(bySID)) {
+		about := command{rid: r.Rid, sid: sid, action: actionDelete, topics: r.Topics}
+		switch {
+		case !c.carries(sid):
+			about.action = cmdUnsubscribe
+			delete(c.sids, sid)
+			out = append(out, c.send(cmdUnsubscribe, &params{SIDs: []uint64{sid}}, about))
+		case r.Topics[0].Channel != messages.ChannelMarket:
+			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(bySID[sid]), Action: actionDelete}, about))
+		}
+	}
+	return out
+}
+
+// carries reports whether a subscription has a market, or may get one by a command without an answer.
+func (c *codec) carries(sid uint64) bool {
+	for _, state := range c.subjects {
+		if state.sid == sid {
+			return true
+		}
+	}
+	for _, about := range c.unanswered {
+		if about.sid == sid && about.action == actionAdd {
+			return true
+		}
+	}
+	return false
+}
+
+// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all of them
+// with one command. A topic whose subscription has ended is subscribed.
+func (c *codec) resync(r *request, now time.Time) [][]byte {
+	sub, _, ok := subjectOf(r.Topics[0])
+	state := c.subjects[sub]
+	if !ok || state == nil {
+		return c.subscribe(r, now)
+	}
+	wanted := []subject{sub}
+	if sub.channel == messages.ChannelOrderbook && state.book == nil {
+		for _, other := range c.of(state.sid) {
+			if other != sub && other.channel == sub.channel && c.subjects[other].book == nil {
+				wanted = append(wanted, other)
+			}
+		}
+	}
+	return c.restate(sub.channel, wanted, command{rid: r.Rid, topics: r.Topics}, now)
+}
+
+func tickersOf(subs []subject) []string {
+	out := make([]string, len(subs))
+	for i, sub := range subs {
+		out[i] = sub.ticker
+	}
+	return out
+}
