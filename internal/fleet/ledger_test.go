@@ -166,8 +166,8 @@ func TestLedgerForgets(t *testing.T) {
 			if got := ask(t, f, 10, 10); len(got.calls) != 10 {
 				t.Fatalf("the ledger answered %+v; want 10 calls", got)
 			}
-			lose(t, server)
 			lost := time.Now()
+			lose(t, server)
 			eventually(t, "calls are granted again", func() bool { return len(ask(t, f, 10, 1).calls) > 0 })
 			if took := time.Since(lost); took < f.keepGranted() {
 				t.Errorf("calls were granted %v after the loss; want %v at least", took, f.keepGranted())

@@ -175,7 +175,11 @@ func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	s.pause.Lock()
 	defer s.pause.Unlock()
 	s.recordedVenue.step() // a later change shows subscribers that they missed one
-	eventually(t, "all subscribers hold the venue's present state", s.caughtUp)
+	if !until(patience, s.caughtUp) {
+		s.wantNothingWrong(t) // a subscription may have ended
+		t.Fatalf("after %v subscribers do not hold the venue's present state; the faults were %v; the service says %s", patience, s.faultCounts,
+			s.ask(t, queryStatus, nil, anonymous))
+	}
 	s.faultCounts["all well again"]++
 	s.recordFigures(t, began)
 }
