@@ -1,0 +1,83 @@
+package kalshi
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// Books returns the book of each query, in the order of list. Both tokens of a market need one call. A book covers every depth up to
+// queries.MaxBookDepth. The Value is nil if the venue does not know the token.
+func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
+	ids := make([]string, len(list))
+	for i, q := range list {
+		ids[i] = q.TokenID
+	}
+	l := lookup[bids]{client: d.client, endpoint: reqctx.EndpointBook, batch: maxBilled, call: d.readBooks}
+	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
+}
+
+// readBooks reads the bids of several markets. Kalshi answers an unknown ticker with an empty book, so the markets of empty books are
+// looked up.
+func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (values[bids], error) {
+	const e = reqctx.EndpointBook
+	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
+	for _, t := range tickers {
+		rq.Query.Set("tickers", t) // Kalshi takes a list with commas for one ticker here
+	}
+	payload, err := d.client.Get(ctx, rq)
+	if err != nil {
+		return nil, err
+	}
+	rows, ok := payload.Member("orderbooks").List()
+	if !ok {
+		return nil, rest.UnknownForm(e, "no list of order books")
+	}
+	found := make(values[bids], len(tickers))
+	var empty []string
+	for _, v := range rows {
+		r := wire.NewRow(v, note)
+		ticker := r.RequireID(fieldTicker)
+		book := r.Child(r.Of(fieldBook))
+		b := readBids(book, false)
+		switch {
+		case r.Err != nil || book.Err != nil:
+			note("bad element")
+			found[ticker] = market.Result[*bids]{Err: rest.BadElement(e, firstError(r.Err, book.Err))}
+		case b.empty():
+			empty = append(empty, ticker)
+		default:
+			found[ticker] = market.Result[*bids]{Value: &b}
+		}
+	}
+	if len(empty) == 0 {
+		return found, nil
+	}
+	known, err := byTicker(d, reqctx.EndpointMarketsByID, quoteOf).read(ctx, empty)
+	if err != nil {
+		return nil, err
+	}
+	for _, ticker := range empty {
+		switch r := known[ticker]; {
+		case r.Err != nil:
+			found[ticker] = market.Result[*bids]{Err: r.Err}
+		case r.Value != nil:
+			found[ticker] = market.Result[*bids]{Value: new(bids)}
+		}
+	}
+	return found, nil
+}
+
+var fieldBook = wire.NewField("orderbook_fp")
+
+// firstError returns the first error that is not nil.
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,124 @@
+package kalshi
+
+import (
+	"cmp"
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// The addresses of Kalshi's API. StreamPath is the path of the WebSocket, which is a part of the signature.
+const (
+	BaseURL    = "https://external-api.kalshi.com/trade-api/v2"
+	StreamURL  = "wss://external-api-ws.kalshi.com" + StreamPath
+	StreamPath = "/trade-api/ws/v2"
+)
+
+// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, and Kalshi refuses a
+// call that costs more than the bucket holds, so such a call has fewer markets than the documented 100.
+const (
+	maxTickers = 100
+	maxBilled  = bucketTokens / callTokens
+	// maxCandles bounds the candlesticks of all markets of a call.
+	maxCandles = 10_000
+)
+
+// The budget of the lowest tier: a bucket of 200 tokens that is refilled in a second. A call, or each market of a call for books or
+// candlesticks, costs 10 tokens.
+const (
+	bucketTokens = 200
+	callTokens   = 10
+)
+
+var paths = rest.Paths{
+	reqctx.EndpointPrices:         "/markets",
+	reqctx.EndpointSpreads:        "/markets",
+	reqctx.EndpointBook:           "/markets/orderbooks",
+	reqctx.EndpointPriceHistory:   "/markets/candlesticks",
+	reqctx.EndpointSearch:         "/markets",
+	reqctx.EndpointMarketsByID:    "/markets",
+	reqctx.EndpointMarketsByToken: "/markets",
+	reqctx.EndpointMarketBySlug:   "/markets",
+	reqctx.EndpointEvent:          "/events/",
+}
+
+// Paths besides those of the endpoints. Markets that settled long ago are in the archive only.
+const (
+	pathMarkets = "/markets"
+	pathArchive = "/historical/markets"
+	pathSeries  = "/series/"
+)
+
+// Driver reads Kalshi's public data without a key. It is safe for concurrent use.
+type Driver struct{ client *rest.Client }
+
+// New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials, so it ignores cfg.CredentialsMode. New
+// makes no call.
+func New(cfg rest.Config) (*Driver, error) {
+	cfg.BaseURL, cfg.CredentialsMode, cfg.Paths = cmp.Or(cfg.BaseURL, BaseURL), rest.CredentialsNone, paths
+	client, err := rest.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Driver{client}, nil
+}
+
+// MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens of a
+// market are one item of a call.
+func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
+	switch e {
+	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+		return maxTickers
+	case reqctx.EndpointBook, reqctx.EndpointPriceHistory:
+		return maxBilled
+	}
+	return 1
+}
+
+// Cost returns the number of calls that a batch of keys needs at least. Archived markets, empty books and events take further calls.
+func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
+	size := d.MaxKeys(e)
+	return (max(keys, 0) + size - 1) / size
+}
+
+// Circuits returns the states of the circuit breakers.
+func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }
+
+// Close closes idle connections. Calls in flight are not affected.
+func (d *Driver) Close() { d.client.Close() }
+
+// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error with the reason.
+func (d *Driver) Can(e reqctx.Endpoint) error {
+	if e.User() {
+		return market.Errorf(market.CodeUnsupported, "Kalshi shows accounts only to their own API key, which this service does not accept (%s)", e)
+	}
+	return nil
+}
+
+// Balance returns UNSUPPORTED.
+func (d *Driver) Balance(context.Context, market.Address) (*market.Balance, error) {
+	return nil, d.Can(reqctx.EndpointBalance)
+}
+
+// Positions returns UNSUPPORTED.
+func (d *Driver) Positions(context.Context, market.Address) ([]market.Position, error) {
+	return nil, d.Can(reqctx.EndpointPositions)
+}
+
+// Orders returns UNSUPPORTED.
+func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
+	return nil, d.Can(reqctx.EndpointOrders)
+}
+
+// Trades returns UNSUPPORTED.
+func (d *Driver) Trades(context.Context, market.Address, queries.Trades) (*queries.TradePage, error) {
+	return nil, d.Can(reqctx.EndpointTrades)
+}
+
+// History returns UNSUPPORTED.
+func (d *Driver) History(context.Context, market.Address, queries.History) (*queries.HistoryPage, error) {
+	return nil, d.Can(reqctx.EndpointHistory)
+}

@@ -1,0 +1,381 @@
+package kalshi
+
+import (
+	"context"
+	"crypto/rsa"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	simulator "oddsgraph/internal/demo/kalshi"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/testclock"
+)
+
+// stub is a transport that answers calls by their path and records them.
+type stub struct {
+	mu      sync.Mutex
+	answers map[string]func(url.Values) (status int, body string)
+	calls   []string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := strings.TrimPrefix(r.URL.Path, "/trade-api/v2")
+	s.calls = append(s.calls, strings.TrimSuffix(path+"?"+r.URL.RawQuery, "?"))
+	status, body := http.StatusNotFound, `{"error":{"code":"not_found","message":"not found"}}`
+	if answer := s.answers[path]; answer != nil {
+		status, body = answer(r.URL.Query())
+	}
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r,
+	}, nil
+}
+
+// file returns an answer with a file of testdata.
+func file(t *testing.T, name string) func(url.Values) (int, string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(url.Values) (int, string) { return http.StatusOK, string(b) }
+}
+
+func text(body string) func(url.Values) (int, string) {
+	return func(url.Values) (int, string) { return http.StatusOK, body }
+}
+
+// newDriver returns a driver whose calls the table answers.
+func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
+	t.Helper()
+	s := &stub{answers: answers}
+	d, err := New(rest.Config{Transport: s, Clock: testclock.New(start), Retries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d, s
+}
+
+// TestOneCallFillsBothTokens reads both tokens of markets: each market is once in the call.
+func TestOneCallFillsBothTokens(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
+		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
+	got, err := d.Books(context.Background(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:no", Depth: 20}, {TokenID: "A-1:no", Depth: 50}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var books []string
+	for _, r := range got {
+		books = append(books, r.Value.TokenID+" "+levelsOf(r.Value))
+	}
+	if want := []string{"A-1:yes 0.4×3 | 0.45×4 | ", "B-1:no | 0.9×1 | ", "A-1:no 0.55×4 | 0.6×3 | "}; !slices.Equal(books, want) {
+		t.Errorf("books %q; want %q", books, want)
+	}
+	if want := []string{"/markets/orderbooks?tickers=A-1&tickers=B-1"}; !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
+// TestEmptyBooks distinguishes the empty book of a market from the book of an unknown market.
+func TestEmptyBooks(t *testing.T) {
+	empty := `{"yes_dollars":[],"no_dollars":null}`
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets/orderbooks": text(`{"orderbooks":[{"ticker":"A-1","orderbook_fp":` + empty + `},{"ticker":"B-1","orderbook_fp":` + empty + `}]}`),
+		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
+		"/historical/markets": text(`{"markets":[],"cursor":""}`),
+	})
+	got, err := d.Books(context.Background(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:yes", Depth: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Value == nil || len(got[0].Value.Bids)+len(got[0].Value.Asks) != 0 || got[1].Value != nil || got[1].Err != nil {
+		t.Errorf("the market without orders has %+v, the unknown market %+v", got[0], got[1])
+	}
+	if want := []string{"/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1"}; !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
+// TestBooksFitTheBucket reads more books than a call may cost.
+func TestBooksFitTheBucket(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
+		var rows []string
+		for _, ticker := range q["tickers"] {
+			rows = append(rows, fmt.Sprintf(`{"ticker":%q,"orderbook_fp":{"yes_dollars":[["0.4000","3.00"]]}}`, ticker))
+		}
+		return http.StatusOK, `{"orderbooks":[` + strings.Join(rows, ",") + `]}`
+	}})
+	var list []queries.Book
+	for i := range 45 {
+		list = append(list, queries.Book{TokenID: fmt.Sprintf("A-%d:yes", i), Depth: 20})
+	}
+	got, err := d.Books(context.Background(), list)
+	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
+		t.Errorf("error %v, results %v", err, got)
+	}
+	for _, call := range s.calls {
+		if n := strings.Count(call, "tickers="); n > maxBilled {
+			t.Errorf("a call for %d books costs %d tokens", n, n*callTokens)
+		}
+	}
+	if len(s.calls) != 3 {
+		t.Errorf("45 books need %d calls; want 3", len(s.calls))
+	}
+}
+
+// TestUnknownIDs reads ids that no token or market has: they cost no call.
+func TestUnknownIDs(t *testing.T) {
+	d, s := newDriver(t, nil)
+	ctx := context.Background()
+	prices, err := d.Prices(ctx, []string{"71321045679252212594626385532706912750332728571942532289631379312455583992563", "a-1:yes"})
+	markets, err2 := d.MarketsByID(ctx, []string{"0xabc", "A B"})
+	m, err3 := d.MarketBySlug(ctx, "Rain-In-Lisbon")
+	if err != nil || err2 != nil || err3 != nil || prices[0].Value != nil || prices[1].Value != nil || markets[0].Value != nil || m != nil || len(s.calls) > 0 {
+		t.Errorf("%v %v %v; prices %v, markets %v, calls %q", err, err2, err3, prices, markets, s.calls)
+	}
+	if prices, _ := d.Prices(ctx, []string{"A,B:yes"}); market.CodeOf(prices[0].Err) != market.CodeBadUserInput {
+		t.Errorf("an id with a comma: %v", prices[0].Err)
+	}
+}
+
+// TestPricesAndSpreads reads both from the list of markets.
+func TestPricesAndSpreads(t *testing.T) {
+	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
+	d, s := newDriver(t, answers)
+	ids := []string{"KXRAINLIS-26NOV30-T2.5:no", "KXRAINLIS-26NOV22-T2.5:no", "KXRAINLIS-26NOV20-T2.5:yes", "KXRAINLIS-26NOV30-T2.5:yes"}
+	prices, err := d.Prices(context.Background(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := prices[0].Value; p.Price.String() != "0.5525" || p.Basis != market.BasisMidpoint || p.TokenID != ids[0] {
+		t.Errorf("the price of NO is %+v", p)
+	}
+	if p := prices[1].Value; p.Price.String() != "1.0000" || p.Basis != market.BasisSettlement {
+		t.Errorf("the price of the winner is %+v", p)
+	}
+	if market.CodeOf(prices[2].Err) != market.CodeUpstreamBadResponse {
+		t.Errorf("a price of 43 gives %v", prices[2].Err)
+	}
+	spreads, err := d.Spreads(context.Background(), ids)
+	if err != nil || spreads[0].Value.BestAsk.String() != "0.5700" || spreads[3].Value.BestAsk.String() != "0.4650" {
+		t.Errorf("spreads %+v %+v: %v", spreads[0].Value, spreads[3].Value, err)
+	}
+	if len(s.calls) != 2 {
+		t.Errorf("calls %q", s.calls)
+	}
+}
+
+// TestArchivedMarkets reads markets that only the archive has.
+func TestArchivedMarkets(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}]}`),
+		"/historical/markets": text(`{"markets":[{"ticker":"A-0","status":"finalized","result":"yes","settlement_value_dollars":"1.0000"}]}`),
+	})
+	got, err := d.MarketsByToken(context.Background(), []string{"A-0:no", "A-1:yes", "A-0:yes", "A-9:yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := got[0].Value.Winner(); w == nil || w.TokenID != "A-0:yes" || got[1].Value.MarketID != "A-1" || got[2].Value.MarketID != "A-0" || got[3].Value != nil {
+		t.Errorf("markets %+v", got)
+	}
+	if want := []string{"/markets?tickers=A-0,A-1,A-9&limit=3", "/historical/markets?tickers=A-0,A-9&limit=2"}; !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
+func TestPriceHistories(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets/candlesticks":                                   file(t, "candlesticks.json"),
+		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks": file(t, "candlesticks_historical.json"),
+	})
+	day, err := market.ParseDate("2026-11-26")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.PriceHistories(context.Background(), []queries.PriceHistory{
+		{TokenID: "KXRAINLIS-26NOV30-T2.5:no", From: day, To: day + 1}, {TokenID: "KXRAINLIS-25NOV30-T2.5:yes", From: day, To: day + 1},
+		{TokenID: "KXRAINLIS-26NOV30-T2.5:yes", From: day, To: day + 1}, {TokenID: "A-1:yes", From: day + 1, To: day},
+		{TokenID: "A-9:yes", From: day, To: day + 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := got[0].Value; len(h.Points) != 2 || h.Points[0].Price.String() != "0.5550" || len(h.LeftOut) != 1 {
+		t.Errorf("the history of NO is %+v", h)
+	}
+	if h := got[2].Value; h.Points[0].Price.String() != "0.4450" || h.Points[0].Volume.String() != "31.50" {
+		t.Errorf("the history of YES is %+v", h)
+	}
+	if h := got[1].Value; h == nil || len(h.Points) != 1 || h.Points[0].Price.String() != "0.2050" {
+		t.Errorf("the archived history is %+v", h)
+	}
+	if market.CodeOf(got[3].Err) != market.CodeBadUserInput || got[4].Value != nil || got[4].Err != nil {
+		t.Errorf("a history of no days: %v; of an unknown market: %+v", got[3].Err, got[4])
+	}
+	span := "start_ts=1795651201&end_ts=1795824000&period_interval=60"
+	want := []string{
+		"/markets/candlesticks?market_tickers=KXRAINLIS-26NOV30-T2.5,KXRAINLIS-25NOV30-T2.5,A-9&" + span,
+		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks?" + span, "/historical/markets/A-9/candlesticks?" + span,
+	}
+	if !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json")})
+	for _, ref := range []market.EventRef{{EventID: "KXRAINLIS-26NOV30"}, {EventSlug: "kxrainlis-26nov30"}} {
+		e, err := d.Event(context.Background(), ref)
+		if err != nil || len(e.Markets) != 2 || len(e.LeftOut) != 1 || e.Markets[0].Category != "Climate and Weather" || e.Exclusive == nil || *e.Exclusive {
+			t.Errorf("%+v: %+v, %v", ref, e, err)
+		}
+	}
+	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
+		t.Errorf("an unknown event is %+v, %v", e, err)
+	}
+	if want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS"}; !slices.Equal(s.calls[:2], want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
+func TestSearches(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets":                  file(t, "markets.json"),
+		"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json"),
+	})
+	at := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+	open, resolved := []market.Status{market.StatusOpen}, []market.Status{market.StatusResolved}
+	for _, test := range []struct {
+		q       queries.Search
+		call    string
+		markets int
+		next    string
+	}{
+		{queries.Search{}, "/markets?mve_filter=exclude&limit=20", 5, "CgsI7abcExample"},
+		{queries.Search{Status: open, Limit: 50, Page: "abc"}, "/markets?status=open&mve_filter=exclude&limit=50&cursor=abc", 2, "CgsI7abcExample"},
+		{queries.Search{Status: open, EndsAfter: at, Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "CgsI7abcExample"},
+		{queries.Search{Page: "CgsI7abcExample"}, "/markets?mve_filter=exclude&limit=20&cursor=CgsI7abcExample", 5, ""},
+		{queries.Search{EventID: "KXRAINLIS-26NOV30", Limit: 1}, "", 1, "1"},
+		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: resolved}, "", 1, ""},
+		{queries.Search{EventID: "KXRAINLIS-26NOV30", Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", 1, ""},
+	} {
+		s.calls = nil
+		page, err := d.Search(context.Background(), test.q)
+		if err != nil || len(page.Markets) != test.markets || page.Next != test.next {
+			t.Errorf("%+v: %+v, %v", test.q, page, err)
+			continue
+		}
+		if test.call != "" && !slices.Equal(s.calls, []string{test.call}) {
+			t.Errorf("%+v sends %q; want %q", test.q, s.calls, test.call)
+		}
+	}
+	if page, _ := d.Search(context.Background(), queries.Search{}); len(page.LeftOut) != 1 {
+		t.Errorf("the bad row is reported by %v", page.LeftOut)
+	}
+}
+
+// TestUnsupported checks what Kalshi does not have: it costs no call and says why.
+func TestUnsupported(t *testing.T) {
+	d, s := newDriver(t, nil)
+	ctx := context.Background()
+	for _, q := range []queries.Search{
+		{Text: "rain"}, {Category: "Weather"}, {Tag: "Rain"}, {Sort: queries.SortVolume}, {Status: []market.Status{market.StatusOpen, market.StatusClosed}},
+		{Status: []market.Status{market.StatusCancelled}}, {EventID: "A", Sort: queries.SortLiquidity},
+	} {
+		if _, err := d.Search(ctx, q); market.CodeOf(err) != market.CodeUnsupported || !strings.Contains(err.Error(), "Kalshi") {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	const address = market.Address("0x1111111111111111111111111111111111111111")
+	_, e1 := d.Balance(ctx, address)
+	_, e2 := d.Positions(ctx, address)
+	_, e3 := d.Orders(ctx, address)
+	_, e4 := d.Trades(ctx, address, queries.Trades{})
+	_, e5 := d.History(ctx, address, queries.History{})
+	for i, err := range []error{e1, e2, e3, e4, e5} {
+		if market.CodeOf(err) != market.CodeUnsupported {
+			t.Errorf("account data %d: %v", i, err)
+		}
+	}
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		if (d.Can(e) == nil) == e.User() {
+			t.Errorf("Can(%s) is %v", e, d.Can(e))
+		}
+	}
+	if len(s.calls) > 0 {
+		t.Errorf("calls %q", s.calls)
+	}
+}
+
+// TestDriverOnSimulator compares all kinds of reads with each other on the simulator.
+func TestDriverOnSimulator(t *testing.T) {
+	clock := testclock.New(start)
+	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	ctx := context.Background()
+	seen := map[market.Status]int{}
+	for q := (queries.Search{Limit: 100}); ; {
+		page, err := d.Search(ctx, q)
+		if err != nil || len(page.LeftOut) > 0 {
+			t.Fatalf("%v %v", err, page)
+		}
+		for _, m := range page.Markets {
+			seen[m.Status]++
+		}
+		if q.Page = page.Next; q.Page == "" {
+			break
+		}
+	}
+	if seen[market.StatusOpen] != len(sim.Tickers()) || seen[market.StatusResolved] == 0 || seen[market.StatusUnknown] > 0 {
+		t.Errorf("the pages have %v; %d are open", seen, len(sim.Tickers()))
+	}
+	var ids []string
+	var books []queries.Book
+	for _, ticker := range sim.Tickers()[:30] {
+		for _, s := range sides {
+			ids, books = append(ids, s.token(ticker)), append(books, queries.Book{TokenID: s.token(ticker), Depth: 20})
+		}
+	}
+	before, _ := sim.Calls()
+	gotBooks, err := d.Books(ctx, books)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spreads, err := d.Spreads(ctx, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range spreads {
+		b := gotBooks[i].Value
+		if b == nil || s.Value == nil || b.Bids[0].Price.Cmp(*s.Value.BestBid) != 0 || b.Asks[0].Price.Cmp(*s.Value.BestAsk) != 0 {
+			t.Errorf("%s has the book %+v and the spread %+v", ids[i], b, s.Value)
+		}
+	}
+	after, _ := sim.Calls()
+	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 2 || after["/markets"]-before["/markets"] != 1 {
+		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads", n, after["/markets"]-before["/markets"])
+	}
+}

@@ -1,0 +1,121 @@
+package kalshi
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// history contains the points of YES, oldest first.
+type history struct {
+	points  []market.PricePoint
+	leftOut market.LeftOut
+}
+
+// PriceHistories returns the prices of tokens on UTC days, oldest first: the last trade of each minute for one day, of each hour for
+// up to 31 days, of each day for longer. Queries for the same days share calls. The Value is nil if the venue does not know the token.
+func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	type days struct{ from, to market.Date }
+	places := make(map[days][]int)
+	results := make([]market.Result[*market.PriceHistory], len(list))
+	var errs []error
+	for i, q := range list {
+		if q.From > q.To {
+			results[i].Err = rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+			continue
+		}
+		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
+	}
+	for span, at := range places {
+		ids := make([]string, len(at))
+		for i, place := range at {
+			ids[i] = list[place].TokenID
+		}
+		got, err := readTokens(ctx, d.histories(span.from, span.to), ids, func(i int, t token, h *history) *market.PriceHistory {
+			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: span.from, To: span.to, Points: points(h.points, t.side), LeftOut: h.leftOut}
+		})
+		errs = append(errs, err)
+		for i, place := range at {
+			results[place] = got[i]
+		}
+	}
+	if len(places) == 0 {
+		return results, nil
+	}
+	return results, rest.ErrorIfAllFailed(errs)
+}
+
+// histories returns the lookup of the candlesticks of UTC days.
+func (d *Driver) histories(from, to market.Date) lookup[history] {
+	const e = reqctx.EndpointPriceHistory
+	days := int(to-from) + 1
+	period := periodOf(days)
+	each := days * periodDay / period
+	span := func(rq *rest.Request) {
+		rq.Query.Set("start_ts", strconv.FormatInt(from.Start().Unix()+1, 10)).Set("end_ts", strconv.FormatInt((to+1).Start().Unix(), 10)).
+			Set("period_interval", strconv.Itoa(period))
+	}
+	return lookup[history]{client: d.client, endpoint: e, batch: max(min(maxBilled, maxCandles/each), 1),
+		call: func(ctx context.Context, tickers []string, note func(string)) (values[history], error) {
+			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
+			rq.Query.List("market_tickers", tickers)
+			span(rq)
+			payload, err := d.client.Get(ctx, rq)
+			if err != nil {
+				return nil, err
+			}
+			rows, ok := payload.Member("markets").List()
+			if !ok {
+				return nil, rest.UnknownForm(e, "no list of markets")
+			}
+			found := make(values[history], len(tickers))
+			for _, v := range rows {
+				ticker, _ := fieldMarketTicker.Of(v).ID()
+				found[ticker] = readHistory(v, note)
+			}
+			for _, ticker := range unread(tickers, found) {
+				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
+				span(rq)
+				payload, err := d.client.Get(ctx, rq)
+				if err = rest.NilIfNotFound(err); err != nil {
+					found[ticker] = market.Result[*history]{Err: err}
+				} else if !payload.IsNull() {
+					found[ticker] = readHistory(payload, note)
+				}
+			}
+			return found, nil
+		}}
+}
+
+// readHistory reads the candlesticks of one market. Candlesticks without a trade have no point; unreadable ones are left out.
+func readHistory(v wire.Value, note func(string)) market.Result[*history] {
+	const e = reqctx.EndpointPriceHistory
+	list, ok := fieldCandles.Of(v).List()
+	if !ok {
+		return market.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
+	}
+	var n rest.Drift
+	rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.PricePoint {
+		if p, ok := readCandle(r); ok {
+			return &p
+		}
+		return nil
+	})
+	for _, what := range n {
+		note(what)
+	}
+	h := &history{points: make([]market.PricePoint, 0, len(rows)), leftOut: bad.LeftOut(e)}
+	for _, p := range rows {
+		if p != nil {
+			h.points = append(h.points, *p)
+		}
+	}
+	slices.SortStableFunc(h.points, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
+	return market.Result[*history]{Value: h}
+}

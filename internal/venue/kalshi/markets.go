@@ -1,0 +1,118 @@
+package kalshi
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// byTicker returns the lookup of what read makes of a market's row. Markets that the list does not contain are read from the archive.
+func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) lookup[T] {
+	return lookup[T]{client: d.client, endpoint: e, batch: maxTickers, call: func(ctx context.Context, tickers []string, note func(string)) (values[T], error) {
+		found := make(values[T], len(tickers))
+		for _, path := range []string{pathMarkets, pathArchive} {
+			missing := unread(tickers, found)
+			if len(missing) == 0 {
+				break
+			}
+			rq := &rest.Request{Endpoint: e, Path: path, Keys: len(missing)}
+			rq.Query.List("tickers", missing).Set("limit", strconv.Itoa(len(missing)))
+			payload, err := d.client.Get(ctx, rq)
+			if err != nil {
+				return nil, err
+			}
+			list, ok := payload.Member("markets").List()
+			if !ok {
+				return nil, rest.UnknownForm(e, "no list of markets")
+			}
+			for _, v := range list {
+				r := wire.NewRow(v, note)
+				ticker, _ := r.Of(fieldTicker).ID()
+				result := market.Result[*T]{Value: read(r)}
+				if r.Err != nil {
+					note("bad element")
+					result = market.Result[*T]{Err: rest.BadElement(e, r.Err)}
+				}
+				found[ticker] = result
+			}
+		}
+		return found, nil
+	}}
+}
+
+// unread returns the tickers without a result.
+func unread[T any](tickers []string, found values[T]) (missing []string) {
+	for _, t := range tickers {
+		if _, ok := found[t]; !ok {
+			missing = append(missing, t)
+		}
+	}
+	return missing
+}
+
+// marketOf reads a market without its event.
+func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }
+
+// quoteOf reads the prices of a market.
+func quoteOf(r *wire.Row) *quote {
+	q := readQuote(r)
+	return &q
+}
+
+// MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
+func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+	const e = reqctx.EndpointMarketsByID
+	var tickers []string
+	for _, id := range ids {
+		if isTicker(id) {
+			tickers = append(tickers, id)
+		}
+	}
+	found, err := byTicker(d, e, marketOf).read(ctx, tickers)
+	out := make([]market.Result[*market.Market], len(ids))
+	for i, id := range ids {
+		if bad := rest.CheckID(e, id); bad != nil {
+			out[i].Err = bad
+			continue
+		}
+		out[i] = found[id]
+	}
+	if len(tickers) < len(ids) {
+		err = nil // some ids were answered without a call
+	}
+	return out, err
+}
+
+// MarketsByToken returns the market of each token, in the order of tokenIDs.
+func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	return readTokens(ctx, byTicker(d, reqctx.EndpointMarketsByToken, marketOf), tokenIDs, func(_ int, _ token, m *market.Market) *market.Market { return m })
+}
+
+// MarketBySlug returns the market whose ticker is the slug in upper case, or nil.
+func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, error) {
+	ticker := strings.ToUpper(s)
+	if slug(ticker) != s || !isTicker(ticker) {
+		return nil, rest.CheckID(reqctx.EndpointMarketBySlug, s)
+	}
+	found, err := byTicker(d, reqctx.EndpointMarketBySlug, marketOf).read(ctx, []string{ticker})
+	if err == nil {
+		err = found[ticker].Err
+	}
+	return found[ticker].Value, err
+}
+
+// Prices returns the price of each token, in the order of tokenIDs. Both tokens of a market need one call. The Value is nil for a
+// token without bids, asks and trades, and for one that the venue does not know.
+func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	return readTokens(ctx, byTicker(d, reqctx.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
+}
+
+// Spreads returns the best prices of each token, in the order of tokenIDs.
+func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+	return readTokens(ctx, byTicker(d, reqctx.EndpointSpreads, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Spread { return q.spread(t.ticker, t.side) })
+}

@@ -1,0 +1,208 @@
+package kalshi
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	defaultPageSize = 20
+	// maxCursor is the greatest length of a cursor of the venue.
+	maxCursor = 1024
+)
+
+// filters are the venue's names of the states that its list of markets can be filtered by.
+var filters = map[market.Status]string{
+	market.StatusUpcoming: "unopened", market.StatusOpen: "open", market.StatusClosed: "closed", market.StatusResolved: "settled",
+}
+
+// Search returns one page of markets in the venue's order, without those that combine other markets. The error is UNSUPPORTED for a
+// text, a category, a tag, or an order, because Kalshi has no search; within an event, states and the time of the end may be
+// combined and sorted. A page may be short although there is a next one.
+func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	const e = reqctx.EndpointSearch
+	if q.Limit == 0 {
+		q.Limit = defaultPageSize
+	}
+	switch {
+	case q.Text != "":
+		return nil, unsupported("search by text")
+	case q.Category != "" || q.Tag != "":
+		return nil, unsupported("search by category or tag")
+	case q.EventID != "" || q.EventSlug != "":
+		return d.searchEvent(ctx, q)
+	case q.Sort != "" && q.Sort != queries.SortRelevance:
+		return nil, unsupported("order of markets")
+	case len(q.Status) > 1:
+		return nil, unsupported("search by several states at once")
+	case len(q.Status) == 1 && filters[q.Status[0]] == "":
+		return nil, unsupported("search by the state " + string(q.Status[0]))
+	case len(q.Page) > maxCursor:
+		return nil, rest.BadInput(e, "the cursor is not one of this service")
+	}
+	rq := searchRequest(q)
+	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, rq) })
+}
+
+// unsupported returns the error of a search that the venue does not have.
+func unsupported(what string) error {
+	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, reqctx.EndpointSearch)
+}
+
+// searchRequest returns the request for a page. Kalshi does not combine a state with times, so with times the state is checked here.
+func searchRequest(q queries.Search) *rest.Request {
+	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
+	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
+		if len(q.Status) > 0 {
+			rq.Query.Set("status", filters[q.Status[0]])
+		}
+	} else {
+		rq.Query.Set("min_close_ts", unix(q.EndsAfter)).Set("max_close_ts", unix(q.EndsBefore))
+	}
+	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", q.Page)
+	return rq
+}
+
+// unix returns the seconds since 1970, or "" for the zero time.
+func unix(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.Unix(), 10)
+}
+
+func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request) (*queries.SearchPage, error) {
+	const e = reqctx.EndpointSearch
+	payload, err := d.client.Get(ctx, rq)
+	if err != nil {
+		return nil, rest.BadIfNotFound(e, err)
+	}
+	list, ok := payload.Member("markets").List()
+	if !ok {
+		return nil, rest.UnknownForm(e, "no list of markets")
+	}
+	var n rest.Drift
+	defer func() { d.client.Report(e, n) }()
+	rows, bad := rest.ReadRows(list, &n, marketOf)
+	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
+	if page.Next == q.Page {
+		page.Next = "" // a venue that repeats a page has no further one
+	}
+	for _, m := range rows {
+		if matches(m, q) {
+			page.Markets = append(page.Markets, m)
+		}
+	}
+	return page, nil
+}
+
+// matches reports whether a market has the states and times of a search.
+func matches(m *market.Market, q queries.Search) bool {
+	switch {
+	case len(q.Status) > 0 && !slices.Contains(q.Status, m.Status):
+		return false
+	case !q.EndsAfter.IsZero() && m.EndsAt.Before(q.EndsAfter), !q.EndsBefore.IsZero() && m.EndsAt.After(q.EndsBefore):
+		return false
+	}
+	return true
+}
+
+// searchEvent returns a page of the markets of an event. Page is the number of the first market.
+func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
+		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))
+	}
+	start := 0
+	if q.Page != "" {
+		var err error
+		if start, err = strconv.Atoi(q.Page); err != nil || start < 0 {
+			return nil, rest.BadInput(reqctx.EndpointSearch, "the cursor is not one of this service")
+		}
+	}
+	ev, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
+	if err != nil || ev == nil {
+		return &queries.SearchPage{}, err
+	}
+	found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
+	if q.Sort == queries.SortEndsAt {
+		slices.SortStableFunc(found, func(a, b *market.Market) int {
+			if q.Direction == queries.Ascending {
+				return a.EndsAt.Compare(b.EndsAt)
+			}
+			return b.EndsAt.Compare(a.EndsAt)
+		})
+	}
+	total := len(found)
+	page := &queries.SearchPage{Total: &total, LeftOut: ev.LeftOut}
+	start = min(start, total)
+	if end := start + q.Limit; end < total {
+		page.Markets, page.Next = found[start:end], strconv.Itoa(end)
+	} else {
+		page.Markets = found[start:]
+	}
+	return page, nil
+}
+
+// Event returns an event with its markets, or nil if the venue does not know it. The slug of an event is its ticker in lower case.
+func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+	const e = reqctx.EndpointEvent
+	ticker := ref.EventID
+	if ticker == "" {
+		if ticker = strings.ToUpper(ref.EventSlug); slug(ticker) != ref.EventSlug {
+			return nil, nil
+		}
+	}
+	if !isTicker(ticker) {
+		return nil, rest.CheckID(e, ticker)
+	}
+	return rest.WithBackoff(d.client, e, ticker, func() (*market.Event, error) { return d.event(ctx, ticker) })
+}
+
+func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error) {
+	const e = reqctx.EndpointEvent
+	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
+	rq.Query.Set("with_nested_markets", "true")
+	payload, err := d.client.Get(ctx, rq)
+	if err != nil || payload.IsNull() {
+		return nil, rest.NilIfNotFound(err)
+	}
+	var n rest.Drift
+	defer func() { d.client.Report(e, n) }()
+	r := wire.NewRow(payload.Member("event"), n.Add)
+	about := readEvent(r)
+	if r.Err != nil || about.ticker != ticker {
+		return nil, rest.UnknownForm(e, "no event, or another one")
+	}
+	list := fieldMarkets.Of(r.Object).Elements()
+	if len(list) == 0 {
+		if list, err = d.archived(ctx, ticker); err != nil {
+			return nil, err
+		}
+	}
+	if isTicker(about.series) {
+		series, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathSeries + about.series, Keys: 1})
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		about.readSeries(r.Child(series.Member("series")))
+	}
+	rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.Market { return readMarket(r, about) })
+	return about.publish(rows, bad.LeftOut(e)), nil
+}
+
+// archived returns the archived markets of an event.
+func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, error) {
+	rq := &rest.Request{Endpoint: reqctx.EndpointEvent, Path: pathArchive, Keys: 1}
+	rq.Query.Set("event_ticker", event).Set("limit", "1000")
+	payload, err := d.client.Get(ctx, rq)
+	return payload.Member("markets").Elements(), rest.NilIfNotFound(err)
+}
