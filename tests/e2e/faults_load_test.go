@@ -47,14 +47,14 @@ func (c *checkedLoad) count(what string) {
 	c.seen[what]++
 }
 
-// counts returns all counts of note.
+// counts returns all counts.
 func (c *checkedLoad) counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.seen)
 }
 
-// countOf returns how often note was called with what.
+// countOf returns how often count was called with what.
 func (c *checkedLoad) countOf(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

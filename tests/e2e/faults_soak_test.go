@@ -69,6 +69,8 @@ func TestSoak(t *testing.T) {
 		at := i * 9 % (len(w.tokens) - 9)
 		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and nine subscriptions to a book each
 	}
+	// A fault may end a subscription that has had no event.
+	eventually(t, "all subscribers have their first events", func() bool { return s.countOf("event INITIAL") >= 18*sockets })
 	for i := range pollers {
 		at := i * 7 % (len(w.tokens) - 20)
 		s.poll(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, w.tokens[at:at+20])
