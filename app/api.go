@@ -32,7 +32,7 @@ import (
 
 // files are the configured files. They are read again when they change.
 type files struct {
-	Accounts  *auth.Store   // nil without an accounts file
+	Accounts  *auth.Store   // nil without an accounts file and without demo tokens
 	signed    *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
 }
@@ -164,6 +164,11 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	}
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return nil, err
+	}
+	if s.Files.Accounts == nil && s.hasDemoTokens(cfg) {
+		if s.Files.Accounts, err = demoTokens(); err != nil {
+			return nil, err
+		}
 	}
 	if s.Files.Accounts != nil {
 		tokens := auth.Tokens{File: s.Files.Accounts}

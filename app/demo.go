@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/app/hosts"
+	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
@@ -83,6 +85,30 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 func (d *demoVenue) onLoopback() bool {
 	address, ok := d.Addr().(*net.TCPAddr)
 	return ok && address.IP.IsLoopback()
+}
+
+// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid: only with the embedded venue, if both the venue
+// and the service are reachable from this machine alone.
+func (s *App) hasDemoTokens(cfg *config.Config) bool {
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)
+}
+
+// demoTokens returns the demo accounts. The bearer token of an account is its API key.
+func demoTokens() (*auth.Store, error) {
+	var fixed []auth.FixedAccount
+	for _, a := range demo.Accounts() {
+		address, err := market.ParseAddress(a.Address)
+		if err != nil {
+			return nil, fmt.Errorf("account %s of the demo venue: %w", a.Key, err)
+		}
+		credentials, err := market.ParseCredentials([]byte(a.Credentials))
+		if err != nil {
+			return nil, fmt.Errorf("account %s of the demo venue: %w", a.Key, err)
+		}
+		fixed = append(fixed, auth.FixedAccount{Name: a.Key, Token: a.Key, Address: address, Credentials: credentials.Of(address)})
+	}
+	return auth.Fixed(fixed...), nil
 }
 
 // serve serves the demo venue and changes its prices until ctx ends.

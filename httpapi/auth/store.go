@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/httpapi/filewatch"
+	"oddsgraph/internal/market"
 )
 
 // bucket is the part of a digest by which accounts are looked up.
@@ -57,9 +58,9 @@ func (t *table) same(of holder) *Account {
 	return nil
 }
 
-// Store contains the accounts of a file. It is safe for concurrent use.
+// Store contains the accounts of a file, or fixed ones. It is safe for concurrent use.
 type Store struct {
-	file  *filewatch.File
+	file  *filewatch.File // nil for fixed accounts
 	table atomic.Pointer[table]
 
 	mu        sync.Mutex
@@ -96,16 +97,48 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
+// Fixed returns a store of accounts that never change. Each account has a token and no subject.
+func Fixed(accounts ...FixedAccount) *Store {
+	s := &Store{}
+	s.table.Store(&table{})
+	entries := make([]entry, len(accounts))
+	for i, a := range accounts {
+		entries[i] = entry{holder: holder{token: true, digest: sha256.Sum256([]byte(a.Token))}, name: a.Name, address: a.Address, credentials: a.Credentials}
+	}
+	s.replace(entries)
+	return s
+}
+
+// FixedAccount is an account of a store that Fixed returns.
+type FixedAccount struct {
+	Name, Token string
+	Address     market.Address
+	Credentials *market.Credentials
+}
+
 // Run polls the file twice a second until ctx ends, so a change takes effect within a second. An invalid file changes nothing.
-// If the file is missing at three polls in a row, all accounts are revoked.
-func (s *Store) Run(ctx context.Context) { s.file.Run(ctx) }
+// If the file is missing at three polls in a row, all accounts are revoked. Run returns at once if the accounts are fixed.
+func (s *Store) Run(ctx context.Context) {
+	if s.file != nil {
+		s.file.Run(ctx)
+	}
+}
 
 // Reload reads the file now. After an error the accounts are unchanged. A callback of OnRevoke must not call Reload.
-func (s *Store) Reload() error { return s.file.Reload() }
+func (s *Store) Reload() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Reload()
+}
 
 // Status returns the state of the file and its accounts.
 func (s *Store) Status() Status {
-	return Status{Status: s.file.Status(), Accounts: len(s.table.Load().all)}
+	status := Status{Accounts: len(s.table.Load().all)}
+	if s.file != nil {
+		status.Status = s.file.Status()
+	}
+	return status
 }
 
 // Lookup returns the account of a token. Its duration reveals nothing about other tokens.

@@ -28,6 +28,23 @@ var accounts = []account{
 // anyAccount is the key that reads every address.
 var anyAccount = account{key: "demo"}
 
+// Account is a demo account for clients of the service.
+type Account struct {
+	// Key is the API key.
+	Key, Address string
+	// Credentials are the account's credentials in JSON.
+	Credentials string
+}
+
+// Accounts returns the demo accounts.
+func Accounts() []Account {
+	out := make([]Account, len(accounts))
+	for i, a := range accounts {
+		out[i] = Account{a.key, a.address, a.text()}
+	}
+	return out
+}
+
 // text returns the credentials of the account as the README writes them.
 func (a *account) text() string {
 	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
