@@ -82,7 +82,7 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 	}
 	f.Documents, err = persisted.Open(persisted.Config{
 		AutomaticBytes: int(cfg.Documents.Automatic), Mode: persisted.Mode(cfg.Documents.Trusted), Manifest: cfg.Documents.Manifest,
-		Validate: httpapi.Validator(front), Log: log,
+		Validate: httpapi.Validator(front), Pages: web.Documents(), Log: log,
 	})
 	if err != nil {
 		wrong = append(wrong, fmt.Errorf("--documents-manifest (ODDSGRAPH_DOCUMENTS_MANIFEST): %w", err))

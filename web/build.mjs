@@ -1,5 +1,5 @@
 // Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, compressed copies of both where
-// they are smaller, the client kit as kit.tgz, and the licences of the npm packages in the pages. It builds tests/ for Node.js, into tests/dist.
+// they are smaller, the client kit as kit.tgz, the documents that the pages send, and the licences of the npm packages in the pages. It builds tests/ for Node.js, into tests/dist.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { build } from 'esbuild'
+import { writeDocuments } from './documents.mjs'
 import { writeLicenses } from './licenses.mjs'
 
 const root = new URL('.', import.meta.url)
@@ -101,6 +102,8 @@ await Promise.all(
 // The client kit as an npm package. npm packs equal files into equal bytes.
 const packed = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', fileURLToPath(dist)], { cwd: new URL('kit/', root) })
 await rename(new URL(JSON.parse(packed.stdout)[0].filename.replace('@', '').replace('/', '-'), dist), new URL('kit.tgz', dist))
+
+await writeDocuments()
 
 await writeLicenses(Object.keys(built.metafile.inputs))
 

@@ -3,6 +3,7 @@ package web
 
 import (
 	"embed"
+	"encoding/json"
 	"io/fs"
 )
 
@@ -27,6 +28,20 @@ func Licenses() string {
 		return ""
 	}
 	return string(text)
+}
+
+// Documents returns the GraphQL documents that GraphiQL's examples and the live board send. It returns none if these pages were
+// not built.
+func Documents() []string {
+	text, err := fs.ReadFile(Built(), "documents.json")
+	if err != nil {
+		return nil
+	}
+	var texts []string
+	if err := json.Unmarshal(text, &texts); err != nil {
+		panic("web: documents.json: " + err.Error()) // build.mjs writes it
+	}
+	return texts
 }
 
 // Plain returns the files of the small page, plain.html, which always exists.

@@ -2,6 +2,7 @@ package persisted
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,10 @@ type Config struct {
 	// Validate parses a text and validates it against the schema. It is called for every document of each version of the
 	// manifest. Its errors are logged.
 	Validate func(text string) error
-	Log      *slog.Logger
+	// Pages are the texts that the service's own pages send. They are trusted beside the manifest. Texts that fail Validate are
+	// logged and not trusted.
+	Pages []string
+	Log   *slog.Logger
 }
 
 // Store finds documents. It is safe for concurrent use.
@@ -51,13 +55,14 @@ type Store struct {
 	automatic *registry       // nil when off
 	file      *filewatch.File // nil in ModeOff
 	manifest  atomic.Pointer[manifest]
+	pages     map[hash]*trusted // documents of the service's own pages; empty in ModeOff
 }
 
 // Status is the state of a Store.
 type Status struct {
 	// Status is the manifest's state; zero in ModeOff.
 	filewatch.Status
-	// Trusted is the number of trusted documents.
+	// Trusted is the number of trusted documents in the manifest.
 	Trusted int
 }
 
@@ -92,7 +97,38 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.trustPages(cfg)
 	return s, nil
+}
+
+// trustPages sets the documents of the service's own pages.
+func (s *Store) trustPages(cfg Config) {
+	s.pages = make(map[hash]*trusted, len(cfg.Pages))
+	for _, text := range cfg.Pages {
+		h := hashOf(text)
+		err := cfg.Validate(text)
+		var name string
+		if err == nil {
+			name, err = operationName(operation{id: hashPrefix + hex.EncodeToString(h[:]), text: text})
+		}
+		if err != nil {
+			cfg.Log.Warn("a document of the service's own pages is not valid here, and not trusted", "err", err)
+			continue
+		}
+		s.pages[h] = &trusted{text: text, name: name, hash: h}
+	}
+}
+
+// find returns the trusted document with an id, or nil.
+func (s *Store) find(i id) *trusted {
+	m := s.manifest.Load()
+	if m == nil {
+		return nil
+	}
+	if t := m.find(i); t != nil || !i.hashed {
+		return t
+	}
+	return s.pages[i.hash]
 }
 
 // Run polls the manifest twice a second until ctx ends. An invalid or missing manifest changes nothing. In ModeOff, Run returns
@@ -172,11 +208,9 @@ func (s *Store) Resolve(r Request) (Document, error) {
 
 // Name returns the name in metrics of the trusted document with an id, or "".
 func (s *Store) Name(documentID string) string {
-	if m := s.manifest.Load(); m != nil {
-		if i, err := parseID(documentID); err == nil {
-			if t := m.find(i); t != nil {
-				return t.name
-			}
+	if i, err := parseID(documentID); err == nil {
+		if t := s.find(i); t != nil {
+			return t.name
 		}
 	}
 	return ""
@@ -202,10 +236,8 @@ func (s *Store) identify(r Request) (i id, err error) {
 }
 
 func (s *Store) byID(i id) (Document, error) {
-	if m := s.manifest.Load(); m != nil {
-		if t := m.find(i); t != nil {
-			return Document{Text: t.text, Trusted: true, Name: t.name}, nil
-		}
+	if t := s.find(i); t != nil {
+		return Document{Text: t.text, Trusted: true, Name: t.name}, nil
 	}
 	if s.mode == ModeRequire {
 		// With the message that Apollo defines, clients would send the text of the document, which would be refused, too.
@@ -233,7 +265,7 @@ func (s *Store) byText(text string, i id) (Document, error) {
 		if t := m.find(i); t != nil && t.hash != h {
 			return Document{}, market.Errorf(market.CodeBadUserInput, "the id is that of a document other than query")
 		}
-		if t := m.byHash[h]; t != nil {
+		if t := s.find(id{hash: h, hashed: true}); t != nil {
 			return Document{Text: t.text, Trusted: true, Name: t.name}, nil
 		}
 	}

@@ -369,3 +369,43 @@ func TestResolveDuringReload(t *testing.T) {
 	close(stop)
 	wg.Wait()
 }
+
+// TestPagesAreTrusted checks that the documents of the service's own pages are executed in ModeRequire, and that an invalid one is
+// not.
+func TestPagesAreTrusted(t *testing.T) {
+	const page, invalid = "query Page { d }", "{ invalid }"
+	path := filepath.Join(t.TempDir(), "manifest.json")
+	write(t, path, relay())
+	for mode, others := range map[Mode]bool{ModeRequire: false, ModeAllow: true} {
+		s, err := Open(Config{Mode: mode, Manifest: path, Validate: good, Pages: []string{page, invalid, known, "{ d }"}, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, r := range map[string]Request{"text": {Query: page}, "hash": {DocumentID: "sha256:" + hexOf(page)}} {
+			if d, err := s.Resolve(r); err != nil || d.Text != page || !d.Trusted || d.Name != "Page" {
+				t.Errorf("%s, %s: %+v, %v", mode, name, d, err)
+			}
+		}
+		if d, err := s.Resolve(Request{Query: "{ d }"}); err != nil || d.Name != "sha256:"+hexOf("{ d }") {
+			t.Errorf("%s: %+v, %v", mode, d, err)
+		}
+		if d, err := s.Resolve(Request{Query: known}); err != nil || d.Name != "Known" {
+			t.Errorf("%s: %+v, %v", mode, d, err)
+		}
+		for _, text := range []string{invalid, free} {
+			if d, err := s.Resolve(Request{Query: text}); (err == nil) != others || d.Trusted {
+				t.Errorf("%s, %s: %+v, %v", mode, text, d, err)
+			}
+		}
+		if trusted := s.Status().Trusted; trusted != 2 {
+			t.Errorf("%s: the manifest has %d documents", mode, trusted)
+		}
+	}
+	s, err := Open(Config{Mode: ModeOff, Pages: []string{page}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Resolve(Request{Query: page}); err != nil || d.Trusted {
+		t.Errorf("off: %+v, %v", d, err)
+	}
+}

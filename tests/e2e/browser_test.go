@@ -46,6 +46,12 @@ func TestBrowser(t *testing.T) {
 				runShipped(t, shipped, checks, env, "--demo-markets=1200") // the ids in examples/ belong to a venue of 1,200 markets
 			case "live":
 				runShipped(t, shipped, checks, env, "--demo-markets=60") // with few markets, each one moves often
+			case "trusted":
+				manifest := filepath.Join(t.TempDir(), "manifest.json")
+				if err := os.WriteFile(manifest, []byte(`{"other": "query Other { __typename }"}`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
 			default:
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
 			}

@@ -2,6 +2,7 @@
 // both, in connection_init with the latter.
 import { createGraphiQLFetcher, type Fetcher, type FetcherOpts, type FetcherParams } from '@graphiql/toolkit'
 import { Kind, parse } from 'graphql'
+import isDemoQuery from './is-demo.graphql'
 
 const endpoint = new URL('/graphql', location.href).href
 const post = createGraphiQLFetcher({ url: endpoint, subscriptionUrl: endpoint.replace(/^http/, 'ws'), enableIncrementalDelivery: false })
@@ -39,7 +40,7 @@ export async function isDemo(): Promise<boolean> {
     const response = await fetch(endpoint, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ query: '{ serviceStatus { demo } }' }),
+      body: JSON.stringify({ query: isDemoQuery }),
     })
     return (await response.json()).data.serviceStatus.demo === true
   } catch {
