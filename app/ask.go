@@ -86,12 +86,18 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	}
 	q.read("prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
 	q.read("spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
-	q.read("book", func() (string, error) { return countOne(q.client.Book(ctx, tokens[0], queries.BookDepthStep(1))) })
+	q.read("book", func() (string, error) {
+		return count(q.client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
+	})
 	q.read("price history", func() (string, error) {
 		today := market.DateOf(time.Now())
-		h, err := q.client.PriceHistory(ctx, tokens[0], today-7, today)
-		if err != nil || h == nil {
+		read, err := q.client.PriceHistories(ctx, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
+		if err != nil {
 			return "nothing", err
+		}
+		h := read[0].Value
+		if h == nil {
+			return "nothing", read[0].Err
 		}
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})

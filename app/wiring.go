@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/loaders"
@@ -64,8 +63,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
-		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
-		Cost: func(e reqctx.Endpoint, keys, bytes int) int { return s.Client.Cost(e, keys, bytes) },
+		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
 	}
 	if s.budget != nil {
 		out.Admission = s.budget

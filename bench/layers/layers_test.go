@@ -19,6 +19,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/rest"
@@ -122,7 +123,7 @@ func BenchmarkVenue(b *testing.B) {
 			return whole(len(out), 50, err)
 		}},
 		{"book", func() error {
-			_, err := client.Book(ctx, tokens[0], 200)
+			_, err := client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: 200}})
 			return err
 		}},
 	} {

@@ -198,14 +198,13 @@ func TestEachCallIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
 		oneByOne := true
-		c := open(t, v, withAdmission(a), func(cfg *Config) {
-			cfg.Cost = func(_ reqctx.Endpoint, keys, _ int) int {
-				if oneByOne {
-					return keys
-				}
-				return 1
+		v.cost = func(keys int) int {
+			if oneByOne {
+				return keys
 			}
-		})
+			return 1
+		}
+		c := open(t, v, withAdmission(a))
 		first := fetch(t.Context(), c, "a", "b", "a")
 		if n, _, _ := a.state(); n != 2 {
 			t.Fatalf("got %d waiting for admission, want 2", n)

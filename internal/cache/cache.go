@@ -11,16 +11,27 @@ import (
 )
 
 // Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
-// that the venue does not know the key.
+// that the venue does not know the key. It must be safe for concurrent use.
 type Venue interface {
+	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what it does not serve and why. The
+	// answer never changes.
+	Can(endpoint reqctx.Endpoint) error
+	// Limits returns the venue's limits, which never change.
+	Limits() reqctx.Limits
+	// Cost returns the number of HTTP requests that an endpoint needs now for a number of keys. bytes is the length of the keys'
+	// ids in a URL.
+	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
+
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Book(ctx context.Context, tokenID string, depth int) (*market.Book, error)
-	PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error)
+	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
+	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
 	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
 	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
 	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
+	// Event returns an event with all its markets.
+	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
@@ -48,8 +59,6 @@ type Config struct {
 	Changes int
 	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
-	// Batch bounds the number of ids in one call to the venue.
-	Batch int
 	// InFlight bounds the concurrent calls of each kind that fetch a list of ids. Of calls for a single key, which cannot be
 	// batched, 4 times as many may run, and 16 times as many for user data.
 	InFlight int
@@ -58,9 +67,6 @@ type Config struct {
 	Stretch time.Duration
 	// Admission is the rate limit of calls; nil admits all calls at once.
 	Admission Admission
-	// Cost returns the number of HTTP requests that an endpoint needs for a number of keys. bytes is the length of the keys' ids
-	// in a URL. nil means one request.
-	Cost func(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// CredentialsKey is a secret that replicas share, so that all of them use the same names for credentials in Admission. If it
@@ -87,7 +93,6 @@ func DefaultConfig() Config {
 		NotFoundSize: 10_000,
 		Changes:      2000,
 		Memory:       DefaultMemory,
-		Batch:        40,
 		InFlight:     4,
 		Stretch:      5 * time.Minute,
 	}
@@ -121,7 +126,6 @@ type Cache struct {
 // New returns a cache in front of a venue.
 func New(venue Venue, cfg Config) *Cache {
 	defaults := DefaultConfig()
-	cfg.Batch = or(cfg.Batch, defaults.Batch)
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
 	cfg.NotFoundSize = or(cfg.NotFoundSize, defaults.NotFoundSize)
 	cfg.Changes = or(cfg.Changes, defaults.Changes)
@@ -129,15 +133,12 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
-	if cfg.Cost == nil {
-		cfg.Cost = func(reqctx.Endpoint, int, int) int { return 1 }
-	}
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey), second: cfg.Second}
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
-	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
+	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
 	c.prices.share(cfg.Second)
 	c.spreads.share(cfg.Second)

@@ -36,12 +36,14 @@ type coalescer[K comparable, T any] struct {
 	// changes is the number of the last streamed change of any key; nil for kinds without streamed changes.
 	changes *atomic.Uint64
 	// scope returns the name of credentials for the rate limit. scope is nil for public data, whose calls have no credentials.
-	scope     func(*market.Credentials) string
-	admission Admission
-	clock     market.Clock
-	kind      reqctx.Kind
-	batch     int
-	priority  reqctx.Priority
+	scope func(*market.Credentials) string
+	// unsupported is the error of every read if the venue does not serve the endpoint, or nil.
+	unsupported error
+	admission   Admission
+	clock       market.Clock
+	kind        reqctx.Kind
+	batch       int
+	priority    reqctx.Priority
 	// observer is called for each ended batch; it may be nil.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
@@ -85,9 +87,13 @@ type flight[K comparable, T any] struct {
 // cannot be admitted before the deadline of ctx fails at once. refresh lowers the priority of the call below all others.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
-	if ctx.Err() != nil {
+	err := c.unsupported
+	if err == nil && ctx.Err() != nil {
+		err = waitError(ctx)
+	}
+	if err != nil {
 		for i := range out {
-			out[i].Err = waitError(ctx)
+			out[i].Err = err
 		}
 		return out
 	}
@@ -222,7 +228,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 
 // calls returns the number of calls for a number of keys. bytes is the total length of the keys' ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
-	if keys == 0 {
+	if keys == 0 || c.unsupported != nil {
 		return 0
 	}
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))

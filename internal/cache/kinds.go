@@ -12,20 +12,31 @@ import (
 
 // builder builds stores with a common configuration.
 type builder struct {
-	cfg Config
+	cfg   Config
+	venue Venue
 	// notFound is the time for which an absence is cached. For user data it is at most User.Fresh.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
 }
 
-// route is one way to fetch keys of a store: an endpoint with its priority and its bounds on keys and calls.
+// route is one way to fetch keys of a store: an endpoint with its priority.
 type route[K comparable, T any] struct {
 	endpoint reqctx.Endpoint
 	priority reqctx.Priority
-	batch    int
-	width    int
 	fetch    func(ctx context.Context, keys []K) ([]market.Result[*T], error)
+}
+
+// bounds returns the greatest number of keys in one call of an endpoint, and of concurrent calls; see Config.InFlight.
+func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
+	keys = max(b.venue.Limits().Keys[e], 1)
+	switch {
+	case e.User():
+		return keys, 16 * b.cfg.InFlight
+	case keys == 1:
+		return keys, 4 * b.cfg.InFlight
+	}
+	return keys, b.cfg.InFlight
 }
 
 // newStore returns a store with the given routes.
@@ -40,10 +51,11 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	s.entries = newClockLRU[K, T](kind.Size, room-room/absences)
 	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absences)
 	for _, l := range lanes {
+		batch, width := b.bounds(l.endpoint)
 		c := &coalescer[K, T]{
-			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
-			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
-			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.cfg.Cost(l.endpoint, keys, bytes) },
+			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: batch, unsupported: b.venue.Can(l.endpoint),
+			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, width),
+			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials
@@ -86,17 +98,12 @@ func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error))
 // build builds the stores of all kinds.
 func (c *Cache) build(b *builder) {
 	v, cfg := c.venue, b.cfg
-	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
-
 	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
-		route[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, cfg.Batch, list, v.Prices})
+		route[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, v.Prices})
 	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
-		route[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, cfg.Batch, list, v.Spreads})
+		route[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, v.Spreads})
 	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
-		route[queries.Book, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, 1, single,
-			one(func(ctx context.Context, q queries.Book) (*market.Book, error) {
-				return v.Book(ctx, q.TokenID, q.Depth)
-			})})
+		route[queries.Book, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, v.Books})
 	c.books.canonical = func(q queries.Book) queries.Book {
 		return queries.Book{TokenID: q.TokenID, Depth: queries.BookDepthStep(q.Depth)}
 	}
@@ -110,10 +117,7 @@ func (c *Cache) build(b *builder) {
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
 	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
-		route[queries.PriceHistory, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, 1, single,
-			one(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
-				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
-			})})
+		route[queries.PriceHistory, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, v.PriceHistories})
 	c.books.queries = func(slot queries.Book) []queries.Book {
 		var out []queries.Book
 		for depth := 0; depth < queries.MaxBookDepth; {
@@ -122,12 +126,12 @@ func (c *Cache) build(b *builder) {
 		}
 		return out
 	}
-	c.buildMarkets(b, list, single)
-	c.buildUsers(b, user)
+	c.buildMarkets(b)
+	c.buildUsers(b)
 }
 
 // buildMarkets builds the stores of markets, searches and events. The routes of markets are in the order of market.MarketRefKind.
-func (c *Cache) buildMarkets(b *builder, list, single int) {
+func (c *Cache) buildMarkets(b *builder) {
 	v, cfg := c.venue, b.cfg
 	values := func(keys []market.MarketRef) []string {
 		out := make([]string, len(keys))
@@ -138,15 +142,15 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
 	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
-		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets, cfg.Batch, list,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
-		route[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets, 1, single,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets,
 			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
-		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets, cfg.Batch, list,
+		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByToken(ctx, values(keys))
 			}})
@@ -165,13 +169,13 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single,
+		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch,
 			one(func(ctx context.Context, key queries.SearchKey) (*queries.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *queries.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
-		route[market.EventRef, market.Event]{reqctx.EndpointSearch, reqctx.PrioritySearch, 1, single, one(c.fetchEvent)})
+		route[market.EventRef, market.Event]{reqctx.EndpointEvent, reqctx.PrioritySearch, one(v.Event)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
@@ -195,29 +199,29 @@ func (c *Cache) learn(markets ...*market.Market) {
 
 // buildUsers builds the stores of user data. The keys contain an HMAC of the caller's credentials, so callers never share an
 // entry.
-func (c *Cache) buildUsers(b *builder, width int) {
+func (c *Cache) buildUsers(b *builder) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
 	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
-		route[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser, 1, width,
+		route[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
 	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
-		route[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser, 1, width,
+		route[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser,
 			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return whole(v.Positions(ctx, key.address))
 			})})
 	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
-		route[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser, 1, width,
+		route[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser,
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
 	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[queries.TradePage]{shares.trades, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownTrades,
-		route[tradesKey, queries.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser, 1, width,
+		route[tradesKey, queries.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser,
 			one(func(ctx context.Context, key tradesKey) (*queries.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
 	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[queries.HistoryPage]{shares.records, weighRecords}, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownRecords,
-		route[historyKey, queries.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser, 1, width,
+		route[historyKey, queries.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser,
 			one(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})

@@ -276,67 +276,6 @@ func TestMarketsByMixedNames(t *testing.T) {
 	})
 }
 
-func TestEventPages(t *testing.T) {
-	// pages returns a search of n pages with two markets each. The last market of a page is also the first of the next.
-	pages := func(n int) func(queries.Search) *queries.SearchPage {
-		return func(q queries.Search) *queries.SearchPage {
-			i := len(q.Page)
-			volume := market.NewDecimal(1, 0)
-			page := &queries.SearchPage{}
-			for _, id := range []int{i, i + 1} {
-				page.Markets = append(page.Markets, &market.Market{MarketID: fmt.Sprint(id), EventID: "e1", EventSlug: "slug", EventTitle: "Title", Volume: &volume})
-			}
-			if i+1 < n {
-				page.Next = q.Page + "+"
-			}
-			return page
-		}
-	}
-	for n := 1; n <= 7; n++ {
-		synctest.Test(t, func(t *testing.T) {
-			v := &venue{search: pages(n)}
-			c := open(t, v)
-			r, err := readOne(t.Context(), c.Events(), market.EventRef{EventID: "e1", EventSlug: "other"})
-			calls := v.calls()
-			if s := statsOf(c, "event"); s.Calls != uint64(len(calls)) || s.Keys != 1 {
-				t.Errorf("%d calls: got %+v", len(calls), s)
-			}
-			if n > maxEventPages {
-				if market.CodeOf(err) != market.CodeUpstreamBadResponse || r.Value != nil || len(calls) != maxEventPages {
-					t.Errorf("%d pages: got %+v, %v, %d calls", n, r, err, len(calls))
-				}
-				return
-			}
-			if err != nil || len(calls) != n {
-				t.Fatalf("%d pages: got %v, %d calls", n, err, len(calls))
-			}
-			e := r.Value
-			if e.EventID != "e1" || e.Slug != "slug" || e.Title != "Title" || len(e.Markets) != n+1 || e.Volume.String() != fmt.Sprint(n+1) {
-				t.Errorf("%d pages: got %+v, volume %s", n, e, e.Volume)
-			}
-			for i, a := range calls {
-				if want := "e1" + "+++++++"[:i]; a.keys[0] != want {
-					t.Errorf("page %d: got %q", i, a.keys[0])
-				}
-			}
-		})
-	}
-}
-
-func TestEventBySlug(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked queries.Search
-		v := &venue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
-		c := open(t, v)
-		if r := mustRead(t, c.Events(), market.EventRef{EventSlug: "s"}); r.Value != nil {
-			t.Errorf("event without markets: got %+v, want nil", r.Value)
-		}
-		if asked.EventSlug != "s" || asked.EventID != "" || asked.Limit != 100 {
-			t.Errorf("got search %+v", asked)
-		}
-	})
-}
-
 // Each search page has its own entry. Equivalent searches share one.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

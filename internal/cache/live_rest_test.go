@@ -29,10 +29,10 @@ func (q *quoting) Spreads(ctx context.Context, ids []string) ([]market.Result[*m
 	return list(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
-func (q *quoting) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
-	return single(q.venue, ctx, reqctx.EndpointBook, id, func() *market.Book {
-		b := *q.book.Cut(depth)
-		b.Depth = depth
+func (q *quoting) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return list(q.venue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
+		b := *q.book.Cut(books[0].Depth)
+		b.Depth = books[0].Depth
 		return &b
 	})
 }

@@ -22,10 +22,10 @@ func TestRandomCallers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v := &randomVenue{seed: seed}
 			cfg := DefaultConfig()
-			cfg.Admission, cfg.Batch, cfg.InFlight = v, 5, 2
+			cfg.Admission, v.batch, cfg.InFlight = v, 5, 2
 			cfg.Price.TTL = TTL{30 * time.Millisecond, 20 * time.Millisecond}
 			if seed%2 == 0 {
-				cfg.Cost = func(_ reqctx.Endpoint, keys, _ int) int { return keys }
+				v.cost = func(keys int) int { return keys }
 			}
 			c := New(v, cfg)
 			var wg sync.WaitGroup

@@ -173,7 +173,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			keys[i] = s.canonical(keys[i])
 		}
 	}
-	if s.second != nil && !reqctx.WantsFresh(ctx) {
+	if s.second != nil && !reqctx.WantsFresh(ctx) && s.routes[0].unsupported == nil {
 		return s.fetchSecond(ctx, keys, refresh)
 	}
 	return s.fetchFirst(ctx, keys, refresh)

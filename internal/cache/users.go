@@ -92,8 +92,8 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
 
-// Calls returns the number of keys, because each key needs a call.
-func (u userSource[P, K, T]) Calls(keys []P) int { return len(keys) }
+// Calls implements Source. Its keys have no length in a URL, because each call is for one account.
+func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
 // Balances returns the source of balances. It reads them for the caller in ctx.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {

@@ -35,6 +35,11 @@ type venue struct {
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
+	// batch is the greatest number of ids in a list call; 0 means 40. cost is Cost; nil means one request.
+	batch int
+	cost  func(keys int) int
+	// unsupported contains the endpoints that Can refuses.
+	unsupported map[reqctx.Endpoint]bool
 	// These functions make values. nil means a plain value.
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
@@ -164,6 +169,58 @@ func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*mark
 
 func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
 	return list(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+}
+
+func (v *venue) Can(e reqctx.Endpoint) error {
+	if v.unsupported[e] {
+		return market.Errorf(market.CodeUnsupported, "the venue does not serve %s", e)
+	}
+	return nil
+}
+
+func (v *venue) Limits() (l reqctx.Limits) {
+	for _, e := range []reqctx.Endpoint{reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken} {
+		l.Keys[e] = or(v.batch, 40)
+	}
+	return l
+}
+
+func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {
+	if v.cost == nil {
+		return 1
+	}
+	return v.cost(keys)
+}
+
+func (v *venue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return one(func(ctx context.Context, q queries.Book) (*market.Book, error) {
+		return v.Book(ctx, q.TokenID, q.Depth)
+	})(ctx, books)
+}
+
+func (v *venue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	return one(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
+		return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
+	})(ctx, histories)
+}
+
+func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+	var e *market.Event
+	for q := (queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug}); ; {
+		page, err := v.Search(ctx, q)
+		if err != nil || page == nil {
+			return nil, err
+		}
+		if e == nil {
+			e = &market.Event{EventID: ref.EventID, Slug: ref.EventSlug}
+		}
+		for _, m := range page.Markets {
+			e.Include(m)
+		}
+		if q.Page = page.Next; q.Page == "" {
+			return e, nil
+		}
+	}
 }
 
 func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {

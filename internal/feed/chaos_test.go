@@ -53,7 +53,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 
 // chaos is a venue, faulty links, a feed, readers and a cache. Only the upstream's methods are safe for concurrent use.
 type chaos struct {
-	cache.Venue // nil: only Book and Prices are called
+	cache.Venue // nil: only the methods below are called
 
 	rand   *rand.Rand
 	feed   *Feed

@@ -12,6 +12,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
 )
 
 func tickOf(d market.Decimal) int32 { return ticks[d.Reduce().String()] }
@@ -349,7 +350,14 @@ func (c *chaos) delayRead(ctx context.Context, id string) {
 	}
 }
 
-func (c *chaos) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+func (c *chaos) Can(reqctx.Endpoint) error { return nil }
+
+func (c *chaos) Limits() (l reqctx.Limits) { return l }
+
+func (c *chaos) Cost(reqctx.Endpoint, int, int) int { return 1 }
+
+func (c *chaos) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	id, depth := books[0].TokenID, books[0].Depth
 	c.mu.Lock()
 	k := c.tokenOf(id)
 	epoch, seq := "", uint64(0)
@@ -360,7 +368,7 @@ func (c *chaos) Book(ctx context.Context, id string, depth int) (*market.Book, e
 	b.Timestamp = time.Now()
 	c.mu.Unlock()
 	c.delayRead(ctx, id)
-	return b, ctx.Err()
+	return []market.Result[*market.Book]{{Value: b}}, ctx.Err()
 }
 
 func (c *chaos) Prices(context.Context, []string) ([]market.Result[*market.Price], error) {

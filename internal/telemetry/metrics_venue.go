@@ -11,7 +11,7 @@ import (
 
 // endpoints are the venue's endpoints by the last part of their path.
 var endpoints = map[string]bool{
-	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true,
+	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true, "event": true,
 	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
 }
 

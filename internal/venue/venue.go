@@ -18,14 +18,22 @@ import (
 // Driver calls the REST API of one kind of venue. It is safe for concurrent use. The methods for several keys return results in
 // the order of the keys. A nil value means that the venue does not know the key.
 type Driver interface {
+	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
+	// answer never changes.
+	Can(endpoint reqctx.Endpoint) error
+	// Limits returns the venue's limits, which never change.
+	Limits() reqctx.Limits
+
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Book(ctx context.Context, tokenID string, depth int) (*market.Book, error)
-	PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error)
+	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
+	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
 	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
 	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
 	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
+	// Event returns an event with all its markets.
+	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
@@ -32,6 +33,21 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 		c.Report(reqctx.EndpointBook, n)
 		return b, err
 	})
+}
+
+// Books returns the books of several tokens with one call for each.
+func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
+}
+
+// each reads keys with one call for each. The error is that of the first key if no key could be read.
+func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
+	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
+	rest.ForEach(len(keys), func(i int) {
+		results[i].Value, errs[i] = read(keys[i])
+		results[i].Err = errs[i]
+	})
+	return results, rest.ErrorIfAllFailed(errs)
 }
 
 func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*market.Book, error) {

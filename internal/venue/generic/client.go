@@ -101,5 +101,16 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	}
 }
 
+// Can returns nil: a venue may not have every endpoint of the documented API, but only a call shows it.
+func (c *Client) Can(reqctx.Endpoint) error { return nil }
+
+// Limits returns the configured length of lists.
+func (c *Client) Limits() (l reqctx.Limits) {
+	for _, e := range [...]reqctx.Endpoint{reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken} {
+		l.Keys[e] = c.cfg.MaxIDs
+	}
+	return l
+}
+
 // ceilDiv returns keys/size, rounded up.
 func ceilDiv(keys, size int) int { return (max(keys, 0) + size - 1) / size }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
@@ -34,6 +35,13 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
 		c.Report(reqctx.EndpointPriceHistory, n)
 		return h, err
+	})
+}
+
+// PriceHistories returns several price histories with one call for each.
+func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	return each(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
+		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)
 	})
 }
 

@@ -1,0 +1,91 @@
+package cache
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// TestUnsupported: reads that the venue does not serve fail with its reason. They make no call, reserve none and count none.
+func TestUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
+		for e := range reqctx.Endpoint(reqctx.Endpoints) {
+			v.unsupported[e] = e != reqctx.EndpointMarketsByID
+		}
+		c := open(t, v, withAdmission(a))
+		refused := func(what string, err error) {
+			t.Helper()
+			if market.CodeOf(err) != market.CodeUnsupported {
+				t.Errorf("%s: got %v", what, err)
+			}
+		}
+		for range 2 {
+			_, err := readOne(t.Context(), c.Prices(), "a")
+			refused("price", err)
+			_, err = readOne(t.Context(), c.Books(), queries.Book{TokenID: "a", Depth: 20})
+			refused("book", err)
+			_, err = readOne(t.Context(), c.Events(), market.EventRef{EventID: "e"})
+			refused("event", err)
+			_, err = readOne(t.Context(), c.Balances(), "0xa")
+			refused("balance", err)
+			_, err = readOne(t.Context(), c.Markets(), bySlug("s"))
+			refused("slug", err)
+			_, err = c.Origin().Price(t.Context(), "a")
+			refused("price of the feed", err)
+			_, err = c.Origin().Book(t.Context(), "a", 20)
+			refused("book of the feed", err)
+		}
+		if n, released, _ := a.state(); n != 0 || released != 0 || len(v.calls()) != 0 {
+			t.Errorf("got %d reservations, %d released, %d calls", n, released, len(v.calls()))
+		}
+		calls := []int{c.Prices().Calls([]string{"a", "b"}), c.Balances().Calls([]market.Address{"0xa"}), c.Markets().Calls([]market.MarketRef{bySlug("s"), byID("m")})}
+		if calls[0] != 0 || calls[1] != 0 || calls[2] != 1 {
+			t.Errorf("got %d calls for prices, balances and markets; want 0, 0, 1", calls)
+		}
+	})
+}
+
+// TestBatchedBooks: a venue that takes several books in one call gets them in one call.
+func TestBatchedBooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &bookLists{venue: &venue{}}
+		c := New(v, DefaultConfig())
+		t.Cleanup(c.Close)
+		keys := []queries.Book{{TokenID: "a", Depth: 20}, {TokenID: "b", Depth: 50}, {TokenID: "unknown", Depth: 20}, {TokenID: "c", Depth: 20}}
+		for i, r := range readAll(t.Context(), c.Books(), keys...) {
+			if got, want := r.Value.Value, keys[i]; r.Err != nil || (got == nil) != (want.TokenID == "unknown") || got != nil && (got.TokenID != want.TokenID || got.Depth != want.Depth) {
+				t.Errorf("%+v: got %+v", want, r)
+			}
+		}
+		if calls := v.calls(); len(calls) != 2 || len(calls[0].keys) != 2 || len(calls[1].keys) != 2 {
+			t.Errorf("got calls %+v, want two with two books each", calls)
+		}
+	})
+}
+
+// bookLists is a venue with at most three books in one call.
+type bookLists struct{ *venue }
+
+func (v *bookLists) Limits() (l reqctx.Limits) {
+	l.Keys[reqctx.EndpointBook] = 3
+	return l
+}
+
+func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	ids, i := make([]string, len(books)), 0
+	for n, q := range books {
+		ids[n] = q.TokenID
+	}
+	v.setUnknown("unknown", true)
+	return list(v.venue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
+		for books[i].TokenID != id {
+			i++
+		}
+		return &market.Book{TokenID: id, Depth: books[i].Depth}
+	})
+}

@@ -1,0 +1,54 @@
+package generic
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+const (
+	// eventPageSize is the page size of the search for an event's markets.
+	eventPageSize = 100
+	// maxEventPages bounds the number of pages that are read for one event.
+	maxEventPages = 5
+)
+
+// Event builds an event from a search for the event's markets. It returns nil if the search finds none. If the markets
+// need more than maxEventPages pages, it returns an error, because sums over a part of the markets would be wrong.
+func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
+	if q.EventID != "" {
+		q.EventSlug = ""
+	}
+	var e *market.Event
+	var leftOut market.LeftOut
+	seen := make(map[string]bool) // a market may move to another page while the pages are read
+	for range maxEventPages {
+		page, err := c.Search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if page == nil {
+			return e, nil
+		}
+		leftOut = append(leftOut, page.LeftOut...)
+		for _, m := range page.Markets {
+			if seen[m.MarketID] {
+				continue
+			}
+			seen[m.MarketID] = true
+			if e == nil {
+				e = &market.Event{EventID: m.EventID, Slug: m.EventSlug, Title: m.EventTitle}
+			}
+			e.Include(m)
+		}
+		if q.Page = page.Next; q.Page == "" {
+			if e != nil {
+				e.LeftOut = leftOut
+			}
+			return e, nil
+		}
+	}
+	return nil, market.Errorf(market.CodeUpstreamBadResponse, "the markets of the event take more than %d pages", maxEventPages)
+}

@@ -1,0 +1,84 @@
+package generic
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+// TestEvent: an event is the sum of the search pages of its markets. A market that moves to the next page counts once.
+func TestEvent(t *testing.T) {
+	for pages := 1; pages <= 7; pages++ {
+		v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+			i, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+			next := ""
+			if i+1 < pages {
+				next = fmt.Sprintf(`"nextCursor":"%d",`, i+1)
+			}
+			row := `"eventId":"e1","eventSlug":"slug","eventTitle":"Title","volume":"1"`
+			_, _ = fmt.Fprintf(w, `{%s"markets":[%s,%s]}`, next, searchRow(fmt.Sprintf(`"marketId":"%d",%s`, i, row)), searchRow(fmt.Sprintf(`"marketId":"%d",%s`, i+1, row)))
+		}))
+		e, err := v.client(t).Event(t.Context(), market.EventRef{EventID: "e1", EventSlug: "other"})
+		if pages > maxEventPages {
+			if market.CodeOf(err) != market.CodeUpstreamBadResponse || e != nil || v.count() != maxEventPages {
+				t.Errorf("%d pages: got %+v, %v, %d calls", pages, e, err, v.count())
+			}
+			continue
+		}
+		if err != nil || v.count() != pages {
+			t.Fatalf("%d pages: got %v, %d calls", pages, err, v.count())
+		}
+		if e.EventID != "e1" || e.Slug != "slug" || e.Title != "Title" || len(e.Markets) != pages+1 || e.Volume.String() != fmt.Sprint(pages+1) {
+			t.Errorf("%d pages: got %+v", pages, e)
+		}
+		for i, q := range v.queries() {
+			if !strings.Contains(q, "eventId=e1") || strings.Contains(q, "other") || !strings.Contains(q, "limit=100") || strings.Contains(q, "cursor=") != (i > 0) {
+				t.Errorf("%d pages: page %d has the query %s", pages, i, q)
+			}
+		}
+	}
+}
+
+// TestEventBySlug: an event without markets is unknown.
+func TestEventBySlug(t *testing.T) {
+	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
+	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if q := v.queries(); len(q) != 1 || !strings.Contains(q[0], "eventSlug=s") || strings.Contains(q[0], "eventId") {
+		t.Errorf("got %q", q)
+	}
+}
+
+// TestBooksAndHistories: several books or histories take one call for each. If every call fails, so does the read.
+func TestBooksAndHistories(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		switch id := r.URL.Query().Get("tokenId"); {
+		case id == "missing":
+			w.WriteHeader(http.StatusNotFound)
+		case id == "bad":
+			answer(`[]`)(w, r)
+		case strings.HasSuffix(r.URL.Path, "orderbook"):
+			answer(`{"bids":[["0.4","1"]],"asks":[]}`)(w, r)
+		default:
+			answer(`{"history":[]}`)(w, r)
+		}
+	}))
+	c := v.client(t)
+	books, err := c.Books(t.Context(), []queries.Book{{TokenID: "1", Depth: 5}, {TokenID: "missing", Depth: 5}, {TokenID: "bad", Depth: 5}})
+	if err != nil || books[0].Value == nil || books[1].Value != nil || books[1].Err != nil || books[2].Err == nil || v.count() != 3 {
+		t.Errorf("got %+v, %v, %d calls", books, err, v.count())
+	}
+	histories, err := c.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "1", From: 2, To: 3}, {TokenID: "missing", From: 2, To: 3}})
+	if err != nil || histories[0].Value == nil || histories[1].Value != nil || v.count() != 5 {
+		t.Errorf("got %+v, %v, %d calls", histories, err, v.count())
+	}
+	if _, err := c.Books(t.Context(), []queries.Book{{TokenID: "bad", Depth: 5}}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %v", err)
+	}
+}
