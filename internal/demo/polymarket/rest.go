@@ -41,7 +41,7 @@ func (r *request) get(name string) string { return r.URL.Query().Get(name) }
 // list returns a parameter that may be repeated or have commas.
 func (r *request) list(name string) (values []string) {
 	for _, value := range r.URL.Query()[name] {
-		values = append(values, strings.Split(value, ",")...)
+		values = append(values, strings.FieldsFunc(value, func(c rune) bool { return c == ',' })...)
 	}
 	return values
 }
