@@ -165,7 +165,7 @@ func (v *Venue) add(s demo.Market, e *event, outcome int) {
 		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken),
 		slug: s.Slug, question: s.Question, group: s.GroupTitle, labels: [2]string{"Yes", "No"}, event: e, outcome: outcome, state: s,
 		demoMarket: s.MarketID, demoTokens: s.TokenIDs[outcome : outcome+1],
-		oneSided: n%29 == 7, untraded: n%11 == 3 || s.Status == "UPCOMING", subs: map[*conn]int{},
+		oneSided: n%29 == 7, untraded: n%11 == 3 || n%58 == 7 || s.Status == "UPCOMING", subs: map[*conn]int{},
 	}
 	if !s.Binary {
 		m.question, m.group = s.Outcomes[outcome]+": "+s.Question, s.Outcomes[outcome]

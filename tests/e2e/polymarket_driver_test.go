@@ -1,0 +1,290 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	simulator "oddsgraph/internal/demo/polymarket"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue/polymarket"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/testclock"
+)
+
+// simulated is Polymarket's driver over its simulator, and the demo venue behind that.
+type simulated struct {
+	*polymarket.Driver
+	t      *testing.T
+	sim    *simulator.Venue
+	engine *demo.Venue
+	clock  *testclock.Clock
+	drift  []string
+}
+
+func openSimulated(t *testing.T) *simulated {
+	t.Helper()
+	s := &simulated{t: t, clock: testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
+	s.sim = simulator.New(demo.Config{Markets: 400, Seed: 1, Clock: s.clock})
+	s.engine = s.sim.Engine()
+	var err error
+	s.Driver, err = polymarket.New(rest.Config{
+		BaseURL: "http://simulator.invalid", Transport: &direct{s.sim}, Clock: s.clock, Observer: s, Retries: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Call implements rest.Observer.
+func (s *simulated) Call(string, int, int, string, time.Duration) {}
+
+// Drift implements rest.Observer.
+func (s *simulated) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
+
+// calls returns the calls since the last one of calls.
+func (s *simulated) calls() map[string]int64 {
+	c := s.sim.Stats().Requests
+	s.sim.Reset()
+	return c
+}
+
+// wantNoDrift fails the test if the driver could not read something.
+func (s *simulated) wantNoDrift() {
+	s.t.Helper()
+	if len(s.drift) > 0 {
+		s.t.Errorf("unreadable: %v", s.drift)
+	}
+}
+
+// results fails the test for an error, and returns the values by id.
+func results[T any](t *testing.T, ids []string, rows []market.Result[*T], err error) map[string]*T {
+	t.Helper()
+	if err != nil || len(rows) != len(ids) {
+		t.Fatalf("%d results of %d, %v", len(rows), len(ids), err)
+	}
+	out := map[string]*T{}
+	for i, r := range rows {
+		if r.Err != nil {
+			t.Errorf("%s: %v", ids[i], r.Err)
+		}
+		out[ids[i]] = r.Value
+	}
+	return out
+}
+
+func TestPolymarketDriverReadsPrices(t *testing.T) {
+	s, ctx := openSimulated(t), context.Background()
+	ids := s.sim.TokenIDs()[:500]
+	rows, err := s.Prices(ctx, ids)
+	prices := results(t, ids, rows, err)
+	if c := s.calls(); c["POST /midpoints"] != 1 || c["POST /last-trades-prices"] != 1 || len(c) != 2 {
+		t.Errorf("calls %v", c)
+	}
+	spreadRows, err := s.Spreads(ctx, ids)
+	spreads := results(t, ids, spreadRows, err)
+	var wanted []queries.Book
+	for _, id := range ids {
+		wanted = append(wanted, queries.Book{TokenID: id, Depth: queries.MaxBookDepth})
+	}
+	bookRows, err := s.Books(ctx, wanted)
+	books := results(t, ids, bookRows, err)
+	if c := s.calls(); c["POST /books"] != 2 || len(c) != 1 {
+		t.Errorf("calls %v", c)
+	}
+	without, last := 0, 0
+	for _, id := range ids {
+		want, _ := s.sim.Book(id)
+		top := topOf(want)
+		if got := publishedTop(books[id]); got != top {
+			t.Errorf("%.8s: book %v, want %v", id, got, top)
+		}
+		if s := spreads[id]; s == nil || (s.BestBid == nil) != (top.bid == "") || s.BestBid != nil && s.BestBid.String() != top.bid {
+			t.Errorf("%.8s: spread %+v, want %v", id, s, top)
+		}
+		switch p := prices[id]; {
+		case p == nil:
+			without++
+			if top.bid != "" && top.ask != "" {
+				t.Errorf("%.8s: no price between %v", id, top)
+			}
+		case p.Basis == market.BasisLast:
+			last++
+		case p.Basis != market.BasisMidpoint:
+			t.Errorf("%.8s: basis %s", id, p.Basis)
+		default:
+			mid := (want.Bids[0].Price + want.Asks[0].Price) / 2
+			if p.Price.String() != mid.String() {
+				t.Errorf("%.8s: price %s, want %s", id, p.Price, mid)
+			}
+		}
+	}
+	if without == 0 || last == 0 {
+		t.Errorf("%d tokens without a price, %d with that of the last trade", without, last)
+	}
+	s.wantNoDrift()
+}
+
+func TestPolymarketDriverReadsMarkets(t *testing.T) {
+	s, ctx := openSimulated(t), context.Background()
+	var ids []string
+	want := map[string]demo.Market{}
+	for _, m := range s.engine.Markets() {
+		id := s.sim.ID(m.MarketID)
+		if _, known := want[id]; !known && m.Binary {
+			ids, want[id] = append(ids, id), m
+		}
+	}
+	ids = ids[:200]
+	rows, err := s.MarketsByID(ctx, ids)
+	statuses := map[string]market.Status{
+		"UPCOMING": market.StatusOpen, "OPEN": market.StatusOpen, "CLOSED": market.StatusClosed, "DISPUTED": market.StatusDisputed,
+		"RESOLVED": market.StatusResolved, "CANCELLED": market.StatusCancelled,
+	}
+	seen := map[string]int{}
+	for id, m := range results(t, ids, rows, err) {
+		w := want[id]
+		if m == nil {
+			t.Errorf("%.10s is missing", id)
+			continue
+		}
+		seen[w.Status]++
+		if m.Status != statuses[w.Status] || m.Question != w.Question || m.Slug != w.Slug || len(m.Outcomes) != 2 {
+			t.Errorf("%.10s is %s, %q, want %s, %q", id, m.Status, m.Question, w.Status, w.Question)
+		}
+		if won := m.Resolution != nil; won != (w.Winner >= 0) || won && m.Outcomes[w.Winner].Winner != nil && !*m.Outcomes[w.Winner].Winner {
+			t.Errorf("%.10s: resolution %+v, winner %d", id, m.Resolution, w.Winner)
+		}
+	}
+	if len(seen) < 4 {
+		t.Errorf("statuses %v", seen)
+	}
+	s.wantNoDrift()
+}
+
+func TestPolymarketDriverSearches(t *testing.T) {
+	s, ctx := openSimulated(t), context.Background()
+	found := map[string]bool{}
+	q := queries.Search{Limit: 50, Sort: queries.SortVolume}
+	for range 100 {
+		page, err := s.Search(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Markets {
+			if found[m.MarketID] {
+				t.Errorf("%s is on two pages", m.MarketID)
+			}
+			found[m.MarketID] = true
+		}
+		if q.Page = page.Next; q.Page == "" {
+			break
+		}
+	}
+	want := 0
+	for _, m := range s.engine.Markets() {
+		if m.Binary {
+			want++
+		} else {
+			want += len(m.TokenIDs)
+		}
+	}
+	if len(found) != want {
+		t.Errorf("%d markets, want %d", len(found), want)
+	}
+	page, err := s.Search(ctx, queries.Search{Text: "will", Limit: 20})
+	if err != nil || len(page.Markets) == 0 || page.Next == "" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	s.wantNoDrift()
+}
+
+func TestPolymarketDriverReadsAccounts(t *testing.T) {
+	s, ctx := openSimulated(t), context.Background()
+	const address = "0x3333333333333333333333333333333333333333"
+	positions, err := s.Positions(ctx, address)
+	want := s.engine.Positions(address)
+	if err != nil || len(positions) != len(want) {
+		t.Fatalf("%d positions, want %d, %v", len(positions), len(want), err)
+	}
+	for i, p := range positions {
+		if w := want[i]; p.TokenID != s.sim.ID(w.TokenID) || p.Size.String() != w.Size.String() || p.AvgPrice.String() != w.AvgPrice.String() {
+			t.Errorf("position %d: %+v, want %+v", i, p, w)
+		}
+	}
+	balance, err := s.Balance(ctx, address)
+	if b, _ := s.engine.Balance(address); err != nil || balance.PositionsValue.String() != b.PortfolioValue.String() || balance.CashBalance != nil {
+		t.Errorf("balance %+v, want %v, %v", balance, b.PortfolioValue, err)
+	}
+	trades, all := 0, 0
+	for _, r := range s.engine.Records(address) {
+		if r.Kind == "TRADE" {
+			all++
+		}
+	}
+	for q := (queries.Trades{Limit: 100}); ; {
+		page, err := s.Trades(ctx, address, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trades += len(page.Trades)
+		if q.Page = page.Next; q.Page == "" {
+			break
+		}
+	}
+	if trades != all {
+		t.Errorf("%d trades, want %d", trades, all)
+	}
+	history, err := s.History(ctx, address, queries.History{Limit: 100, Kinds: []market.HistoryKind{market.HistoryDeposit, market.HistoryReward}})
+	if err != nil || len(history.Records) == 0 {
+		t.Errorf("%+v, %v", history, err)
+	}
+	s.wantNoDrift()
+}
+
+func TestPolymarketDriverReadsHistories(t *testing.T) {
+	s := openSimulated(t)
+	ids := s.sim.TokenIDs()[:20]
+	today := market.DateOf(s.clock.Now())
+	var wanted []queries.PriceHistory
+	for _, id := range ids {
+		wanted = append(wanted, queries.PriceHistory{TokenID: id, From: today - 6, To: today})
+	}
+	rows, err := s.PriceHistories(context.Background(), wanted)
+	for id, h := range results(t, ids, rows, err) {
+		if h == nil || len(h.Points) < 100 {
+			t.Errorf("%.8s: %+v", id, h)
+		}
+	}
+	if c := s.calls(); c["POST /batch-prices-history"] != 1 || len(c) != 1 {
+		t.Errorf("calls %v", c)
+	}
+	s.wantNoDrift()
+}
+
+// bestPrices are the best bid and ask as texts; empty for an empty side.
+type bestPrices struct{ bid, ask string }
+
+func topOf(b demo.Book) (top bestPrices) {
+	if len(b.Bids) > 0 {
+		top.bid = b.Bids[0].Price.String()
+	}
+	if len(b.Asks) > 0 {
+		top.ask = b.Asks[0].Price.String()
+	}
+	return top
+}
+
+func publishedTop(b *market.Book) (top bestPrices) {
+	if len(b.Bids) > 0 {
+		top.bid = b.Bids[0].Price.String()
+	}
+	if len(b.Asks) > 0 {
+		top.ask = b.Asks[0].Price.String()
+	}
+	return top
+}
