@@ -16,8 +16,8 @@ type Venue interface {
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what it does not serve and why. The
 	// answer never changes.
 	Can(endpoint reqctx.Endpoint) error
-	// Limits returns the venue's limits, which never change.
-	Limits() reqctx.Limits
+	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
+	MaxKeys(endpoint reqctx.Endpoint) int
 	// Cost returns the number of HTTP requests that an endpoint needs now for a number of keys. bytes is the length of the keys'
 	// ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int

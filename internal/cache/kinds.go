@@ -29,7 +29,7 @@ type route[K comparable, T any] struct {
 
 // bounds returns the greatest number of keys in one call of an endpoint, and of concurrent calls; see Config.InFlight.
 func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
-	keys = max(b.venue.Limits().Keys[e], 1)
+	keys = max(b.venue.MaxKeys(e), 1)
 	switch {
 	case e.User():
 		return keys, 16 * b.cfg.InFlight

@@ -71,10 +71,7 @@ func TestBatchedBooks(t *testing.T) {
 // bookLists is a venue with at most three books in one call.
 type bookLists struct{ *venue }
 
-func (v *bookLists) Limits() (l reqctx.Limits) {
-	l.Keys[reqctx.EndpointBook] = 3
-	return l
-}
+func (v *bookLists) MaxKeys(reqctx.Endpoint) int { return 3 }
 
 func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	ids, i := make([]string, len(books)), 0

@@ -178,11 +178,12 @@ func (v *venue) Can(e reqctx.Endpoint) error {
 	return nil
 }
 
-func (v *venue) Limits() (l reqctx.Limits) {
-	for _, e := range []reqctx.Endpoint{reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken} {
-		l.Keys[e] = or(v.batch, 40)
+func (v *venue) MaxKeys(e reqctx.Endpoint) int {
+	switch e {
+	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+		return or(v.batch, 40)
 	}
-	return l
+	return 1
 }
 
 func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {

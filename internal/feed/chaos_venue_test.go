@@ -352,7 +352,7 @@ func (c *chaos) delayRead(ctx context.Context, id string) {
 
 func (c *chaos) Can(reqctx.Endpoint) error { return nil }
 
-func (c *chaos) Limits() (l reqctx.Limits) { return l }
+func (c *chaos) MaxKeys(reqctx.Endpoint) int { return 1 }
 
 func (c *chaos) Cost(reqctx.Endpoint, int, int) int { return 1 }
 

@@ -12,6 +12,8 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/generic"
+	"oddsgraph/internal/venue/kalshi"
+	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -21,8 +23,8 @@ type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
 	// answer never changes.
 	Can(endpoint reqctx.Endpoint) error
-	// Limits returns the venue's limits, which never change.
-	Limits() reqctx.Limits
+	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
+	MaxKeys(endpoint reqctx.Endpoint) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
@@ -70,6 +72,8 @@ var drivers = map[string]func(Config) (Driver, error){
 	Generic: func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
 	},
+	"kalshi":     func(c Config) (Driver, error) { return kalshi.New(c.Config) },
+	"polymarket": func(c Config) (Driver, error) { return polymarket.New(c.Config) },
 }
 
 // Drivers returns the names of the drivers in order.

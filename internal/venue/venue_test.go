@@ -8,7 +8,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	for name, ok := range map[string]bool{"": true, Generic: true, "Generic": false, "unknown": false} {
+	for name, ok := range map[string]bool{"": true, Generic: true, "kalshi": true, "polymarket": true, "Generic": false, "unknown": false} {
 		d, err := Open(Config{Driver: name, Config: rest.Config{BaseURL: "http://venue.invalid"}})
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)

@@ -65,6 +65,20 @@ const redis = "github.com/redis/rueidis"
 // runtimes are the packages of gqlgen that execute operations. Only tests and generated code may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
+// registry imports the drivers of venues, which are the folders below it besides those in shared.
+const registry = "internal/venue"
+
+var shared = []string{"rest", "stream", "wire"}
+
+// driver returns the name of the driver that a package belongs to, or "".
+func driver(dir string) string {
+	below, ok := strings.CutPrefix(dir, registry+"/")
+	if name, _, _ := strings.Cut(below, "/"); ok && !slices.Contains(shared, name) {
+		return name
+	}
+	return ""
+}
+
 // brokenArrows returns a line for each import that the picture does not have. imports are by file, with paths from the
 // root of the module.
 func brokenArrows(imports map[string][]string) (broken []string) {
@@ -86,6 +100,10 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/venue opens drivers", file, imported))
 			case ours && (isDriver(from) || slices.ContainsFunc(machinery, func(m string) bool { return within(from, m) })) && to == "internal/venue":
 				broken = append(broken, fmt.Sprintf("%s imports %s: drivers do not know each other", file, imported))
+			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
+				broken = append(broken, fmt.Sprintf("%s imports %s: only %s knows the drivers", file, imported, registry))
+			case ours && to == registry && strings.HasPrefix(from, registry+"/"):
+				broken = append(broken, fmt.Sprintf("%s imports %s: a driver imports of %s only %s", file, imported, registry, strings.Join(shared, ", ")))
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
 				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
@@ -175,6 +193,16 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/another", false},
 		{"internal/venue/stream/client.go", "oddsgraph/internal/venue/generic", false},
 		{"app/venue.go", "oddsgraph/internal/venue/generic", false},
+		{"internal/venue/venue.go", "oddsgraph/internal/venue/kalshi", true},
+		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/rest", true},
+		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/stream", true},
+		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/kalshi/codec", true},
+		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/generic", false},
+		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue", false},
+		{"internal/venue/rest/client.go", "oddsgraph/internal/venue/generic", false},
+		{"internal/venue/stream/client.go", "oddsgraph/internal/venue/generic", false},
+		{"app/venue.go", "oddsgraph/internal/venue/polymarket", false},
+		{"app/venue.go", "oddsgraph/internal/venue/rest", true},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue", false},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue/stream", false},
 		{"internal/venue/stream/dial.go", "oddsgraph/internal/feed", false},

@@ -101,11 +101,5 @@ var endpointNames = [...]string{
 // String returns the last segment of the endpoint's path, which errors, the log and metrics show.
 func (e Endpoint) String() string { return endpointNames[e] }
 
-// Limits are what a venue accepts at most.
-type Limits struct {
-	// Keys is the greatest number of keys in one call, by endpoint; 0 means 1.
-	Keys [Endpoints]int
-}
-
 // User reports whether the endpoint serves data of one account and needs credentials.
 func (e Endpoint) User() bool { return e >= EndpointBalance }

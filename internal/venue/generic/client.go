@@ -104,12 +104,13 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 // Can returns nil: a venue may not have every endpoint of the documented API, but only a call shows it.
 func (c *Client) Can(reqctx.Endpoint) error { return nil }
 
-// Limits returns the configured length of lists.
-func (c *Client) Limits() (l reqctx.Limits) {
-	for _, e := range [...]reqctx.Endpoint{reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken} {
-		l.Keys[e] = c.cfg.MaxIDs
+// MaxKeys returns the greatest number of keys in one call of an endpoint. Cost says which lists the venue accepts now.
+func (c *Client) MaxKeys(e reqctx.Endpoint) int {
+	switch e {
+	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+		return c.cfg.MaxIDs
 	}
-	return l
+	return 1
 }
 
 // ceilDiv returns keys/size, rounded up.
