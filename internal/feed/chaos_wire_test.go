@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -80,7 +81,7 @@ func (w *wire) Frame(kind string)       { w.count(w.kinds, kind) }
 func (w *wire) Drift(what string)       { w.count(w.drifts, what) }
 func (w *wire) Reconnect(reason string) { w.count(w.reasons, reason) }
 
-func (w *wire) Dial(context.Context, string) (stream.Conn, error) {
+func (w *wire) Dial(context.Context, string, http.Header) (stream.Conn, error) {
 	s := &socket{wire: w, toClient: make(chan []byte, 100_000), closed: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ type bareVenue struct {
 	once                 sync.Once
 }
 
-func (v *bareVenue) Dial(context.Context, string) (stream.Conn, error) { return v, nil }
+func (v *bareVenue) Dial(context.Context, string, http.Header) (stream.Conn, error) { return v, nil }
 
 func (v *bareVenue) Read(context.Context) ([]byte, error) {
 	select {

@@ -72,7 +72,7 @@ func (s *service) callDirectly() {
 type noStream struct{}
 
 // Dial implements stream.Dialer.
-func (noStream) Dial(context.Context, string) (stream.Conn, error) {
+func (noStream) Dial(context.Context, string, http.Header) (stream.Conn, error) {
 	return nil, errors.New("the stream is refused")
 }
 

@@ -71,7 +71,7 @@ const (
 	// assumedHeartbeat and assumedDepth apply if the venue's hello does not contain these values.
 	assumedHeartbeat = 15 * time.Second
 	assumedDepth     = 200
-	// pingEvery is the time between pings. pongWithin is the greatest time until the answer to a ping.
+	// pingEvery is the time between pings if Protocol does not say. pongWithin is the greatest time until the answer to a ping.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
 	// backoffMin is the longest random wait before the next connection after one failure. The longest wait doubles with each
@@ -91,6 +91,8 @@ const (
 type Config struct {
 	// URL has the scheme ws or wss. Its user info and query may contain secrets and are never logged.
 	URL string
+	// Protocol is the protocol of the venue's stream; nil means Documented.
+	Protocol *Protocol
 	// Dial opens connections. If nil, WebSocket connections are used.
 	Dial Dialer
 	// TopicsPerConnection and Connections bound the pool of public topics. The venue's hello may reduce TopicsPerConnection.
@@ -196,6 +198,9 @@ func New(cfg Config, h Handler) (*Client, error) {
 	cfg.StableAfter = cmp.Or(cfg.StableAfter, defaultStableAfter)
 	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, defaultLimitedWait)
 	cfg.DialWithin = cmp.Or(cfg.DialWithin, defaultDialWithin)
+	if cfg.Protocol == nil {
+		cfg.Protocol = Documented()
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = dialer{}
 	}

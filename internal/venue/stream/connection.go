@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -33,8 +34,9 @@ type connection struct {
 
 	// Client.mu protects the fields from here to state.
 	topics map[messages.Topic]*entry
-	// load is the number of watched topics.
-	load int
+	// load is the number of watched subjects. subjects are the numbers of watched topics by subject, if topics share subjects.
+	load     int
+	subjects map[string]int
 	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests another
 	// socket.
 	dirty, resyncs []messages.Topic
@@ -59,11 +61,32 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 		identity: identity,
 		wake:     make(chan struct{}, 1),
 		topics:   make(map[messages.Topic]*entry),
+		subjects: make(map[string]int),
 		state:    StateConnecting,
 	}
 }
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
+
+// addLoad adds by, which is 1 or -1, to the number of watched topics. The caller holds Client.mu.
+func (k *connection) addLoad(t messages.Topic, by int) {
+	of := k.client.cfg.Protocol.Subject
+	if of == nil || k.user() {
+		k.load += by
+		return
+	}
+	subject := of(t)
+	if k.subjects[subject] += by; k.subjects[subject] == 0 {
+		delete(k.subjects, subject)
+	}
+	k.load = len(k.subjects)
+}
+
+// carries reports whether a topic of the same subject is watched on the connection. The caller holds Client.mu.
+func (k *connection) carries(t messages.Topic) bool {
+	of := k.client.cfg.Protocol.Subject
+	return of != nil && k.subjects[of(t)] > 0
+}
 
 // markDirty tells the goroutine that a topic was watched or unwatched. The caller holds Client.mu.
 func (k *connection) markDirty(t messages.Topic) {
@@ -120,8 +143,14 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 	if k.releaseUnwatched() {
 		return 0, errRetired
 	}
+	var header http.Header
+	if cfg.Protocol.Header != nil {
+		if header, err = cfg.Protocol.Header(); err != nil {
+			return 0, &disconnectError{"dial", err}
+		}
+	}
 	dialing, cancel := context.WithTimeout(ctx, cfg.DialWithin)
-	socket, err := cfg.Dial.Dial(dialing, cfg.URL)
+	socket, err := cfg.Dial.Dial(dialing, cfg.URL, header)
 	cancel()
 	if err != nil {
 		return 0, &disconnectError{"dial", err}

@@ -8,13 +8,13 @@ import (
 
 func BenchmarkDecode(b *testing.B) {
 	d, _ := testDecoder(b, messages.Topic{})
-	d.client.cfg.Observer = ignore{}
+	d.env.Observer = ignore{}
 	for _, name := range []string{"price-update", "orderbook-update", "trade"} {
 		frame := golden(b, "frames/"+name)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d.decode(frame, received)[0].kind != eventMessage {
+				if d.Decode(frame, received)[0].Kind != EventMessage {
 					b.Fatal("no message")
 				}
 			}

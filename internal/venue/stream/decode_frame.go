@@ -33,10 +33,10 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder decodes the frames of one socket, in order. It accepts all known deviations from the contract. It is not safe for
+// decoder is the codec of the documented stream. It decodes the frames of one socket, in order. It accepts all known deviations from the contract. It is not safe for
 // concurrent use.
 type decoder struct {
-	client *Client
+	env Env
 	// identity is the user topic of the socket, or the zero topic.
 	identity messages.Topic
 	// epoch is the epoch in the venue's hello. depth is the requested number of levels of a book.
@@ -44,21 +44,32 @@ type decoder struct {
 	depth int
 }
 
-func newDecoder(c *Client, identity messages.Topic) *decoder {
-	return &decoder{client: c, identity: identity, depth: assumedDepth}
+func newDecoder(identity messages.Topic, env Env) *decoder {
+	return &decoder{env: env, identity: identity, depth: assumedDepth}
 }
 
+// Documented returns the protocol of the documented stream.
+func Documented() *Protocol {
+	return &Protocol{
+		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },
+		Greets:   true, Acknowledges: true, Resyncs: true,
+	}
+}
+
+// Encode implements Codec.
+func (d *decoder) Encode(r *Request) [][]byte { return [][]byte{encode(r)} }
+
 // frames contains the decoding function of each frame type.
-var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
+var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
 	"hello":     (*decoder).hello,
-	"pong":      func(*decoder, *wire.Row, time.Time) []event { return nil },
+	"pong":      func(*decoder, *wire.Row, time.Time) []Event { return nil },
 	"heartbeat": (*decoder).heartbeat,
 	"error":     (*decoder).failure,
 
 	"subscribed":        (*decoder).subscribed,
-	"unsubscribed":      acknowledged(eventAck),
-	"authenticated":     acknowledged(eventAck),
-	"subscribe_markets": acknowledged(eventAck),
+	"unsubscribed":      acknowledged(EventAck),
+	"authenticated":     acknowledged(EventAck),
+	"subscribe_markets": acknowledged(EventAck),
 
 	"price_update":       (*decoder).price,
 	"orderbook_snapshot": (*decoder).bookSnapshot,
@@ -76,16 +87,17 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
 	"balance_update":  (*decoder).balanceUpdate,
 }
 
-func (d *decoder) decode(frame []byte, at time.Time) []event {
+// Decode implements Codec.
+func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 	v, err := wire.Parse(frame)
 	if err != nil {
-		d.client.cfg.Observer.Frame("garbage")
-		return []event{{kind: eventGarbage, at: at}}
+		d.env.Observer.Frame("garbage")
+		return []Event{{Kind: EventGarbage, At: at}}
 	}
 	if v.Kind() == wire.List {
 		list := v.Elements()
-		events := make([]event, 0, len(list)+1)
-		events = append(events, event{kind: eventLife, at: at})
+		events := make([]Event, 0, len(list)+1)
+		events = append(events, Event{Kind: EventLife, At: at})
 		for _, v := range list {
 			events = append(events, d.one(v, at)...)
 		}
@@ -95,48 +107,48 @@ func (d *decoder) decode(frame []byte, at time.Time) []event {
 }
 
 // one decodes one frame. If the frame is of no further use, its event only shows that the venue is alive.
-func (d *decoder) one(v wire.Value, at time.Time) []event {
-	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
+func (d *decoder) one(v wire.Value, at time.Time) []Event {
+	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
 	if t := r.Of(fieldType); t.Kind() == wire.String {
 		kind = t.Text()
 	}
 	read := frames[kind]
 	if read == nil {
-		d.client.cfg.Observer.Frame("unknown")
-		return acknowledged(eventAck)(d, r, at)
+		d.env.Observer.Frame("unknown")
+		return acknowledged(EventAck)(d, r, at)
 	}
-	d.client.cfg.Observer.Frame(kind)
+	d.env.Observer.Frame(kind)
 	events := read(d, r, at)
 	if len(events) == 0 {
-		return []event{{kind: eventLife, at: at}}
+		return []Event{{Kind: EventLife, At: at}}
 	}
 	for i := range events {
-		events[i].at = at
+		events[i].At = at
 	}
 	return events
 }
 
 // acknowledged returns a decoding function for frames that only confirm a request.
-func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
-	return func(_ *decoder, r *wire.Row, at time.Time) []event {
-		return []event{{kind: kind, at: at, rid: ridOf(r)}}
+func acknowledged(kind EventKind) func(*decoder, *wire.Row, time.Time) []Event {
+	return func(_ *decoder, r *wire.Row, at time.Time) []Event {
+		return []Event{{Kind: kind, At: at, Rid: ridOf(r)}}
 	}
 }
 
 // subscribed decodes the confirmation of a subscription and its list of topics.
-func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
-	e := event{kind: eventAck, rid: ridOf(r)}
+func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
+	e := Event{Kind: EventAck, Rid: ridOf(r)}
 	channel := messages.Channel(r.Of(fieldChannel).Text())
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
 		for _, v := range list {
 			if id, ok := v.ID(); ok && id != "" {
-				e.topics = append(e.topics, d.topic(channel, id))
+				e.Topics = append(e.Topics, d.topic(channel, id))
 			}
 		}
 	}
-	return []event{e}
+	return []Event{e}
 }
 
 // ridOf returns the id of the request that a frame answers, or "".
@@ -147,22 +159,22 @@ const (
 	maxHeartbeat = 5 * time.Minute
 )
 
-func (d *decoder) hello(r *wire.Row, _ time.Time) []event {
+func (d *decoder) hello(r *wire.Row, _ time.Time) []Event {
 	d.epoch = r.TextOrNumber(wire.FieldEpoch)
-	h := hello{heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
-	if h.heartbeat != 0 && (h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat) {
+	h := Hello{Heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
+	if h.Heartbeat != 0 && (h.Heartbeat < minHeartbeat || h.Heartbeat > maxHeartbeat) {
 		r.Unreadable(fieldHeartbeatMs)
-		h.heartbeat = 0
+		h.Heartbeat = 0
 	}
 	if limits := r.Of(fieldLimits); limits.Kind() == wire.Object {
 		l := r.Child(limits)
-		h.topics = count(l, fieldLimitTopics)
-		h.depth = count(l, fieldLimitDepth)
-		h.framesPerSecond = count(l, fieldFramesPerSecond)
-		h.frameBytes = count(l, fieldFrameBytes)
+		h.Topics = count(l, fieldLimitTopics)
+		h.Depth = count(l, fieldLimitDepth)
+		h.FramesPerSecond = count(l, fieldFramesPerSecond)
+		h.FrameBytes = count(l, fieldFrameBytes)
 	}
-	d.depth = cmp.Or(h.depth, assumedDepth)
-	return []event{{kind: eventHello, epoch: d.epoch, hello: h}}
+	d.depth = cmp.Or(h.Depth, assumedDepth)
+	return []Event{{Kind: EventHello, Epoch: d.epoch, Hello: h}}
 }
 
 // count decodes an optional positive number. It returns 0 if the number is missing or implausible.
@@ -188,12 +200,12 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 // maxSeqs bounds the number of sequence numbers in a heartbeat.
 const maxSeqs = 10_000
 
-func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
+func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	epoch := r.TextOrNumber(wire.FieldEpoch)
 	if epoch == "" {
 		epoch = d.epoch
 	}
-	e := event{kind: eventHeartbeat, epoch: epoch}
+	e := Event{Kind: EventHeartbeat, Epoch: epoch}
 	channels := r.Of(fieldSeqs)
 	if channels.Kind() != wire.Object && !channels.IsNull() {
 		r.Unreadable(fieldSeqs)
@@ -206,17 +218,17 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
 		ids := v.Members()
 		for id, v := range ids {
 			seq, ok := v.Uint()
-			if !ok || v.IsNull() || len(e.seqs) == maxSeqs {
+			if !ok || v.IsNull() || len(e.Seqs) == maxSeqs {
 				r.Unreadable(fieldSeqs)
 				continue
 			}
-			if e.seqs == nil {
-				e.seqs = make(map[messages.Topic]uint64, len(ids))
+			if e.Seqs == nil {
+				e.Seqs = make(map[messages.Topic]uint64, len(ids))
 			}
-			e.seqs[d.topic(messages.Channel(name), id)] = seq
+			e.Seqs[d.topic(messages.Channel(name), id)] = seq
 		}
 	}
-	return []event{e}
+	return []Event{e}
 }
 
 // topic returns the topic of a channel and an id. For the account of a user connection, it returns the connection's topic,
@@ -233,28 +245,28 @@ func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 // maxCode bounds the length of an error's code.
 const maxCode = 64
 
-func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
-	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.TextOrNumber(fieldCode))}
-	if len(e.code) > maxCode {
-		e.code = ""
+func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
+	e := Event{Kind: EventError, Rid: ridOf(r), Code: strings.ToUpper(r.TextOrNumber(fieldCode))}
+	if len(e.Code) > maxCode {
+		e.Code = ""
 	}
 	if ms, ok := r.Of(fieldRetryAfter).Uint(); ok {
-		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, wire.MaxWait)
+		e.RetryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, wire.MaxWait)
 	}
 	for _, f := range []wire.Field{wire.FieldTokenID, wire.FieldMarketID, fieldAddress} {
 		if id, ok := r.Of(f).ID(); ok && id != "" {
-			e.ids = append(e.ids, id)
+			e.IDs = append(e.IDs, id)
 		}
 	}
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
 		for _, v := range list {
 			if id, ok := v.ID(); ok && id != "" {
-				e.ids = append(e.ids, id)
+				e.IDs = append(e.IDs, id)
 			}
 		}
 	}
-	return []event{e}
+	return []Event{e}
 }
 
 // message returns a message with the fields that all kinds have in common. seq reports whether the sequence numbers in the
@@ -276,25 +288,25 @@ func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at 
 }
 
 // deliver returns the event of a message, or of a bad frame if r has an error.
-func deliver(r *wire.Row, m *messages.Message) []event {
+func deliver(r *wire.Row, m *messages.Message) []Event {
 	if r.Err != nil {
 		return badFrame(r, m.Topic)
 	}
-	return []event{{kind: eventMessage, message: m}}
+	return []Event{{Kind: EventMessage, Message: m}}
 }
 
 // badFrame returns the events for a frame about topics that cannot be used.
-func badFrame(r *wire.Row, topics ...messages.Topic) []event {
+func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
-	events := make([]event, len(topics))
+	events := make([]Event, len(topics))
 	for i, t := range topics {
-		events[i] = event{kind: eventBad, topic: t}
+		events[i] = Event{Kind: EventBad, Topic: t}
 	}
 	return events
 }
 
 // noAddress reports a frame that names no token and no market. It returns no events.
-func noAddress(r *wire.Row) []event {
+func noAddress(r *wire.Row) []Event {
 	r.Note("frame without address")
 	return nil
 }

@@ -55,7 +55,7 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 		noAddress(r)
 		return t, no, unaddressed
 	}
-	yesToken, noToken, ok := d.client.cfg.Tokens(id)
+	yesToken, noToken, ok := d.env.Tokens(id)
 	if !ok {
 		r.Note("market with unknown tokens")
 		return t, no, unaddressed
@@ -76,7 +76,7 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 }
 
 // price decodes price_update. The frame contains a token, or a market with the prices of YES and NO.
-func (d *decoder) price(r *wire.Row, at time.Time) []event {
+func (d *decoder) price(r *wire.Row, at time.Time) []Event {
 	t, no, by := d.token(r, messages.ChannelPrices)
 	switch by {
 	case unaddressed:
@@ -131,8 +131,8 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 }
 
 // prices decodes yesPrice and noPrice of a frame that contains only a market.
-func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []event {
-	var events []event
+func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Event {
+	var events []Event
 	for _, side := range []struct {
 		topic messages.Topic
 		field wire.Field
@@ -140,7 +140,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []ev
 		if stated := r.Unit(side.field); stated != nil {
 			m := d.message(r, side.topic, messages.KindPrice, at, false)
 			m.Price = &market.Price{TokenID: side.topic.ID, Price: *stated, Basis: market.BasisVenue, Timestamp: m.Time}
-			events = append(events, event{kind: eventMessage, message: m})
+			events = append(events, Event{Kind: EventMessage, Message: m})
 		}
 	}
 	if len(events) == 0 {
@@ -152,7 +152,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []ev
 	return events
 }
 
-func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
@@ -164,7 +164,7 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 
 // bookUpdate decodes the changes of a book. A frame without changes contains a complete book, which is a snapshot. If such a
 // frame has a previous sequence number, it is bad, because its bids and asks could be changes, too.
-func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
@@ -229,7 +229,7 @@ func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	return b
 }
 
-func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
@@ -263,7 +263,7 @@ func oldestFirst(trades []market.Trade) {
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
 }
 
-func (d *decoder) trade(r *wire.Row, at time.Time) []event {
+func (d *decoder) trade(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
@@ -292,7 +292,7 @@ func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
 	return t
 }
 
-func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []Event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
 			r.Unreadable(fieldChange)
@@ -313,7 +313,7 @@ func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []event {
 
 const kindResolved = "RESOLVED"
 
-func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketResolved(r *wire.Row, at time.Time) []Event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		m.Kind = kindResolved
 		resolve(r, m)
@@ -321,7 +321,7 @@ func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
 }
 
 // marketMessage decodes the fields that all frames of the market channel have in common. fill decodes the other fields.
-func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
+func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []Event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		return noAddress(r)
@@ -345,13 +345,13 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 }
 
 // marketSnapshot decodes an older form of frame: the prices of a market and perhaps its book, or a list of such markets.
-func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
 		list = []wire.Value{r.Object}
 	}
 	stamp := r.Of(fieldTime)
-	var events []event
+	var events []Event
 	for _, v := range list {
 		in := r.Child(v)
 		if in.Err != nil {

@@ -60,14 +60,7 @@ var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
-	c, err := New(Config{
-		URL: "ws://venue.example/ws", Observer: o,
-		Tokens: func(id string) (string, string, bool) { return "T1", "T2", id == "M1" },
-	}, &record{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDecoder(c, identity)
+	d := newDecoder(identity, Env{o, func(id string) (string, string, bool) { return "T1", "T2", id == "M1" }})
 	d.epoch = "k3f9"
 	return d, o
 }
@@ -87,33 +80,33 @@ func instant(t time.Time) string {
 }
 
 // show returns all set fields of an event as text.
-func show(e event) string {
+func show(e Event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	switch e.kind {
-	case eventLife:
+	switch e.Kind {
+	case EventLife:
 		say("life")
-	case eventGarbage:
+	case EventGarbage:
 		say("garbage")
-	case eventHello:
-		h := e.hello
-		say("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.epoch, h.heartbeat, h.topics, h.depth, h.framesPerSecond, h.frameBytes)
-	case eventAck:
-		say("ack %s", e.rid)
-	case eventError:
-		say("error %s %s %v %s", e.rid, e.code, e.ids, e.retryAfter)
-	case eventHeartbeat:
-		say("heartbeat %s", e.epoch)
-		topics := slices.SortedFunc(maps.Keys(e.seqs), func(a, b messages.Topic) int {
+	case EventHello:
+		h := e.Hello
+		say("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.Epoch, h.Heartbeat, h.Topics, h.Depth, h.FramesPerSecond, h.FrameBytes)
+	case EventAck:
+		say("ack %s", e.Rid)
+	case EventError:
+		say("error %s %s %v %s", e.Rid, e.Code, e.IDs, e.RetryAfter)
+	case EventHeartbeat:
+		say("heartbeat %s", e.Epoch)
+		topics := slices.SortedFunc(maps.Keys(e.Seqs), func(a, b messages.Topic) int {
 			return strings.Compare(string(a.Channel)+a.ID, string(b.Channel)+b.ID)
 		})
 		for _, t := range topics {
-			say(" %s:%s%s=%d", t.Channel, t.ID, t.Scope, e.seqs[t])
+			say(" %s:%s%s=%d", t.Channel, t.ID, t.Scope, e.Seqs[t])
 		}
-	case eventBad:
-		say("bad %s:%s", e.topic.Channel, e.topic.ID)
-	case eventMessage:
-		m := e.message
+	case EventBad:
+		say("bad %s:%s", e.Topic.Channel, e.Topic.ID)
+	case EventMessage:
+		m := e.Message
 		say("%s:%s", m.Topic.Channel, m.Topic.ID)
 		if m.Topic.Scope != "" {
 			say("@%s", m.Topic.Scope)
@@ -164,7 +157,7 @@ func show(e event) string {
 	return b.String()
 }
 
-func showAll(events []event) string {
+func showAll(events []Event) string {
 	lines := make([]string, len(events))
 	for i, e := range events {
 		lines[i] = show(e)
@@ -246,7 +239,7 @@ func TestGoldenFrames(t *testing.T) {
 		}
 		delete(want, name)
 		d, _ := testDecoder(t, user("s1"))
-		if got := showAll(d.decode(golden(t, name), received)); got != expected {
+		if got := showAll(d.Decode(golden(t, name), received)); got != expected {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, expected)
 		}
 	}
@@ -263,19 +256,19 @@ func TestGoldenRequests(t *testing.T) {
 		}
 		return out
 	}
-	want := map[string]request{
-		"subscribe-orderbook":   {verb: verbSubscribe, rid: "1", topics: topic(messages.ChannelOrderbook, "T1", "T2"), depth: 200},
-		"subscribe-prices":      {verb: verbSubscribe, rid: "2", topics: topic(messages.ChannelPrices, "T1")},
-		"subscribe-trades":      {verb: verbSubscribe, rid: "3", topics: topic(messages.ChannelTrades, "T1")},
-		"subscribe-market":      {verb: verbSubscribe, rid: "4", topics: topic(messages.ChannelMarket, "M1")},
-		"subscribe-user":        {verb: verbSubscribe, rid: "5", topics: topic(messages.ChannelUser, address)},
-		"unsubscribe-orderbook": {verb: verbUnsubscribe, rid: "6", topics: topic(messages.ChannelOrderbook, "T2")},
-		"unsubscribe-market":    {verb: verbUnsubscribe, rid: "7", topics: topic(messages.ChannelMarket, "M1")},
-		"resync-orderbook":      {verb: verbResync, rid: "8", topics: topic(messages.ChannelOrderbook, "T1")},
-		"resync-user":           {verb: verbResync, rid: "9", topics: topic(messages.ChannelUser, address)},
-		"auth": {verb: verbAuth, rid: "10", topics: topic(messages.ChannelUser, address),
-			creds: credentials(t, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)},
-		"ping": {verb: verbPing, rid: "11"},
+	want := map[string]Request{
+		"subscribe-orderbook":   {Verb: VerbSubscribe, Rid: "1", Topics: topic(messages.ChannelOrderbook, "T1", "T2"), Depth: 200},
+		"subscribe-prices":      {Verb: VerbSubscribe, Rid: "2", Topics: topic(messages.ChannelPrices, "T1")},
+		"subscribe-trades":      {Verb: VerbSubscribe, Rid: "3", Topics: topic(messages.ChannelTrades, "T1")},
+		"subscribe-market":      {Verb: VerbSubscribe, Rid: "4", Topics: topic(messages.ChannelMarket, "M1")},
+		"subscribe-user":        {Verb: VerbSubscribe, Rid: "5", Topics: topic(messages.ChannelUser, address)},
+		"unsubscribe-orderbook": {Verb: VerbUnsubscribe, Rid: "6", Topics: topic(messages.ChannelOrderbook, "T2")},
+		"unsubscribe-market":    {Verb: VerbUnsubscribe, Rid: "7", Topics: topic(messages.ChannelMarket, "M1")},
+		"resync-orderbook":      {Verb: VerbResync, Rid: "8", Topics: topic(messages.ChannelOrderbook, "T1")},
+		"resync-user":           {Verb: VerbResync, Rid: "9", Topics: topic(messages.ChannelUser, address)},
+		"auth": {Verb: VerbAuth, Rid: "10", Topics: topic(messages.ChannelUser, address),
+			Credentials: credentials(t, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)},
+		"ping": {Verb: VerbPing, Rid: "11"},
 	}
 	for _, name := range goldenNames(t, "requests") {
 		r, ok := want[strings.TrimPrefix(name, "requests/")]
@@ -383,7 +376,7 @@ func TestBadFrames(t *testing.T) {
 		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "life"},
 	} {
 		d, _ := testDecoder(t, user("s1"))
-		if got := showAll(d.decode([]byte(test.frame), received)); got != test.want {
+		if got := showAll(d.Decode([]byte(test.frame), received)); got != test.want {
 			frame := test.frame
 			if len(frame) > 300 {
 				frame = frame[:300]
@@ -397,7 +390,7 @@ func TestBadFrames(t *testing.T) {
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
-		if got := showAll(d.decode(golden(t, name), received)); got != "life" {
+		if got := showAll(d.Decode(golden(t, name), received)); got != "life" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -414,22 +407,22 @@ func FuzzFrame(f *testing.F) {
 		}
 	}
 	d, _ := testDecoder(f, user("s1"))
-	d.client.cfg.Observer = ignore{}
+	d.env.Observer = ignore{}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		d.epoch, d.depth = "k3f9", 200
-		events := d.decode(frame, received)
+		events := d.Decode(frame, received)
 		if len(events) == 0 {
 			t.Fatal("no event")
 		}
 		for _, e := range events {
-			if !e.at.Equal(received) {
+			if !e.At.Equal(received) {
 				t.Fatal("an event without time")
 			}
-			if e.kind == eventBad && !validTopic(messages.Topic{Channel: e.topic.Channel, ID: e.topic.ID}) {
-				t.Fatalf("a bad frame of %v", e.topic)
+			if e.Kind == EventBad && !validTopic(messages.Topic{Channel: e.Topic.Channel, ID: e.Topic.ID}) {
+				t.Fatalf("a bad frame of %v", e.Topic)
 			}
-			if e.kind == eventMessage {
-				check(t, e.message)
+			if e.Kind == EventMessage {
+				check(t, e.Message)
 			}
 			_ = show(e)
 		}

@@ -30,7 +30,7 @@ func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *mes
 }
 
 // userSnapshot decodes a complete account. A bad order or position makes the frame bad. The balance is optional.
-func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindUserSnapshot, at)
 	if !ok {
 		return nil
@@ -74,7 +74,7 @@ func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	return read(r)
 }
 
-func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindOrder, at)
 	if !ok {
 		return nil
@@ -83,7 +83,7 @@ func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *decoder) fill(r *wire.Row, at time.Time) []event {
+func (d *decoder) fill(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindFill, at)
 	if !ok {
 		return nil
@@ -92,7 +92,7 @@ func (d *decoder) fill(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindPosition, at)
 	if !ok {
 		return nil
@@ -101,7 +101,7 @@ func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindBalance, at)
 	if !ok {
 		return nil

@@ -16,8 +16,9 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection before ctx ends. Its errors contain no part of the URL except the host.
-	Dial(ctx context.Context, url string) (Conn, error)
+	// Dial opens a connection before ctx ends. header is sent with the handshake; it may contain secrets. Its errors contain
+	// no part of the URL except the host, and nothing of header.
+	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
 // Conn is an open connection. Read, Write and Close may be called concurrently, each by one goroutine.
@@ -42,7 +43,7 @@ const (
 // dialer is the production Dialer. It uses no proxy, follows no redirects, and uses HTTP/1.1, which the handshake requires.
 type dialer struct{}
 
-func (dialer) Dial(ctx context.Context, address string) (Conn, error) {
+func (dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
 	var raw atomic.Pointer[net.Conn]
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -62,7 +63,7 @@ func (dialer) Dial(ctx context.Context, address string) (Conn, error) {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	ws, response, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client})
+	ws, response, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
 	if err != nil {
 		return nil, dialError(response, err)
 	}

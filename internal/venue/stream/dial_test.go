@@ -146,7 +146,7 @@ func TestDialErrors(t *testing.T) {
 		"127.0.0.1:1":            {}, // nothing listens there
 		"venue.invalid/canary-p": {},
 	} {
-		_, err := dialer{}.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query")
+		_, err := dialer{}.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query", nil)
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -161,7 +161,7 @@ func TestDialErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
+	if _, err := (dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary", nil); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestFrameLimit(t *testing.T) {
 		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes+1))
 		_, _, _ = ws.Read(ctx)
 	})
-	c, err := dialer{}.Dial(t.Context(), address)
+	c, err := dialer{}.Dial(t.Context(), address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestCloseCode(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Close(closeRestart, "canary")
 	})
-	c, err := dialer{}.Dial(t.Context(), address)
+	c, err := dialer{}.Dial(t.Context(), address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestDeadPeer(t *testing.T) {
 	for _, code := range []int{0, closeNormal} {
 		release := make(chan struct{})
 		address := serve(t, func(context.Context, *websocket.Conn) { <-release })
-		opened, err := dialer{}.Dial(t.Context(), address)
+		opened, err := dialer{}.Dial(t.Context(), address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,47 +8,47 @@ import (
 )
 
 var verbs = [...]string{
-	verbSubscribe: "subscribe", verbUnsubscribe: "unsubscribe", verbResync: "resync", verbAuth: "auth", verbPing: "ping",
+	VerbSubscribe: "subscribe", VerbUnsubscribe: "unsubscribe", VerbResync: "resync", VerbAuth: "auth", VerbPing: "ping",
 }
 
 // encode returns the frame of a request, with the members in the contract's order.
-func encode(r *request) []byte {
+func encode(r *Request) []byte {
 	b := []byte(`{"type":"`)
-	b = append(b, verbs[r.verb]...)
+	b = append(b, verbs[r.Verb]...)
 	b = append(b, `","rid":`...)
-	b = appendText(b, r.rid)
-	switch r.verb {
-	case verbAuth:
+	b = appendText(b, r.Rid)
+	switch r.Verb {
+	case VerbAuth:
 		b = append(b, `,"address":`...)
-		b = appendText(b, r.topics[0].ID)
+		b = appendText(b, r.Topics[0].ID)
 		b = append(b, `,"credentials":`...)
-		b = append(b, r.creds.Wire()...)
-	case verbSubscribe, verbUnsubscribe, verbResync:
+		b = append(b, r.Credentials.Wire()...)
+	case VerbSubscribe, VerbUnsubscribe, VerbResync:
 		b = append(b, `,"channel":`...)
-		b = appendText(b, string(r.topics[0].Channel))
+		b = appendText(b, string(r.Topics[0].Channel))
 		b = appendIDs(b, r)
 	}
-	if r.depth > 0 {
+	if r.Depth > 0 {
 		b = append(b, `,"depth":`...)
-		b = strconv.AppendInt(b, int64(r.depth), 10)
+		b = strconv.AppendInt(b, int64(r.Depth), 10)
 	}
 	return append(b, '}')
 }
 
-func appendIDs(b []byte, r *request) []byte {
+func appendIDs(b []byte, r *Request) []byte {
 	member := "tokenId"
-	switch r.topics[0].Channel {
+	switch r.Topics[0].Channel {
 	case messages.ChannelUser:
-		return appendText(append(b, `,"address":`...), r.topics[0].ID)
+		return appendText(append(b, `,"address":`...), r.Topics[0].ID)
 	case messages.ChannelMarket:
 		member = "marketId"
 	}
 	b = append(append(b, `,"`...), member...)
-	if r.verb == verbResync {
-		return appendText(append(b, `":`...), r.topics[0].ID)
+	if r.Verb == VerbResync {
+		return appendText(append(b, `":`...), r.Topics[0].ID)
 	}
 	b = append(b, `s":[`...)
-	for i, t := range r.topics {
+	for i, t := range r.Topics {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -64,10 +65,12 @@ type venue struct {
 	// handler replaces the record.
 	handler Handler
 
-	mu     sync.Mutex
-	dials  []time.Duration
-	conns  []*fakeConn
-	frames []sentFrame
+	mu    sync.Mutex
+	dials []time.Duration
+	// headers are those of the handshakes.
+	headers []http.Header
+	conns   []*fakeConn
+	frames  []sentFrame
 }
 
 // fakeConn is one connection, with the methods of both ends.
@@ -82,7 +85,7 @@ type fakeConn struct {
 	code int
 }
 
-func (v *venue) Dial(ctx context.Context, _ string) (Conn, error) {
+func (v *venue) Dial(ctx context.Context, _ string, header http.Header) (Conn, error) {
 	v.mu.Lock()
 	slow := v.slow
 	v.mu.Unlock()
@@ -93,6 +96,7 @@ func (v *venue) Dial(ctx context.Context, _ string) (Conn, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.dials = append(v.dials, time.Since(v.start))
+	v.headers = append(v.headers, header)
 	if v.refuse != nil {
 		return nil, v.refuse
 	}

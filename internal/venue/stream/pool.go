@@ -16,7 +16,7 @@ type pool struct {
 	users map[messages.Topic]*connection
 	// wanted is the number of watched topics. identities is the number of user topics among them.
 	wanted, identities int
-	// perConnection is the greatest number of topics on a public connection. The venue's hello may reduce it.
+	// perConnection is the greatest number of subjects on a public connection. The venue's hello may reduce it.
 	perConnection int
 	// numbers is the number of the last connection, for the log. turns is the number of the last call of Watch.
 	numbers int
@@ -147,6 +147,11 @@ func (c *Client) assign(t messages.Topic) *connection {
 		return c.add(t)
 	}
 	for _, k := range c.pool.public {
+		if k.carries(t) {
+			return k
+		}
+	}
+	for _, k := range c.pool.public {
 		if k.load < c.pool.perConnection {
 			return k
 		}
@@ -163,7 +168,14 @@ func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities
 	}
-	return c.pool.wanted-c.pool.identities < c.pool.perConnection*c.cfg.Connections
+	if e.conn.carries(e.topic) {
+		return true
+	}
+	load := 0
+	for _, k := range c.pool.public {
+		load += k.load
+	}
+	return load < c.pool.perConnection*c.cfg.Connections
 }
 
 // add adds a connection for a user topic or, if identity is zero, for public topics. The caller holds the lock.
@@ -183,7 +195,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 // addWatched adds by, which is 1 or -1, to the counts of watched topics. The caller holds the lock.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
-	e.conn.load += by
+	e.conn.addLoad(e.topic, by)
 	if e.conn.user() {
 		c.pool.identities += by
 	}
@@ -265,17 +277,17 @@ func (c *Client) shrink(k *connection, limit int) {
 		}
 		excess--
 		delete(k.topics, e.topic)
-		k.load--
+		k.addLoad(e.topic, -1)
 		other := c.assign(e.topic)
 		if other == nil {
-			k.load++
+			k.addLoad(e.topic, 1)
 			k.topics[e.topic] = e
 			unplaced = append(unplaced, &entry{topic: e.topic, turn: e.turn})
 			continue
 		}
 		e.conn = other
 		other.topics[e.topic] = e
-		other.load++
+		other.addLoad(e.topic, 1)
 		other.markDirty(e.topic)
 	}
 	c.mu.Unlock()

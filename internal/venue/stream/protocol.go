@@ -1,79 +1,120 @@
 package stream
 
 import (
+	"net/http"
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 )
 
-// verb is the type of a request.
-type verb uint8
-
-const (
-	verbSubscribe verb = iota + 1
-	verbUnsubscribe
-	verbResync
-	verbAuth
-	verbPing
-)
-
-// request is a frame to the venue. All its topics are of the same channel. A resync or a user subscription has one topic.
-type request struct {
-	verb   verb
-	rid    string
-	topics []messages.Topic
-	// depth is set for subscriptions of books.
-	depth int
-	// creds is set for auth.
-	creds *market.Credentials
+// Protocol describes the protocol of a venue's stream. Documented returns the protocol that generic venues use.
+type Protocol struct {
+	// NewCodec returns the codec of a new socket. identity is the user topic of the socket, or the zero topic.
+	NewCodec func(identity messages.Topic, env Env) Codec
+	// Greets reports that the venue's first frame is a hello. Otherwise topics are subscribed as soon as the socket is open.
+	Greets bool
+	// Acknowledges reports that the venue confirms subscriptions. Otherwise a topic counts as confirmed when its subscription was
+	// sent.
+	Acknowledges bool
+	// Resyncs reports that the venue sends a snapshot on request. Otherwise a topic is subscribed again for a snapshot.
+	Resyncs bool
+	// Subject returns what the venue counts as one subscription of a topic. Topics of the same subject share a connection. nil
+	// means that each topic is a subject.
+	Subject func(messages.Topic) string
+	// PingEvery is the time between pings; 0 means 20 s. Silence is the greatest time without a frame; 0 means 2.5 heartbeats of
+	// the venue's hello.
+	PingEvery, Silence time.Duration
+	// Header returns the header of a handshake; nil means none. It is called for each connection, so it may sign the time.
+	Header func() (http.Header, error)
 }
 
-// eventKind is the kind of an event.
-type eventKind uint8
+// Env is what the client provides to a codec.
+type Env struct {
+	// Observer receives the types of frames and deviations from the venue's documentation.
+	Observer Observer
+	// Tokens returns the YES and NO tokens of a market, as Config.Tokens.
+	Tokens func(marketID string) (yes, no string, ok bool)
+}
 
+// Codec translates between topics and the frames of one socket. A codec may keep state, such as the venue's ids of subscriptions
+// or its books. Encode and Decode are called by two goroutines.
+type Codec interface {
+	// Encode returns the frames of a request, in order. No frames mean that the venue needs none for the request.
+	Encode(r *Request) [][]byte
+	// Decode returns the events of a frame. The codec may retain the frame. at is the time at which the frame arrived.
+	Decode(frame []byte, at time.Time) []Event
+}
+
+// Verb is the type of a request.
+type Verb uint8
+
+// The verbs. Only venues with user data get VerbAuth.
 const (
-	// eventLife is for a frame that only shows that the venue is alive, such as a pong.
-	eventLife eventKind = iota
-	// eventGarbage is for a frame that is not JSON.
-	eventGarbage
-	// eventHello is the first frame of a connection. It sets epoch and hello.
-	eventHello
-	// eventAck confirms the request rid. It sets topics if the venue lists them.
-	eventAck
-	// eventError rejects the request rid, or reports an error that belongs to no request. It sets code, and ids if the venue names
+	VerbSubscribe Verb = iota + 1
+	VerbUnsubscribe
+	VerbResync
+	VerbAuth
+	VerbPing
+)
+
+// Request is a frame to the venue. All its topics are of the same channel. A resync or a user subscription has one topic.
+type Request struct {
+	Verb   Verb
+	Rid    string
+	Topics []messages.Topic
+	// Depth is set for subscriptions of books.
+	Depth int
+	// Credentials is set for VerbAuth.
+	Credentials *market.Credentials
+}
+
+// EventKind is the kind of an event.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	// EventLife is for a frame that only shows that the venue is alive, such as a pong.
+	EventLife EventKind = iota
+	// EventGarbage is for a frame that is not JSON.
+	EventGarbage
+	// EventHello is the first frame of a connection. It sets Epoch and Hello.
+	EventHello
+	// EventAck confirms the request Rid. It sets Topics if the venue lists them.
+	EventAck
+	// EventError rejects the request Rid, or reports an error that belongs to no request. It sets Code, and IDs if the venue names
 	// them.
-	eventError
-	// eventHeartbeat sets epoch and seqs.
-	eventHeartbeat
-	// eventMessage sets message.
-	eventMessage
-	// eventBad is for an unusable message of topic.
-	eventBad
+	EventError
+	// EventHeartbeat sets Epoch and Seqs.
+	EventHeartbeat
+	// EventMessage sets Message.
+	EventMessage
+	// EventBad is for an unusable message of Topic. The client requests a snapshot.
+	EventBad
 )
 
-// event is a decoded frame, or an element of a frame that is a list.
-type event struct {
-	kind    eventKind
-	at      time.Time
-	rid     string
-	epoch   string
-	hello   hello
-	seqs    map[messages.Topic]uint64
-	message *messages.Message
-	topic   messages.Topic
-	topics  []messages.Topic
+// Event is a decoded frame, or an element of a frame that is a list.
+type Event struct {
+	Kind    EventKind
+	At      time.Time
+	Rid     string
+	Epoch   string
+	Hello   Hello
+	Seqs    map[messages.Topic]uint64
+	Message *messages.Message
+	Topic   messages.Topic
+	Topics  []messages.Topic
 
-	code       string
-	ids        []string
-	retryAfter time.Duration
+	Code       string
+	IDs        []string
+	RetryAfter time.Duration
 }
 
-// hello contains the venue's heartbeat interval and limits; 0 means unknown. topics is the greatest number of topics on a
-// connection. depth is the greatest number of levels on each side of a book.
-type hello struct {
-	heartbeat       time.Duration
-	topics, depth   int
-	framesPerSecond int
-	frameBytes      int
+// Hello contains the venue's heartbeat interval and limits; 0 means unknown. Topics is the greatest number of topics on a
+// connection. Depth is the greatest number of levels on each side of a book.
+type Hello struct {
+	Heartbeat       time.Duration
+	Topics, Depth   int
+	FramesPerSecond int
+	FrameBytes      int
 }

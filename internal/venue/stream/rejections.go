@@ -51,34 +51,34 @@ type rejection struct {
 
 // rejected handles an error frame about a request. down are the topics that will be subscribed again later. rejected are the
 // topics that the venue has refused.
-func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, rejected []rejection) {
-	r := q.awaited[e.rid]
-	if r == nil && e.rid == "" && class != classLater {
-		r = q.unanswered(e.ids)
+func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, rejected []rejection) {
+	r := q.awaited[e.Rid]
+	if r == nil && e.Rid == "" && class != classLater {
+		r = q.unanswered(e.IDs)
 	}
 	if r == nil {
 		q.k.client.cfg.Observer.Drift("error about nothing")
 		if class == classLater {
-			q.pauseFor(e.at, e.retryAfter)
+			q.pauseFor(e.At, e.RetryAfter)
 		}
 		return nil, nil
 	}
-	delete(q.awaited, r.rid)
+	delete(q.awaited, r.Rid)
 	var subs []*sub
-	for _, t := range r.topics {
+	for _, t := range r.Topics {
 		if s := q.subs[t]; s != nil && s.subscribed {
 			subs = append(subs, s)
 		}
 	}
 	switch {
 	case len(subs) == 0:
-	case class == classLater && r.verb == verbResync:
+	case class == classLater && r.Verb == VerbResync:
 		subs[0].resyncSent = time.Time{}
-		q.resync(subs[0], e.at.Add(q.retryDelay(subs[0], e.retryAfter)))
-	case class == classRefused && r.verb == verbResync:
+		q.resync(subs[0], e.At.Add(q.retryDelay(subs[0], e.RetryAfter)))
+	case class == classRefused && r.Verb == VerbResync:
 		q.resubscribe(subs[0], subs[0].turn) // a venue that knows no resync sends a snapshot after a subscription
 	case class == classLater:
-		at := e.at.Add(q.retryDelay(subs[0], e.retryAfter))
+		at := e.At.Add(q.retryDelay(subs[0], e.RetryAfter))
 		for _, s := range subs {
 			down = append(down, q.requeue(s, at))
 			s.attempts = subs[0].attempts
@@ -90,9 +90,9 @@ func (q *sendQueue) rejected(e *event, class class) (down []messages.Topic, reje
 }
 
 // unanswered returns an unanswered subscription of one of ids, or nil. It finds the request of an error that contains no rid.
-func (q *sendQueue) unanswered(ids []string) *request {
+func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
-		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t messages.Topic) bool {
+		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
 			s := q.subs[t]
 			return slices.Contains(ids, t.ID) && s != nil && s.subscribed && !s.answered
 		}) {
@@ -104,9 +104,9 @@ func (q *sendQueue) unanswered(ids []string) *request {
 
 // exclude rejects the topics that the venue names. If the venue names none, exclude queues the two halves of the request as
 // separate requests. Repeated halving finds the rejected topic.
-func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages.Topic, rejected []rejection) {
-	named := make(map[string]bool, len(e.ids))
-	for _, id := range e.ids {
+func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages.Topic, rejected []rejection) {
+	named := make(map[string]bool, len(e.IDs))
+	for _, id := range e.IDs {
 		named[id] = true
 	}
 	var rest []*sub
@@ -124,7 +124,7 @@ func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages
 		q.groups++
 		for _, s := range rest {
 			if !s.answered {
-				s.group, s.notBefore = q.groups, e.at.Add(ackWithin)
+				s.group, s.notBefore = q.groups, e.At.Add(ackWithin)
 				q.pending = append(q.pending, s)
 			}
 		}
@@ -136,7 +136,7 @@ func (q *sendQueue) exclude(subs []*sub, e *event, class class) (down []messages
 			q.groups++
 		}
 		s.group = q.groups
-		down = append(down, q.requeue(s, e.at))
+		down = append(down, q.requeue(s, e.At))
 	}
 	return down, nil
 }

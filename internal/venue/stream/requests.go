@@ -8,7 +8,7 @@ import (
 )
 
 // unsubscription removes topics of one channel from unsubscribes and returns a request for them.
-func (q *sendQueue) unsubscription() *request {
+func (q *sendQueue) unsubscription() *Request {
 	b := q.batch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
 	for _, t := range q.unsubscribes {
@@ -17,12 +17,12 @@ func (q *sendQueue) unsubscription() *request {
 		}
 	}
 	q.unsubscribes = rest
-	return &request{verb: verbUnsubscribe, topics: b.topics}
+	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
 // subscription removes topics of one channel and one group from pending, in the order in which they were watched, and returns a
 // request for them. It returns nil if no topic is due.
-func (q *sendQueue) subscription(now time.Time) *request {
+func (q *sendQueue) subscription(now time.Time) *Request {
 	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if first < 0 {
 		return nil
@@ -36,9 +36,9 @@ func (q *sendQueue) subscription(now time.Time) *request {
 		}
 	}
 	q.pending = rest
-	r := &request{verb: verbSubscribe, topics: b.topics}
-	if r.topics[0].Channel == messages.ChannelOrderbook {
-		r.depth = q.limits.depth
+	r := &Request{Verb: VerbSubscribe, Topics: b.topics}
+	if r.Topics[0].Channel == messages.ChannelOrderbook {
+		r.Depth = q.limits.Depth
 	}
 	return r
 }
@@ -52,7 +52,7 @@ type batch struct {
 }
 
 func (q *sendQueue) batch(first messages.Topic) batch {
-	b := batch{channel: first.Channel, room: q.limits.frameBytes - frameOverhead, most: batchIDs}
+	b := batch{channel: first.Channel, room: q.limits.FrameBytes - frameOverhead, most: batchIDs}
 	if first.Channel == messages.ChannelUser {
 		b.most = 1
 	}

@@ -70,31 +70,31 @@ type sendQueue struct {
 	unsubscribes []messages.Topic
 	pending      []*sub
 	resyncs      []*sub
-	auth         *request
+	auth         *Request
 	// awaited contains the requests that the venue may still reject, by rid.
-	awaited map[string]*request
+	awaited map[string]*Request
 	rid     uint64
 	groups  uint64
 
 	window, resyncWindow window
-	limits               hello
+	limits               Hello
 }
 
 func (q *sendQueue) init(k *connection) {
 	q.k = k
 	q.subs = make(map[messages.Topic]*sub)
-	q.awaited = make(map[string]*request)
+	q.awaited = make(map[string]*Request)
 	q.epoch = k.client.count.epochs.Add(1)
-	q.limit(hello{})
+	q.limit(Hello{})
 }
 
 // limit applies the venue's limits.
-func (q *sendQueue) limit(h hello) {
-	h.framesPerSecond = min(cmp.Or(h.framesPerSecond, assumedFrames), 1000)
-	h.frameBytes = max(cmp.Or(h.frameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
-	h.depth = cmp.Or(h.depth, assumedDepth)
-	if h.framesPerSecond != q.limits.framesPerSecond {
-		q.window, q.resyncWindow = newWindow(h.framesPerSecond), newWindow(h.framesPerSecond/2)
+func (q *sendQueue) limit(h Hello) {
+	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
+	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
+	h.Depth = cmp.Or(h.Depth, assumedDepth)
+	if h.FramesPerSecond != q.limits.FramesPerSecond {
+		q.window, q.resyncWindow = newWindow(h.FramesPerSecond), newWindow(h.FramesPerSecond/2)
 	}
 	q.limits = h
 }
@@ -273,7 +273,7 @@ func (q *sendQueue) compact() {
 }
 
 // next removes and returns the request to send now, or nil.
-func (q *sendQueue) next(now time.Time, open bool) *request {
+func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.auth; r != nil {
 		q.auth = nil
 		return r
@@ -295,21 +295,27 @@ func (q *sendQueue) next(now time.Time, open bool) *request {
 		if !now.Before(s.resyncAt) {
 			q.resyncs = slices.Delete(q.resyncs, i, i+1)
 			q.resyncWindow.take(now)
-			return &request{verb: verbResync, topics: []messages.Topic{s.topic}}
+			if !q.k.client.cfg.Protocol.Resyncs {
+				s.resyncLast = now
+				q.resubscribe(s, s.turn)
+				q.k.client.count.resyncs.Add(1)
+				return q.unsubscription()
+			}
+			return &Request{Verb: VerbResync, Topics: []messages.Topic{s.topic}}
 		}
 	}
 	return nil
 }
 
 // markSent records that a request is being written.
-func (q *sendQueue) markSent(r *request, now time.Time) {
-	q.awaited[r.rid] = r
-	for _, t := range r.topics {
+func (q *sendQueue) markSent(r *Request, now time.Time) {
+	q.awaited[r.Rid] = r
+	for _, t := range r.Topics {
 		s := q.subs[t]
-		switch r.verb {
-		case verbSubscribe:
-			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.rid
-		case verbResync:
+		switch r.Verb {
+		case VerbSubscribe:
+			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.Rid
+		case VerbResync:
 			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
 		}
 	}
@@ -317,13 +323,13 @@ func (q *sendQueue) markSent(r *request, now time.Time) {
 
 // acknowledge returns the topics whose last subscription the event confirms. These are the topics of the request with the
 // event's rid, or the listed topics if the event has no rid.
-func (q *sendQueue) acknowledge(e *event) (topics []messages.Topic) {
-	listed := e.topics
-	if r := q.awaited[e.rid]; r != nil && r.verb == verbSubscribe {
-		listed = r.topics
+func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
+	listed := e.Topics
+	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {
+		listed = r.Topics
 	}
 	for _, t := range listed {
-		if s := q.subs[t]; s != nil && s.subscribed && (e.rid == "" || s.rid == e.rid) {
+		if s := q.subs[t]; s != nil && s.subscribed && (e.Rid == "" || s.rid == e.Rid) {
 			s.answered = true
 			topics = append(topics, t)
 		}

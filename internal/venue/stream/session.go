@@ -42,15 +42,16 @@ type session struct {
 	k      *connection
 	socket Conn
 
-	events  chan []event
+	codec   Codec
+	events  chan []Event
 	readErr error // set before events is closed
-	out     chan []byte
+	out     chan [][]byte
 	written chan error
 
 	phase  phase
 	liveAt time.Time
 	epoch  string
-	limits hello
+	limits Hello
 	queue  sendQueue
 
 	// timer fires at the time in armed.
@@ -81,8 +82,9 @@ func newSession(k *connection, socket Conn) *session {
 		client:  k.client,
 		k:       k,
 		socket:  socket,
-		events:  make(chan []event, maxEvents),
-		out:     make(chan []byte, 1),
+		codec:   k.client.cfg.Protocol.NewCodec(k.identity, Env{k.client.cfg.Observer, k.client.cfg.Tokens}),
+		events:  make(chan []Event, maxEvents),
+		out:     make(chan [][]byte, 1),
 		written: make(chan error, 1),
 	}
 	s.queue.init(k)
@@ -111,7 +113,6 @@ func (s *session) run(ctx context.Context) error {
 // read decodes frames until the socket is closed.
 func (s *session) read(ctx context.Context) {
 	defer close(s.events)
-	in := newDecoder(s.client, s.k.identity)
 	for {
 		frame, err := s.socket.Read(ctx)
 		if err != nil {
@@ -119,7 +120,7 @@ func (s *session) read(ctx context.Context) {
 			return
 		}
 		select {
-		case s.events <- in.decode(frame, time.Now()):
+		case s.events <- s.codec.Decode(frame, time.Now()):
 		case <-ctx.Done():
 			return
 		}
@@ -130,8 +131,14 @@ func (s *session) read(ctx context.Context) {
 func (s *session) write(ctx context.Context) {
 	for {
 		select {
-		case frame := <-s.out:
-			s.written <- s.socket.Write(ctx, frame)
+		case frames := <-s.out:
+			var err error
+			for _, frame := range frames {
+				if err = s.socket.Write(ctx, frame); err != nil {
+					break
+				}
+			}
+			s.written <- err
 		case <-ctx.Done():
 			return
 		}
@@ -142,8 +149,13 @@ func (s *session) loop(ctx context.Context) error {
 	now := time.Now()
 	s.timer = time.NewTimer(time.Hour)
 	defer s.timer.Stop()
-	s.lastFrame, s.pingAt, s.phaseBy = now, now.Add(pingEvery), now.Add(helloWithin)
+	s.lastFrame, s.pingAt, s.phaseBy = now, now.Add(s.pingEvery()), now.Add(helloWithin)
 	s.setSilence(0)
+	if !s.client.cfg.Protocol.Greets {
+		if err := s.afterHello(now); err != nil {
+			return err
+		}
+	}
 	for {
 		now = time.Now()
 		// Handle waiting events before deadlines, because an event may be the one that a deadline waits for.
@@ -190,9 +202,16 @@ func (s *session) readFailure(ctx context.Context) error {
 	return s.readErr
 }
 
+// pingEvery returns the time between pings.
+func (s *session) pingEvery() time.Duration {
+	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
+}
+
 // setSilence sets the greatest time without a frame.
 func (s *session) setSilence(heartbeat time.Duration) {
-	s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
+	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
+		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
+	}
 	s.silentAt = s.lastFrame.Add(s.silence)
 }
 
@@ -265,7 +284,7 @@ func (s *session) afterHello(now time.Time) error {
 	s.liveAt = now
 	if e, ok := s.k.login(); ok {
 		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
-		s.queue.auth = &request{verb: verbAuth, topics: []messages.Topic{e.topic}, creds: e.creds}
+		s.queue.auth = &Request{Verb: VerbAuth, Topics: []messages.Topic{e.topic}, Credentials: e.creds}
 		return nil
 	}
 	return s.afterAuth(now)
@@ -274,8 +293,8 @@ func (s *session) afterHello(now time.Time) error {
 // afterAuth subscribes the topics.
 func (s *session) afterAuth(now time.Time) error {
 	s.phase, s.phaseBy = phaseOpen, time.Time{}
-	if s.limits.topics > 0 {
-		s.client.shrink(s.k, s.limits.topics)
+	if s.limits.Topics > 0 {
+		s.client.shrink(s.k, s.limits.Topics)
 	}
 	s.k.reportOpen()
 	s.k.resubscribeAll()
@@ -323,28 +342,35 @@ func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return
 	}
-	var r *request
+	var r *Request
 	if s.pongBy.IsZero() && !now.Before(s.pingAt) {
-		r = &request{verb: verbPing}
+		r = &Request{Verb: VerbPing}
 	} else {
 		r = s.queue.next(now, s.phase == phaseOpen)
 	}
 	if r == nil {
 		return
 	}
-	r.rid = s.queue.nextRid()
-	s.out <- encode(r)
-	s.writeBy = now.Add(writeWithin)
-	s.queue.window.take(now)
-	switch r.verb {
-	case verbPing:
-		s.pingAt, s.pongBy = now.Add(pingEvery), now.Add(pongWithin)
-	case verbAuth:
-		s.authRid = r.rid
-	case verbSubscribe:
+	r.Rid = s.queue.nextRid()
+	if frames := s.codec.Encode(r); len(frames) > 0 {
+		s.out <- frames
+		s.writeBy = now.Add(writeWithin)
+		for range frames {
+			s.queue.window.take(now)
+		}
+	}
+	switch r.Verb {
+	case VerbPing:
+		s.pingAt, s.pongBy = now.Add(s.pingEvery()), now.Add(pongWithin)
+	case VerbAuth:
+		s.authRid = r.Rid
+	case VerbSubscribe:
 		s.queue.markSent(r, now)
-		s.client.handler.Up(s.epoch, r.topics)
-	case verbResync:
+		s.client.handler.Up(s.epoch, r.Topics)
+		if !s.client.cfg.Protocol.Acknowledges {
+			s.client.handler.Acknowledged(s.queue.acknowledge(&Event{Rid: r.Rid}))
+		}
+	case VerbResync:
 		s.client.count.resyncs.Add(1)
 		s.queue.markSent(r, now)
 	}

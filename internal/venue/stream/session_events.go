@@ -6,40 +6,40 @@ import (
 )
 
 // handle handles the events of one frame. It checks no deadlines.
-func (s *session) handle(events []event) error {
+func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
-		s.lastFrame = e.at
-		if e.kind == eventGarbage {
+		s.lastFrame = e.At
+		if e.Kind == EventGarbage {
 			if s.garbageFrames++; s.garbageFrames >= maxGarbage {
 				return errGarbage
 			}
 			continue
 		}
 		s.garbageFrames = 0
-		s.client.count.last.Store(e.at.UnixNano())
+		s.client.count.last.Store(e.At.UnixNano())
 		s.pongBy = time.Time{} // any frame shows that the venue is alive; some venues do not answer pings
 		var err error
-		switch e.kind {
-		case eventHello:
+		switch e.Kind {
+		case EventHello:
 			err = s.handleHello(e)
-		case eventAck:
+		case EventAck:
 			if topics := s.queue.acknowledge(e); len(topics) > 0 {
 				s.client.handler.Acknowledged(topics)
 			}
-			if s.phase == phaseAuth && e.rid != "" && e.rid == s.authRid {
-				err = s.afterAuth(e.at)
+			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
+				err = s.afterAuth(e.At)
 			}
-		case eventError:
+		case EventError:
 			err = s.handleError(e)
-		case eventHeartbeat:
+		case EventHeartbeat:
 			s.handleHeartbeat(e)
-		case eventMessage:
-			if s.queue.accept(e.message) {
-				s.client.handler.Message(e.message)
+		case EventMessage:
+			if s.queue.accept(e.Message) {
+				s.client.handler.Message(e.Message)
 			}
-		case eventBad:
-			s.queue.badFrame(e.topic, e.at)
+		case EventBad:
+			s.queue.badFrame(e.Topic, e.At)
 		}
 		if err != nil {
 			return err
@@ -49,32 +49,32 @@ func (s *session) handle(events []event) error {
 }
 
 // handleHello applies the venue's hello. A hello that arrives after helloWithin still changes the heartbeat and the limits.
-func (s *session) handleHello(e *event) error {
-	s.epoch, s.limits = e.epoch, e.hello
-	s.setSilence(e.hello.heartbeat)
+func (s *session) handleHello(e *Event) error {
+	s.epoch, s.limits = e.Epoch, e.Hello
+	s.setSilence(e.Hello.Heartbeat)
 	if s.phase == phaseHello {
-		return s.afterHello(e.at)
+		return s.afterHello(e.At)
 	}
 	s.queue.limit(s.limits)
 	return nil
 }
 
 // handleHeartbeat passes the sequence numbers of this connection's topics to the Handler.
-func (s *session) handleHeartbeat(e *event) {
-	for t := range e.seqs {
+func (s *session) handleHeartbeat(e *Event) {
+	for t := range e.Seqs {
 		if !s.queue.carries(t) {
-			delete(e.seqs, t)
+			delete(e.Seqs, t)
 		}
 	}
-	if len(e.seqs) > 0 {
-		s.client.handler.Heartbeat(e.epoch, e.seqs)
+	if len(e.Seqs) > 0 {
+		s.client.handler.Heartbeat(e.Epoch, e.Seqs)
 	}
 }
 
 // handleError handles an error frame. Only an error about the authentication can end the connection.
-func (s *session) handleError(e *event) error {
-	class := classify(e.code)
-	if e.rid != "" && e.rid == s.authRid || e.rid == "" && s.k.user() && class == classUnauthenticated {
+func (s *session) handleError(e *Event) error {
+	class := classify(e.Code)
+	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.user() && class == classUnauthenticated {
 		if class == classLater {
 			return errLimited
 		}
@@ -84,7 +84,7 @@ func (s *session) handleError(e *event) error {
 		}
 		s.client.refuseAll(s.k, err)
 		s.queue.clear()
-		return s.checkIdle(e.at)
+		return s.checkIdle(e.At)
 	}
 	down, rejected := s.queue.rejected(e, class)
 	if len(down) > 0 {
@@ -93,7 +93,7 @@ func (s *session) handleError(e *event) error {
 	for _, r := range rejected {
 		s.client.refuse(s.k, r.topic, r.turn, r.err)
 	}
-	return s.checkIdle(e.at)
+	return s.checkIdle(e.At)
 }
 
 // reportDown calls Handler.Down for all topics.

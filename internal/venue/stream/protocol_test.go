@@ -1,0 +1,129 @@
+package stream
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market/messages"
+)
+
+// bareCodec is the codec of a venue that sends no hello, no confirmations and no snapshots on request, and whose subscriptions are by
+// token for all channels. It numbers the messages of each socket.
+type bareCodec struct {
+	encoded []Request
+	seq     uint64
+}
+
+func (c *bareCodec) Encode(r *Request) [][]byte {
+	c.encoded = append(c.encoded, *r)
+	switch r.Verb {
+	case VerbSubscribe, VerbUnsubscribe:
+		frames := make([][]byte, len(r.Topics))
+		for i, t := range r.Topics {
+			frames[i], _ = json.Marshal(map[string]any{"type": map[Verb]string{VerbSubscribe: "on", VerbUnsubscribe: "off"}[r.Verb], "tokenId": t.ID})
+		}
+		return frames
+	case VerbPing:
+		return [][]byte{[]byte(`{"type":"PING"}`)}
+	}
+	return nil
+}
+
+func (c *bareCodec) Decode(frame []byte, at time.Time) []Event {
+	id, book := strings.CutPrefix(string(frame), "book ")
+	if !book {
+		return []Event{{Kind: EventLife, At: at}}
+	}
+	c.seq++
+	topic := messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
+	return []Event{{Kind: EventMessage, At: at, Message: &messages.Message{Topic: topic, Kind: messages.KindBookSnapshot, Epoch: "socket", Seq: c.seq}}}
+}
+
+// bareProtocol changes the configuration to the protocol of bareCodec. The venue answers each subscription with a book.
+func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
+	return func(c *Config, v *venue) {
+		c.Protocol = &Protocol{
+			NewCodec:  func(messages.Topic, Env) Codec { return &bareCodec{} },
+			Subject:   func(t messages.Topic) string { return t.ID },
+			PingEvery: 10 * time.Second, Silence: 25 * time.Second, Header: header,
+		}
+		c.TopicsPerConnection, c.Connections = 2, 2
+		v.hello = ""
+		v.respond = func(k *fakeConn, f sentFrame) bool {
+			switch f.Type {
+			case "on":
+				k.send("book %s", f.TokenID)
+			case "PING":
+				k.send("PONG")
+			}
+			return true
+		}
+	}
+}
+
+// TestProtocolWithoutAnswers expects topics to be subscribed without a hello and to count as confirmed at once.
+func TestProtocolWithoutAnswers(t *testing.T) {
+	inBubble(t, bareProtocol(nil), func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/1")
+
+		// A snapshot takes another subscription.
+		b.Resync(book("T1"))
+		b.pass(2 * time.Second)
+		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/2")
+		frames := b.venue.sent("")
+		last := frames[len(frames)-2:]
+		b.equal("confirmations", b.calls.acks, []string{"orderbook:T1", "orderbook:T1"})
+		b.equal("frames", last[0].raw+last[1].raw, `{"tokenId":"T1","type":"off"}{"tokenId":"T1","type":"on"}`)
+
+		// Pongs keep the connection open, at the protocol's times.
+		b.pass(61 * time.Second)
+		b.calls.expect(t)
+		if n := len(b.venue.sent("PING")); n != 6 {
+			t.Errorf("%d pings in a minute", n)
+		}
+	})
+}
+
+// TestSharedSubjects expects topics of a subject on one connection, where they count once.
+func TestSharedSubjects(t *testing.T) {
+	inBubble(t, bareProtocol(nil), func(b *bench) {
+		b.settle()
+		b.watch(book("T1"), book("T2"), price("T1"), price("T2"))
+		b.settle()
+		b.equal("connections", b.Stats().Connections, 1)
+		b.watch(book("T3"), book("T4"), price("T4"))
+		b.settle()
+		b.equal("connections", b.Stats().Connections, 2)
+		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
+		b.watch(price("T3")) // a subject that has room
+		b.Unwatch(book("T1"))
+		b.settle()
+		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
+		b.Unwatch(price("T1"))
+		b.settle()
+		b.watch(book("T5"))
+		b.equal("topics", b.Stats().Topics, 7)
+	})
+}
+
+// TestHandshakeHeader expects the protocol's header on each handshake, and no connection without it.
+func TestHandshakeHeader(t *testing.T) {
+	n := 0
+	header := func() (http.Header, error) {
+		n++
+		return http.Header{"Signature": {"s"}}, nil
+	}
+	inBubble(t, bareProtocol(header), func(b *bench) {
+		b.watch(book("T1"))
+		b.settle()
+		b.conn(0).drop(1006)
+		b.pass(2 * time.Second)
+		b.equal("headers", n, 2)
+		b.equal("sent", b.venue.headers, []http.Header{{"Signature": {"s"}}, {"Signature": {"s"}}})
+	})
+}
