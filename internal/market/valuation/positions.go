@@ -82,10 +82,24 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 		return q, err
 	}
 	switch {
-	case basis == "" && q.Price.Value == nil, basis == market.BasisMidpoint, basis == market.BasisBestBid, basis == market.BasisBestAsk:
+	case basis == "" && q.Price.Value == nil && !isClosed(q.Market.Value), basis == market.BasisMidpoint, basis == market.BasisBestBid, basis == market.BasisBestAsk:
 		q.Spread, err = from.Spread(token)
 	}
 	return q, err
+}
+
+// isClosed reports whether a market is known to trade no more. Then no spread can replace a missing price.
+func isClosed(m *market.Market) bool {
+	if m == nil {
+		return false
+	}
+	switch m.Status {
+	case market.StatusClosed, market.StatusResolved, market.StatusCancelled:
+		return true
+	case market.StatusDisputed:
+		return m.AcceptingOrders != nil && !*m.AcceptingOrders
+	}
+	return false
 }
 
 // All values positions. A valuation is nil if no price of the position is known. The error is the error of the first failed

@@ -117,3 +117,23 @@ func TestKeepRedeemable(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSpreadOfAClosedMarketIsRead expects that a missing price of a market that trades no more costs no further read.
+func TestNoSpreadOfAClosedMarketIsRead(t *testing.T) {
+	for _, c := range []struct {
+		market *market.Market
+		want   []string
+	}{
+		{&market.Market{Status: market.StatusOpen}, []string{"market a", "price ta", "spread ta"}},
+		{&market.Market{Status: market.StatusDisputed}, []string{"market a", "price ta", "spread ta"}},
+		{&market.Market{Status: market.StatusDisputed, AcceptingOrders: new(false)}, []string{"market a", "price ta"}},
+		{&market.Market{Status: market.StatusClosed}, []string{"market a", "price ta"}},
+		{&market.Market{Status: market.StatusCancelled}, []string{"market a", "price ta"}},
+		{nil, []string{"market a", "price ta", "spread ta"}},
+	} {
+		reads := &positionReads{markets: map[string]*market.Market{"a": c.market}}
+		if _, err := ReadQuotes(reads, positionsOf("a")[0], ""); err != nil || !slices.Equal(reads.read, c.want) {
+			t.Errorf("%+v: read %q, error %v; want %q", c.market, reads.read, err, c.want)
+		}
+	}
+}

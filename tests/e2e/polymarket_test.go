@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo/polymarket"
+)
+
+// polymarketService is a service over the embedded simulator of Polymarket.
+type polymarketService struct {
+	*service
+	sim *polymarket.Venue
+}
+
+// startPolymarket starts a service over the simulator.
+func startPolymarket(t *testing.T, args ...string) polymarketService {
+	t.Helper()
+	s := start(t, append([]string{"--demo-driver=polymarket", "--venue-driver=polymarket"}, args...)...)
+	return polymarketService{s, s.Demo.Polymarket}
+}
+
+// requestsDuring returns the requests that the simulator received while f ran, by method and path.
+func (s polymarketService) requestsDuring(f func()) map[string]int64 {
+	before := s.sim.Stats().Requests
+	f()
+	made := s.sim.Stats().Requests
+	for path, n := range before {
+		if made[path] -= n; made[path] == 0 {
+			delete(made, path)
+		}
+	}
+	return made
+}
+
+// TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, with cold caches.
+func TestPortfolioOfPolymarket(t *testing.T) {
+	s := startPolymarket(t)
+	const address = "0x2222222222222222222222222222222222222222"
+	var data any
+	made := s.requestsDuring(func() {
+		data = s.ask(t, `query($address: Address!) { user(address: $address) {
+			balance { positionsValue cashBalance totalValue }
+			positions(first: 50) { nodes { size outcome market { marketId status tokens { outcome winner } } token { tokenId price { price basis } } valuation { value basis } } }
+			portfolio { positionsValue unpricedPositions }
+		} }`, vars{"address": address}, credentials("demo-2"))
+	})
+	nodes := list(data, "user.positions.nodes")
+	if len(nodes) != 50 {
+		t.Fatalf("%d positions", len(nodes))
+	}
+	closed := false
+	for _, n := range nodes {
+		status := text(n, "market.status")
+		closed = closed || status != "OPEN"
+		if text(n, "market.marketId") == "" || status == "OPEN" && at(n, "token.price") == nil {
+			t.Errorf("%s", asJSON(n))
+		}
+	}
+	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
+	if closed {
+		most["GET /markets/keyset"] = 4
+		most["GET /markets/{condition}"] = 50 // one for each closed market whose result Gamma does not state
+	}
+	for _, path := range slices.Sorted(maps.Keys(made)) {
+		if made[path] > most[path] {
+			t.Errorf("%s: %d requests, want at most %d", path, made[path], most[path])
+		}
+	}
+}
+
+// TestPricesOfPolymarket reads the prices of 500 tokens with one call.
+func TestPricesOfPolymarket(t *testing.T) {
+	s := startPolymarket(t)
+	var ids []string
+	for _, id := range s.sim.TokenIDs() {
+		if len(ids) < 500 {
+			ids = append(ids, id)
+		}
+	}
+	var errs []string
+	made := s.requestsDuring(func() {
+		var parts []string
+		for i := 0; i < len(ids); i += 100 {
+			parts = append(parts, fmt.Sprintf(`t%d: tokens(tokenIds: ["%s"]) { price { price basis } }`, i, strings.Join(ids[i:i+100], `","`)))
+		}
+		_, failed := s.query(t, "{ "+strings.Join(parts, "\n")+" }", nil, anonymous)
+		for _, e := range failed {
+			errs = append(errs, e.String()+": "+e.Message)
+		}
+	})
+	if len(errs) > 0 || made["POST /midpoints"] != 1 || made["POST /last-trades-prices"] > 1 || len(made) > 2 {
+		t.Errorf("requests %v, errors %v", made, errs)
+	}
+}
