@@ -41,10 +41,13 @@ export async function restart() {
   if (!response.ok) throw new Error(`the server was not restarted: ${response.status}`)
 }
 
-/** Moves the demo venue's market, whose changes come one by one then. */
-export async function step(steps: number) {
+/** Posts to a control endpoint of the demo venue, such as control('trade', …). */
+export async function control(name: string, body: object) {
   const venue = process.env.ODDSGRAPH_VENUE
-  if (!venue) throw new Error('nobody moves the market: run this case with make clients')
-  const response = await fetch(`${venue}/__control/step`, { method: 'POST', body: JSON.stringify({ steps }) })
-  if (!response.ok) throw new Error(`the market was not moved: ${response.status}`)
+  if (!venue) throw new Error('the demo venue has no control endpoints: run this case with make clients')
+  const response = await fetch(`${venue}/__control/${name}`, { method: 'POST', body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(`${name}: ${response.status} ${await response.text()}`)
 }
+
+/** Moves the demo venue's market, whose changes come one by one then. */
+export const step = (steps: number) => control('step', { steps })

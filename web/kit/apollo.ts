@@ -1,10 +1,12 @@
 // Configures Apollo Client: new InMemoryCache({ possibleTypes, typePolicies }) and retryLink().
 import { ApolloLink, Observable, type FieldMergeFunction, type FieldPolicy, type Reference, type TypePolicies } from '@apollo/client'
 import { relayStylePagination } from '@apollo/client/utilities'
-import { delayOf, type GraphError } from './errors.js'
+import { delayOf, delayOfFailure, type GraphError } from './errors.js'
+import { documentIds, persistedQuery, type Manifest } from './persisted.js'
 import { connections, embeddedTypes } from './schema.js'
 
 export { possibleTypes } from './schema.js'
+export { applyOrders, applyPortfolio, applyTrades } from './apolloLists.js'
 
 export const typePolicies: TypePolicies = {}
 // What has no id belongs to the object that shows it. Of two queries that select different fields of it, both are kept.
@@ -25,19 +27,32 @@ function pages(keyArgs: string[]): FieldPolicy {
     merge(existing, incoming, options) {
       if (!incoming) return existing ?? null
       const merged = merge(existing, incoming, options)
+      // A row may have moved from the page after to one before, or back.
+      if (merged.edges) merged.edges = unique(merged.edges as Edge[], ({ node }) => node?.__ref)
       if (!incoming.nodes) return merged
       const before: Reference[] = (options.args?.['after'] && existing?.nodes) || []
-      const known = new Set(before.map(node => node.__ref))
-      const added = (incoming.nodes as Reference[]).filter(node => !node.__ref || !known.has(node.__ref))
-      return { ...merged, nodes: [...before, ...added] }
+      return { ...merged, nodes: unique([...before, ...incoming.nodes as Reference[]], node => node.__ref) }
     },
   }
+}
+
+interface Edge { node?: Reference }
+
+/** The items without those whose key another item before has. Items without a key stay. */
+function unique<T>(items: readonly T[], keyOf: (item: T) => string | undefined): T[] {
+  const seen = new Set<string>()
+  return items.filter(item => {
+    const key = keyOf(item)
+    if (key === undefined) return true
+    return seen.size < seen.add(key).size
+  })
 }
 
 /**
  * Returns a link that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits
  * as long as the service asks for (retryAfterMs). It delivers the last response; a response with a part of the data, or with a
- * wait of more than a minute, is delivered at once. Put it before the HttpLink. Subscriptions do not need it, because their
+ * wait of more than a minute, is delivered at once. Requests without a response, or with status 429, 502, 503 or 504, are
+ * repeated in the same way. Put it before the HttpLink. Subscriptions do not need it, because their
  * events arrive again by themselves.
  */
 export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloLink {
@@ -52,7 +67,11 @@ export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloL
             delay = delayOf(result.data, (result.errors ?? []) as readonly GraphError[], attempt, attempts)
             if (delay === undefined) observer.next(result)
           },
-          error: error => observer.error(error),
+          error(error: Failed) {
+            const delay = delayOfError(error, attempt, attempts)
+            if (delay === undefined) observer.error(error)
+            else timer = setTimeout(() => request(attempt + 1), delay)
+          },
           complete() {
             if (delay === undefined) observer.complete()
             else timer = setTimeout(() => request(attempt + 1), delay)
@@ -66,4 +85,47 @@ export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloL
       }
     }),
   )
+}
+
+/** The errors that HttpLink of Apollo Client 3 and 4 throws. */
+interface Failed {
+  readonly name?: string
+  readonly statusCode?: number
+  readonly response?: Response
+  readonly bodyText?: string
+  readonly result?: { readonly errors?: readonly GraphError[] } | string
+}
+
+function delayOfError(error: Failed, attempt: number, attempts: number): number | undefined {
+  if (error.statusCode === undefined && !(error instanceof TypeError)) return undefined // such as AbortError; fetch throws TypeErrors
+  const errors = errorsOf(error)
+  if (errors.length > 0) return delayOf(undefined, errors, attempt, attempts)
+  return delayOfFailure({ status: error.statusCode, retryAfter: error.response?.headers.get('Retry-After') }, attempt, attempts)
+}
+
+/** The errors in the body of a response with an error status. */
+function errorsOf({ result, bodyText }: Failed): readonly GraphError[] {
+  if (typeof result === 'object') return result.errors ?? []
+  try {
+    const body: unknown = JSON.parse(bodyText ?? '')
+    return (body as { errors?: GraphError[] } | null)?.errors ?? []
+  } catch {
+    return [] // a page of a proxy
+  }
+}
+
+/**
+ * Returns a link that sends the id of a trusted document in place of its text. Documents that the manifest does not have are sent
+ * as text. Put it before the HttpLink. For subscriptions give graphql-ws the option jsonMessageReplacer: withoutPersistedText.
+ */
+export function persistedLink(manifest: Manifest): ApolloLink {
+  const ids = documentIds(manifest)
+  return new ApolloLink((operation, forward) => {
+    const id = ids.get(operation.operationName ?? '')
+    if (id !== undefined) {
+      operation.extensions = { ...operation.extensions, persistedQuery: persistedQuery(id) }
+      operation.setContext(({ http }: { http?: object }) => ({ http: { ...http, includeExtensions: true, includeQuery: false } }))
+    }
+    return forward(operation)
+  })
 }

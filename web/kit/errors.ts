@@ -56,3 +56,25 @@ export function delayOf(data: unknown, errors: readonly GraphError[], attempt: n
   const delay = retryDelay(errors, attempt)
   return delay !== undefined && delay <= longestWait ? delay : undefined
 }
+
+/** A request without a response of GraphQL. */
+export interface Failure {
+  /** The HTTP status; undefined if there was no response at all. */
+  readonly status?: number | undefined
+  /** The header Retry-After. */
+  readonly retryAfter?: string | null | undefined
+}
+
+/** The statuses with which a proxy, a load balancer or the service refuses a request that may succeed later. */
+const busy: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+/**
+ * Returns the milliseconds to wait before retryLink and retryExchange repeat a failed request, or undefined if they deliver the
+ * failure. Without a response, or with status 429, 502, 503 or 504, a query may succeed later.
+ */
+export function delayOfFailure({ status, retryAfter }: Failure, attempt: number, attempts: number): number | undefined {
+  if (status !== undefined && !busy.has(status)) return undefined
+  const seconds = retryAfter?.trim() ? Number(retryAfter) : NaN
+  const extensions = { code: 'UPSTREAM_UNAVAILABLE', retryAfterMs: seconds >= 0 ? seconds * 1000 : undefined }
+  return delayOf(undefined, [{ extensions }], attempt, attempts)
+}

@@ -1,14 +1,16 @@
 // Configures urql: cacheExchange({ keys, resolvers }) and retryExchange().
-import type { Exchange, Operation } from '@urql/core'
-import { filter, makeSubject, merge, pipe, tap } from 'wonka'
-import { delayOf } from './errors.js'
+import { makeOperation, type CombinedError, type Exchange, type Operation } from '@urql/core'
+import { filter, makeSubject, map, merge, pipe, tap } from 'wonka'
+import { delayOf, delayOfFailure } from './errors.js'
+import { documentIds, persistedQuery, type Manifest } from './persisted.js'
 
 export { keys, resolvers } from './graphcache.js'
 
 /**
  * Returns an exchange that requests a query again while it has no data and its errors are retryable, up to attempts times. It
  * waits as long as the service asks for (retryAfterMs). It delivers the last result; a result with a part of the data, or with
- * a wait of more than a minute, is delivered at once. Put it before the fetchExchange.
+ * a wait of more than a minute, is delivered at once. Requests without a response, or with status 429, 502, 503 or 504, are
+ * repeated in the same way. Put it before the fetchExchange.
  */
 export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exchange {
   return ({ forward }) => operations$ => {
@@ -23,7 +25,7 @@ export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exc
       forward,
       filter(({ operation, data, error }) => {
         const attempt = waiting.get(operation.key)?.attempt ?? 0
-        const delay = operation.kind === 'query' ? delayOf(data, error?.graphQLErrors ?? [], attempt, attempts) : undefined
+        const delay = operation.kind === 'query' ? delayOfResult(data, error, attempt, attempts) : undefined
         if (delay === undefined) {
           forget(operation.key)
           return true
@@ -33,4 +35,26 @@ export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exc
       }),
     )
   }
+}
+
+function delayOfResult(data: unknown, error: CombinedError | undefined, attempt: number, attempts: number): number | undefined {
+  const response = error?.response as Response | undefined
+  if (!error?.networkError) return delayOf(data, error?.graphQLErrors ?? [], attempt, attempts)
+  if (!response && !(error.networkError instanceof TypeError)) return undefined // such as AbortError; fetch throws TypeErrors
+  return delayOfFailure({ status: response?.status, retryAfter: response?.headers.get('Retry-After') }, attempt, attempts)
+}
+
+/**
+ * Returns an exchange that sends the id of a trusted document in place of its text. Documents that the manifest does not have are
+ * sent as text. Put it before the fetchExchange.
+ */
+export function persistedExchange(manifest: Manifest): Exchange {
+  const ids = documentIds(manifest)
+  return ({ forward }) => operations$ => pipe(operations$, map(operation => {
+    const definition = operation.query.definitions.find(({ kind }) => kind === 'OperationDefinition')
+    const id = definition && 'name' in definition ? ids.get(definition.name?.value ?? '') : undefined
+    if (id === undefined || operation.kind === 'teardown') return operation
+    const extensions = { ...operation.extensions, persistedQuery: persistedQuery(id) }
+    return makeOperation(operation.kind, { ...operation, extensions }, operation.context)
+  }), forward)
 }

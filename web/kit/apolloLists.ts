@@ -1,0 +1,154 @@
+// Applies events to the lists in the cache of Apollo Client. Apollo itself updates the objects of an event by their ids; these
+// functions move, add and remove the rows of User.positions, User.orders and User.trades.
+import type { InMemoryCache, Reference } from '@apollo/client'
+import { compareDecimals, isDecimal } from './decimal.js'
+import type { Identified, OrdersEvent, PortfolioEvent, TradesEvent, UpdateReason } from './lists.js'
+
+/** The part of InMemoryCache that the functions use. */
+export type ListCache = Pick<InMemoryCache, 'identify' | 'modify'>
+
+/** A connection as the cache stores it. */
+interface Connection {
+  readonly edges?: readonly { readonly cursor?: string; readonly node?: Reference }[]
+  readonly nodes?: readonly Reference[]
+  readonly totalCount?: number
+  readonly pageInfo?: { readonly hasNextPage?: boolean }
+}
+
+/** What Apollo tells a modifier of a field. */
+interface Details {
+  readonly storeFieldName: string
+  readonly DELETE: unknown
+  readField(options: { fieldName: string; from: unknown }): unknown
+}
+
+interface Change {
+  readonly reason: UpdateReason
+  readonly changed: readonly Identified[]
+  readonly closed: readonly string[]
+}
+
+/** The ids of all positions and orders of a user, as far as events have told them: by cache, then by user and field. */
+const known = new WeakMap<ListCache, Map<string, ReadonlySet<string>>>()
+
+/**
+ * Applies an event of portfolioChanged to every list of the user's positions in the cache: closed positions leave, new ones enter,
+ * the lists stay sorted by their argument sort, and totalCount is right. A list that is not loaded to its end keeps its length. A
+ * list with filters is removed from the cache when a position is new, so that its query is sent again. userId is the User's id.
+ * Call it once for each event, in order.
+ */
+export function applyPortfolio(cache: ListCache, userId: string, event: PortfolioEvent<Identified>): void {
+  apply(cache, userId, 'positions', 'Position', { ...event, closed: event.closedPositionIds })
+}
+
+/** Applies an event of ordersChanged to every list of the user's open orders, in the same way as applyPortfolio. */
+export function applyOrders(cache: ListCache, userId: string, event: OrdersEvent<Identified>): void {
+  apply(cache, userId, 'orders', 'Order', { ...event, closed: event.closedOrderIds })
+}
+
+/**
+ * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. If trades may be missing, or a
+ * list has filters, it is removed from the cache, so that its query is sent again.
+ */
+export function applyTrades(cache: ListCache, userId: string, event: TradesEvent<Identified>): void {
+  if (event.trades.length === 0 && !event.gap) return
+  modify(cache, userId, 'trades', (list, details) => {
+    if (event.gap || isFiltered(argumentsOf(details))) return details.DELETE
+    const before = rowsOf(list)
+    const shown = new Set(before.map(row => row.__ref))
+    const added = event.trades.map(trade => reference(cache, 'Trade', trade.id)).filter(row => !shown.has(row.__ref)).reverse()
+    return added.length === 0 ? list : withRows(list, [...added, ...before], (list.totalCount ?? 0) + added.length)
+  })
+}
+
+function apply(cache: ListCache, userId: string, field: string, type: string, { reason, changed, closed }: Change) {
+  const state = known.get(cache) ?? new Map<string, ReadonlySet<string>>()
+  known.set(cache, state)
+  const key = `${field} ${userId}`
+  const before = state.get(key)
+  const replaces = reason === 'INITIAL' || reason === 'RESYNC'
+  if (!before && !replaces) return // the first event has all rows
+  const all = new Set(replaces ? [] : before)
+  for (const { id } of changed) all.add(id)
+  for (const id of closed) all.delete(id)
+  state.set(key, all)
+  const isNew = before ? [...all].some(id => !before.has(id)) : false
+  const refs = new Map([...all].map(id => [reference(cache, type, id).__ref, id] as const))
+  modify(cache, userId, field, (list, details) => {
+    const args = argumentsOf(details)
+    const kept = rowsOf(list).filter(row => refs.has(row.__ref))
+    if (isFiltered(args)) return isNew ? details.DELETE : withRows(list, kept, undefined)
+    const shown = new Set(kept.map(row => row.__ref))
+    const others = [...refs.keys()].filter(ref => !shown.has(ref)).map(__ref => ({ __ref }))
+    return withRows(list, arrange(list, kept, others, order(String(args['sort'] ?? 'VENUE'), details)), all.size)
+  })
+}
+
+/** Returns the rows of a list in their order. A list that is not loaded to its end keeps its length. */
+function arrange(list: Connection, kept: Reference[], others: Reference[], compare: ((a: Reference, b: Reference) => number | undefined) | undefined) {
+  const partial = list.pageInfo?.hasNextPage === true
+  if (!compare) return partial ? kept : [...kept, ...others]
+  const rows = [...kept, ...others]
+  if (rows.some(row => compare(row, row) === undefined)) return partial ? kept : rows // a sort value is not in the cache
+  rows.sort((a, b) => compare(a, b) ?? 0)
+  return partial ? rows.slice(0, Math.max(kept.length, rowsOf(list).length)) : rows
+}
+
+/** The sort values of a position by the argument sort: a path of fields, and whether the greatest value is first. */
+const sorts: Readonly<Record<string, readonly [path: readonly string[], descending: boolean]>> = {
+  VALUE: [['valuation', 'value'], true],
+  PNL: [['valuation', 'unrealizedPnl'], true],
+  PNL_PERCENT: [['valuation', 'unrealizedPnlPercent'], true],
+  ENDS_AT: [['market', 'endsAt'], false],
+}
+
+/** Returns a comparison of rows, which is undefined for a row without a sort value in the cache; rows with null come last. */
+function order(sort: string, { readField }: Details) {
+  const found = sorts[sort]
+  if (!found) return undefined
+  const [path, descending] = found
+  const valueOf = (row: Reference) => path.reduce<unknown>((from, fieldName) => (from ? readField({ fieldName, from }) : from), row)
+  return (a: Reference, b: Reference): number | undefined => {
+    const [x, y] = [valueOf(a), valueOf(b)]
+    if (x === undefined || y === undefined) return undefined
+    if (x === null || y === null) return Number(x === null) - Number(y === null)
+    const [s, t] = [String(x), String(y)]
+    const difference = isDecimal(s) && isDecimal(t) ? compareDecimals(s, t) : Date.parse(s) - Date.parse(t)
+    return descending ? -difference : difference
+  }
+}
+
+/** The arguments that are part of the name of a stored list, such as positions:{"sort":"VALUE"}. */
+function argumentsOf({ storeFieldName }: Details): Record<string, unknown> {
+  const brace = storeFieldName.indexOf('{')
+  if (brace < 0) return {}
+  try {
+    return JSON.parse(storeFieldName.slice(brace, storeFieldName.lastIndexOf('}') + 1)) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}
+
+const isFiltered = (args: Record<string, unknown>) => Object.entries(args).some(([name, value]) => name !== 'sort' && value != null)
+
+const rowsOf = ({ nodes, edges }: Connection): Reference[] => [...(nodes ?? edges?.flatMap(({ node }) => (node ? [node] : [])) ?? [])]
+
+/** The list with other rows. The places keep their cursors, so that the next page continues after the last of them. */
+function withRows(list: Connection, rows: Reference[], totalCount: number | undefined): Connection {
+  const edges = list.edges && rows.map((node, i) => ({ cursor: '', ...list.edges?.[i + Math.max(0, list.edges.length - rows.length)] ?? list.edges?.[0], node }))
+  return {
+    ...list,
+    ...(edges && { edges }),
+    ...(list.nodes && { nodes: rows }),
+    ...(list.totalCount !== undefined && totalCount !== undefined && { totalCount }),
+  }
+}
+
+/** Calls change for every stored list of a field of the user. A list that could not be read is null and stays so. */
+function modify(cache: ListCache, userId: string, field: string, change: (list: Connection, details: Details) => unknown) {
+  const id = cache.identify({ __typename: 'User', id: userId })
+  const modifier = (list: Connection | null, details: Details) => (list ? change(list, details) : list)
+  if (id) cache.modify({ id, fields: { [field]: modifier as never } })
+}
+
+const reference = (cache: ListCache, type: string, id: string): { __ref: string } => ({ __ref: cache.identify({ __typename: type, id }) ?? `${type}:${id}` })
