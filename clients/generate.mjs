@@ -21,7 +21,7 @@ const code = await codegen({
   schema: await read('../schema.graphqls'),
   documents,
   config: {
-    scalars: JSON.parse(await readFile(new URL('../web/kit/scalars.json', root), 'utf8')),
+    scalars: { ...JSON.parse(await readFile(new URL('../web/kit/scalars.json', root), 'utf8')), Decimal: { input: 'string', output: '@oddsgraph/kit#Decimal' } },
     strictScalars: true,
     useTypeImports: true,
   },

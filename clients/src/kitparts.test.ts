@@ -8,6 +8,7 @@ import {
 } from '@oddsgraph/kit'
 import { retryLink } from '@oddsgraph/kit/apollo'
 import { retryExchange } from '@oddsgraph/kit/urql'
+import type { PositionRowFragment } from './__generated__/operations.js'
 
 const limited = (retryAfterMs: number) => ({ message: 'wait', extensions: { code: 'RATE_LIMITED', retryAfterMs } })
 
@@ -22,6 +23,14 @@ test('decimals are compared and formatted exactly', () => {
   assert.equal(compareDecimals('9007199254740993', '9007199254740992.5'), 1) // equal as binary floating point numbers
   assert.equal(formatDecimal('9007199254740993.25', 'en-US'), '9,007,199,254,740,993.25')
   assert.equal(formatDecimal('0.655', 'en-US', { style: 'percent' }), '65.5%')
+})
+
+test('generated types have branded decimals', () => {
+  const row: PositionRowFragment['size'] = decimal('0.5')
+  const sum = row + row
+  // @ts-expect-error because the sum of two texts is no decimal
+  const wrong: PositionRowFragment['size'] = sum
+  assert.ok(!isDecimal(wrong))
 })
 
 test('errors say whether a query may be repeated, and when', () => {
