@@ -36,8 +36,9 @@ type demoVenue struct {
 	Polymarket *polymarket.Venue
 	Kalshi     *kalshi.Venue
 	engine     engine
-	streamPath string
-	still      bool
+	// path is the path of the REST API; streamPath is the path of the stream.
+	path, streamPath string
+	still            bool
 }
 
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
@@ -73,7 +74,7 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 		d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
 	case "kalshi":
 		d.Kalshi = kalshi.New(kalshi.Config{Demo: settings})
-		d.Venue, d.engine, d.streamPath = d.Kalshi.Engine(), d.Kalshi, kalshi.StreamPath
+		d.Venue, d.engine, d.path, d.streamPath = d.Kalshi.Engine(), d.Kalshi, kalshi.Path, kalshi.StreamPath
 	default:
 		d.Venue = demo.New(settings)
 		d.engine, d.streamPath = d.Venue, demo.StreamPath

@@ -28,10 +28,13 @@ type Wiring struct {
 func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	rest, streamed := cfg.Venue.URL, cfg.StreamURL
 	if s.Demo != nil {
-		rest = s.Demo.URL()
+		rest = s.Demo.URL() + s.Demo.path
 		if cfg.Demo.Stream {
 			streamed = "ws://" + s.Demo.Addr().String() + s.Demo.streamPath
 		}
+	}
+	if cfg.Venue.Driver != venue.Generic {
+		streamed = "" // only the generic driver has a stream
 	}
 	w := Wiring{
 		Client: s.venueConfig(cfg, rest, s.clock),

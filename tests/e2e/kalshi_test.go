@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"oddsgraph/app"
+)
+
+// startKalshi starts the service with the driver of Kalshi over its simulator.
+func startKalshi(t *testing.T, args ...string) *service {
+	t.Helper()
+	return start(t, append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
+}
+
+// kalshiCalls returns the calls to the simulator since the last time, without those of the readiness check.
+func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
+	t.Helper()
+	calls, _ = a.Demo.Kalshi.Calls()
+	since = map[string]int{}
+	for path, n := range calls {
+		if n > before[path] {
+			since[path] = n - before[path]
+		}
+	}
+	return calls, since
+}
+
+// TestKalshi reads markets, both tokens' books, prices, history and an event of the simulator over the graph.
+func TestKalshi(t *testing.T) {
+	s := startKalshi(t)
+	ticker := s.Demo.Kalshi.Tickers()[0]
+	data := s.ask(t, `query($yes: String!, $no: String!, $market: String!) {
+		yes: token(tokenId: $yes) { outcome price { price basis } orderbook(depth: 5) { bids { price size } asks { price size } } history(from: "2026-03-12", to: "2026-03-14") { points { price } } }
+		no: token(tokenId: $no) { outcome price { price } orderbook(depth: 5) { bids { price size } asks { price size } } }
+		market(marketId: $market) { slug status tokens { tokenId } event { eventId title exclusive markets { edges { node { marketId } } } } }
+	}`, vars{"yes": ticker + ":yes", "no": ticker + ":no", "market": ticker}, anonymous)
+	if at(data, "yes.outcome") != "Yes" || at(data, "no.outcome") != "No" || at(data, "yes.price.basis") != "MIDPOINT" || at(data, "market.status") != "OPEN" {
+		t.Errorf("data %v", data)
+	}
+	if at(data, "yes.orderbook.bids.0.size") != at(data, "no.orderbook.asks.0.size") || at(data, "yes.orderbook.bids.0.size") == nil {
+		t.Errorf("the bids of YES are not the asks of NO: %v", data)
+	}
+	if at(data, "market.slug") != strings.ToLower(ticker) || at(data, "market.event.markets.edges.0.node.marketId") == nil || at(data, "yes.history.points.0.price") == nil {
+		t.Errorf("data %v", data)
+	}
+}
+
+// TestKalshiSearch pages through the open markets.
+func TestKalshiSearch(t *testing.T) {
+	s := startKalshi(t)
+	seen := map[any]bool{}
+	for after := any(nil); ; {
+		data := s.ask(t, `query($after: String) { searchMarkets(filter: { status: [OPEN] }, first: 50, after: $after) {
+			nodes { marketId question } pageInfo { hasNextPage endCursor } } }`, vars{"after": after}, anonymous)
+		nodes, _ := at(data, "searchMarkets.nodes").([]any)
+		for _, n := range nodes {
+			seen[at(n, "marketId")] = true
+		}
+		if at(data, "searchMarkets.pageInfo.hasNextPage") != true {
+			break
+		}
+		after = at(data, "searchMarkets.pageInfo.endCursor")
+	}
+	if want := len(s.Demo.Kalshi.Tickers()); len(seen) != want {
+		t.Errorf("the pages have %d markets; want %d", len(seen), want)
+	}
+}
+
+// TestKalshiUnsupported asks for what Kalshi does not serve: null, UNSUPPORTED, and no call.
+func TestKalshiUnsupported(t *testing.T) {
+	s := startKalshi(t)
+	before, _ := kalshiCalls(t, s.App, nil)
+	credentials := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"a","secret":"b","address":"0x1111111111111111111111111111111111111111"}`))
+	for query, path := range map[string]string{
+		`{ searchMarkets(query: "rain") { __typename } }`:                                              "searchMarkets",
+		`{ searchMarkets(sort: VOLUME) { __typename } }`:                                               "searchMarkets",
+		`{ user(address: "0x1111111111111111111111111111111111111111") { positions { __typename } } }`: "user.positions",
+		`{ user(address: "0x1111111111111111111111111111111111111111") { orders { __typename } } }`:    "user.orders",
+		`{ user(address: "0x1111111111111111111111111111111111111111") { balance { cashBalance } } }`:  "user.balance",
+		`{ user(address: "0x1111111111111111111111111111111111111111") { history { __typename } } }`:   "user.history",
+	} {
+		data, errors := s.query(t, query, nil, credentials)
+		if at(data, path) != nil || len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errors[0].Message, "Kalshi") {
+			t.Errorf("%s: %v, %v", query, data, errors)
+		}
+	}
+	if _, calls := kalshiCalls(t, s.App, before); len(calls) > 0 {
+		t.Errorf("calls %v", calls)
+	}
+}
