@@ -48,7 +48,7 @@ type Observer interface {
 	// Drift reports a deviation of a frame from the contract.
 	Drift(what string)
 	// Reconnect reports that a connection was lost or could not be opened. reason is "dial", "closed", "limited", "slow",
-	// "restart", "credentials", "silence", "pong", "write", "garbage" or "asked".
+	// "restart", "credentials", "silence", "pong", "write", "garbage", "frozen" or "asked".
 	Reconnect(reason string)
 }
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -44,6 +45,14 @@ type Codec interface {
 	Encode(r *Request) [][]byte
 	// Decode returns the events of a frame. The codec may retain the frame. at is the time at which the frame arrived.
 	Decode(frame []byte, at time.Time) []Event
+}
+
+// Maintainer is a Codec that does work of its own, such as repairs by REST.
+type Maintainer interface {
+	Codec
+	// Maintain runs until ctx ends. emit calls a function and passes its events on before the next frame is decoded; it returns at
+	// once when the socket has ended. An error of Maintain ends the socket.
+	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 
 // Verb is the type of a request.
@@ -104,6 +113,8 @@ type Event struct {
 	Message *messages.Message
 	Topic   messages.Topic
 	Topics  []messages.Topic
+	// maintained reports that the event does not come from a frame, so it does not show that the venue is alive.
+	maintained bool
 
 	Code       string
 	IDs        []string

@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -125,5 +127,55 @@ func TestHandshakeHeader(t *testing.T) {
 		b.pass(2 * time.Second)
 		b.equal("headers", n, 2)
 		b.equal("sent", b.venue.headers, []http.Header{{"Signature": {"s"}}, {"Signature": {"s"}}})
+	})
+}
+
+// maintainedCodec is bareCodec with work of its own.
+type maintainedCodec struct {
+	bareCodec
+	fail error
+}
+
+// Maintain publishes a book after a minute and fails after two.
+func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time) []Event)) error {
+	for range 2 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Minute):
+			emit(func(now time.Time) []Event { return c.Decode([]byte("book T1"), now) })
+		}
+	}
+	return c.fail
+}
+
+// TestMaintenance expects the messages of Maintain between those of frames, and another connection after its failure.
+func TestMaintenance(t *testing.T) {
+	inBubble(t, func(c *Config, v *venue) {
+		bareProtocol(nil)(c, v)
+		c.Protocol.NewCodec = func(messages.Topic, Env) Codec { return &maintainedCodec{fail: errors.New("frozen")} }
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.pass(61 * time.Second)
+		b.conn(0).send("book T1")
+		b.settle()
+		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/1", "message orderbook:T1 socket/2", "message orderbook:T1 socket/3")
+		b.pass(60 * time.Second)
+		b.equal("reasons", b.reasons(), []string{"frozen"})
+	})
+}
+
+// TestMaintenanceIsNoLife expects a silent venue to be noticed although the codec publishes messages.
+func TestMaintenanceIsNoLife(t *testing.T) {
+	inBubble(t, func(c *Config, v *venue) {
+		bareProtocol(nil)(c, v)
+		c.Protocol.NewCodec = func(messages.Topic, Env) Codec { return &maintainedCodec{} }
+		c.Protocol.Silence, c.Protocol.PingEvery = 70*time.Second, time.Hour
+	}, func(b *bench) {
+		b.watch(book("T1"))
+		b.pass(69 * time.Second)
+		b.equal("reasons", b.reasons(), []string{})
+		b.pass(2 * time.Second)
+		b.equal("reasons", b.reasons(), []string{"silence"})
 	})
 }

@@ -45,8 +45,14 @@ type session struct {
 	codec   Codec
 	events  chan []Event
 	readErr error // set before events is closed
-	out     chan [][]byte
-	written chan error
+	// decoding is held from the decoding of a frame until its events are in the channel, so that events stay in order. ended reports
+	// that events is closed.
+	decoding sync.Mutex
+	ended    bool
+	// maintained has the error of Maintain.
+	maintained chan error
+	out        chan [][]byte
+	written    chan error
 
 	phase  phase
 	liveAt time.Time
@@ -86,6 +92,8 @@ func newSession(k *connection, socket Conn) *session {
 		events:  make(chan []Event, maxEvents),
 		out:     make(chan [][]byte, 1),
 		written: make(chan error, 1),
+
+		maintained: make(chan error, 1),
 	}
 	s.queue.init(k)
 	return s
@@ -97,6 +105,9 @@ func (s *session) run(ctx context.Context) error {
 	var pumps sync.WaitGroup
 	pumps.Go(func() { s.read(ctx) })
 	pumps.Go(func() { s.write(ctx) })
+	if m, ok := s.codec.(Maintainer); ok {
+		pumps.Go(func() { s.maintain(ctx, m) })
+	}
 
 	err := s.loop(ctx)
 	s.reportDown(err)
@@ -108,23 +119,6 @@ func (s *session) run(ctx context.Context) error {
 	_ = s.socket.Close(code)
 	pumps.Wait()
 	return err
-}
-
-// read decodes frames until the socket is closed.
-func (s *session) read(ctx context.Context) {
-	defer close(s.events)
-	for {
-		frame, err := s.socket.Read(ctx)
-		if err != nil {
-			s.readErr = err
-			return
-		}
-		select {
-		case s.events <- s.codec.Decode(frame, time.Now()):
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // write writes frames from s.out and reports each result.
@@ -174,6 +168,8 @@ func (s *session) loop(ctx context.Context) error {
 			if err := s.handle(events); err != nil {
 				return err
 			}
+		case err := <-s.maintained:
+			return &disconnectError{"frozen", err}
 		case err := <-s.written:
 			s.writeBy = time.Time{}
 			if err != nil && s.failure == nil {

@@ -9,6 +9,10 @@ import (
 func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
+		if e.maintained {
+			s.handleMaintained(e)
+			continue
+		}
 		s.lastFrame = e.At
 		if e.Kind == EventGarbage {
 			if s.garbageFrames++; s.garbageFrames >= maxGarbage {
@@ -34,18 +38,31 @@ func (s *session) handle(events []Event) error {
 			err = s.handleError(e)
 		case EventHeartbeat:
 			s.handleHeartbeat(e)
-		case EventMessage:
-			if s.queue.accept(e.Message) {
-				s.client.handler.Message(e.Message)
-			}
-		case EventBad:
-			s.queue.badFrame(e.Topic, e.At)
+		case EventMessage, EventBad:
+			s.handleState(e)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// handleState passes a message to the Handler, or queues a resync after an unusable one.
+func (s *session) handleState(e *Event) {
+	switch {
+	case e.Kind == EventBad:
+		s.queue.badFrame(e.Topic, e.At)
+	case s.queue.accept(e.Message):
+		s.client.handler.Message(e.Message)
+	}
+}
+
+// handleMaintained handles an event of Maintain, which can only be about the state of a topic.
+func (s *session) handleMaintained(e *Event) {
+	if e.Kind == EventMessage || e.Kind == EventBad {
+		s.handleState(e)
+	}
 }
 
 // handleHello applies the venue's hello. A hello that arrives after helloWithin still changes the heartbeat and the limits.

@@ -1,0 +1,183 @@
+package polymarket
+
+import (
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
+)
+
+const (
+	// burstWithin bounds the time until the book agrees with the reported best prices. One order can take several frames.
+	burstWithin = 250 * time.Millisecond
+	// maxKept bounds the changes that an asset keeps: those of a burst, and those that arrive while its book is lost.
+	maxKept = 2000
+)
+
+// asset is the state of a subscribed token.
+type asset struct {
+	id string
+	// wanted are the topics of the asset. owed are the topics that wait for their state.
+	wanted map[messages.Topic]bool
+	owed   []messages.Topic
+
+	// book is the published book; nil before the first one and after a gap. at is the venue's time of its last change.
+	book *ladder
+	at   time.Time
+	// burst are the changes since book whose order has more changes. scratch is book with burst. burstAt is the venue's time of the
+	// burst, and burstBy is the time at which it is taken for a gap.
+	burst            []change
+	scratch          *ladder
+	burstAt, burstBy time.Time
+	// lost reports a gap. kept are the changes since the gap, which follow the book that REST returns. failures counts the reads since
+	// the gap that did not fit.
+	lost     bool
+	kept     []change
+	failures int
+	// reading reports that a REST read of the lost book is under way.
+	reading bool
+	// doubt is a newer book of REST with other levels. The stream must reach it by doubtBy.
+	doubt   *market.Book
+	doubtBy time.Time
+	// top is the last reported top; nil before the first one.
+	top *top
+}
+
+// ladder has both sides of a book, best price first.
+type ladder struct{ bids, asks []market.Level }
+
+// top is the best bid and ask. An empty side is nil.
+type top struct{ bid, ask *market.Decimal }
+
+// change is a new total at a price, with the top of the book after the order that caused it.
+type change struct {
+	market.LevelChange
+	top top
+	at  time.Time
+}
+
+func same(a, b *market.Decimal) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
+}
+
+func (t top) equal(u top) bool { return same(t.bid, u.bid) && same(t.ask, u.ask) }
+
+func (l *ladder) top() (t top) {
+	if len(l.bids) > 0 {
+		t.bid = &l.bids[0].Price
+	}
+	if len(l.asks) > 0 {
+		t.ask = &l.asks[0].Price
+	}
+	return t
+}
+
+// clone returns a copy that may be changed.
+func (l *ladder) clone() *ladder { return &ladder{slices.Clone(l.bids), slices.Clone(l.asks)} }
+
+// set sets the total at a price. A total of 0 removes the level.
+func (l *ladder) set(c market.LevelChange) {
+	side, order := &l.asks, 1
+	if c.Side == market.SideBuy {
+		side, order = &l.bids, -1
+	}
+	i, found := slices.BinarySearchFunc(*side, c.Price, func(x market.Level, p market.Decimal) int { return order * x.Price.Cmp(p) })
+	switch {
+	case found && c.Size.IsZero():
+		*side = slices.Delete(*side, i, i+1)
+	case found:
+		(*side)[i].Size = c.Size
+	case !c.Size.IsZero():
+		*side = slices.Insert(*side, i, c.Level)
+	}
+}
+
+func (l *ladder) equal(bids, asks []market.Level) bool {
+	level := func(a, b market.Level) bool { return a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 }
+	return slices.EqualFunc(l.bids, bids, level) && slices.EqualFunc(l.asks, asks, level)
+}
+
+// market returns the book of an asset.
+func (l *ladder) market(id string, at time.Time) *market.Book {
+	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
+	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
+		b.Spread = nil
+	}
+	return b.Cut(queries.MaxBookDepth)
+}
+
+// reset forgets the book, so that the next one starts anew.
+func (a *asset) reset() {
+	a.book, a.burst, a.scratch, a.kept, a.doubt = nil, nil, nil, nil, nil
+	a.lost, a.reading, a.failures, a.burstBy = false, false, 0, time.Time{}
+}
+
+// replace sets the book. It reports whether the levels differ from the published ones.
+func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
+	differs = a.book == nil || !a.book.equal(l.bids, l.asks)
+	a.reset()
+	a.book, a.at = l, at
+	return differs
+}
+
+// apply adds a change to the burst. done returns the changes of a complete burst: the book then agrees with the reported top. gap
+// reports that a change is missing: a later change arrived while the book disagreed.
+func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
+	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
+		return nil, true
+	}
+	if len(a.burst) == 0 {
+		a.scratch, a.burstAt, a.burstBy = a.book.clone(), c.at, now.Add(burstWithin)
+	}
+	a.scratch.set(c.LevelChange)
+	a.burst = append(a.burst, c)
+	if !a.scratch.top().equal(c.top) {
+		return nil, false
+	}
+	for _, c := range a.burst {
+		done = append(done, c.LevelChange)
+	}
+	a.book, a.at = a.scratch, later(a.at, c.at)
+	a.burst, a.scratch, a.burstBy = nil, nil, time.Time{}
+	return done, false
+}
+
+// lose marks the book as lost. The changes of the open burst and first follow the book that REST returns.
+func (a *asset) lose(first ...change) {
+	kept := append(a.burst, first...)
+	a.reset()
+	a.lost, a.kept = true, kept
+}
+
+// keep keeps a change that arrives while the book is lost.
+func (a *asset) keep(c change) {
+	if len(a.kept) == maxKept {
+		a.kept = a.kept[1:]
+	}
+	a.kept = append(a.kept, c)
+}
+
+// splice returns a book of REST with the kept changes that are later. ok is false if the result disagrees with the last reported top,
+// so changes are missing or the book is too old.
+func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
+	l, at = (&ladder{b.Bids, b.Asks}).clone(), b.Timestamp
+	for _, c := range a.kept {
+		if c.at.After(b.Timestamp) {
+			l.set(c.LevelChange)
+			at = c.at
+		}
+	}
+	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {
+		return l, at, l.top().equal(a.kept[n-1].top)
+	}
+	return l, at, true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,199 @@
+package polymarket
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/stream"
+)
+
+// StreamURL is the address of Polymarket's market socket.
+const StreamURL = "wss://ws-subscriptions-clob.polymarket.com/ws/market"
+
+const (
+	// silence is the greatest time without a frame. The venue answers each ping.
+	silence = 25 * time.Second
+	// pingEvery is the time between pings. The venue closes a socket without pings.
+	pingEvery = 10 * time.Second
+	pingText  = "PING"
+	pongText  = "PONG"
+)
+
+// codec translates the topics of one socket of the market channel. Polymarket's subject is an asset, which is a token: one
+// subscription of an asset has its book, prices, trades and the changes of its market. Polymarket sends no sequence numbers, so the
+// codec keeps the books of the socket, compares them with the reported best prices and numbers the messages of each topic. It is safe
+// for concurrent use.
+type codec struct {
+	// epoch names the socket. Numbers of different sockets cannot be compared.
+	epoch string
+	env   stream.Env
+	// read reads books by REST.
+	read readBooksFunc
+
+	mu sync.Mutex
+	// greeted reports that the first subscription was sent, which has another form than the later ones.
+	greeted bool
+	assets  map[string]*asset
+	// numbers are the last numbers of the topics. highest is the greatest number of an ended topic, so that a topic that is
+	// subscribed again continues above its old numbers.
+	numbers map[messages.Topic]uint64
+	highest uint64
+}
+
+// newCodec returns the codec of a new socket.
+func newCodec(env stream.Env, read readBooksFunc) *codec {
+	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset), numbers: make(map[messages.Topic]uint64)}
+}
+
+// Stream returns the address and the protocol of the market socket. It sends no hello and confirms nothing. A resync is served from
+// the codec's own book, or from REST after a loss.
+func (d *Driver) Stream() (address string, p *stream.Protocol) {
+	return StreamURL, &stream.Protocol{
+		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
+		Resyncs:  true,
+		// A market topic has the subscription of one of its tokens, but the tokens may not be known yet.
+		Subject:   func(t messages.Topic) string { return t.ID },
+		PingEvery: pingEvery, Silence: silence,
+	}
+}
+
+// wholeBooks reads books with all their levels.
+func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
+	return tokens(d, reqctx.EndpointBook, "", readBooks).read(ctx, ids)
+}
+
+// assetOf returns the asset of a topic. ok is false for a topic that the socket does not serve.
+func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
+	switch t.Channel {
+	case messages.ChannelOrderbook, messages.ChannelPrices, messages.ChannelTrades:
+		return t.ID, true
+	case messages.ChannelMarket:
+		yes, _, ok := c.env.Tokens(t.ID)
+		return yes, ok
+	}
+	return "", false
+}
+
+// subscription is a request to the venue. The first one of a socket has a type, and the others have an operation.
+type subscription struct {
+	Assets    []string `json:"assets_ids"`
+	Type      string   `json:"type,omitempty"`
+	Operation string   `json:"operation,omitempty"`
+	Dump      bool     `json:"initial_dump,omitempty"`
+	Custom    bool     `json:"custom_feature_enabled,omitempty"`
+}
+
+// Encode returns the frames of a request. A request that changes nothing on the socket has none.
+func (c *codec) Encode(r *stream.Request) [][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch r.Verb {
+	case stream.VerbSubscribe:
+		return c.subscribe(r.Topics)
+	case stream.VerbUnsubscribe:
+		return c.unsubscribe(r.Topics)
+	case stream.VerbResync:
+		return c.resync(r.Topics[0])
+	case stream.VerbPing:
+		return [][]byte{[]byte(pingText)}
+	}
+	return nil
+}
+
+// subscribe subscribes the assets of topics that the socket does not have yet. The others owe the new topic its state, which tick
+// delivers.
+func (c *codec) subscribe(topics []messages.Topic) [][]byte {
+	var fresh []string
+	for _, t := range topics {
+		id, ok := c.assetOf(t)
+		if !ok {
+			continue // the market is unknown, so the topic gets no message
+		}
+		a := c.assets[id]
+		if a == nil {
+			a = &asset{id: id, wanted: make(map[messages.Topic]bool)}
+			c.assets[id] = a
+			fresh = append(fresh, id)
+		}
+		a.wanted[t] = true
+		a.owed = append(a.owed, t)
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return [][]byte{c.subscribeFrame(fresh)}
+}
+
+func (c *codec) subscribeFrame(ids []string) []byte {
+	s := subscription{Assets: ids, Dump: true, Custom: true}
+	if c.greeted {
+		s.Operation = "subscribe"
+	} else {
+		s.Type, c.greeted = "market", true
+	}
+	return frameOf(s)
+}
+
+// frameOf returns the frame of a subscription.
+func frameOf(s subscription) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a type of this package that has no JSON
+	}
+	return b
+}
+
+// unsubscribe ends topics, and the assets that no topic needs.
+func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
+	var ended []string
+	for _, t := range topics {
+		id, ok := c.assetOf(t)
+		a := c.assets[id]
+		if !ok || a == nil || !a.wanted[t] {
+			continue
+		}
+		delete(a.wanted, t)
+		c.highest = max(c.highest, c.numbers[t])
+		delete(c.numbers, t)
+		if len(a.wanted) == 0 {
+			delete(c.assets, id)
+			ended = append(ended, id)
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	return [][]byte{frameOf(subscription{Assets: ended, Operation: "unsubscribe"})}
+}
+
+// resync makes the state of a topic due. The codec repairs a lost book by REST. If that has failed twice, the asset is subscribed
+// again, because the venue sends the book of a new subscription.
+func (c *codec) resync(t messages.Topic) [][]byte {
+	id, ok := c.assetOf(t)
+	a := c.assets[id]
+	if !ok || a == nil || !a.wanted[t] {
+		return nil
+	}
+	a.owed = append(a.owed, t)
+	if a.failures < maxRepairs {
+		return nil
+	}
+	a.reset()
+	return [][]byte{frameOf(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
+}
+
+// number returns the next number of a topic.
+func (c *codec) number(t messages.Topic) uint64 {
+	last, ok := c.numbers[t]
+	if !ok {
+		last = c.highest
+	}
+	c.numbers[t] = last + 1
+	return last + 1
+}

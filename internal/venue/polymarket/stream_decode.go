@@ -1,0 +1,317 @@
+package polymarket
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldEventType    = wire.NewField("event_type").Interned()
+	fieldAsset        = wire.NewField("asset_id").Interned()
+	fieldMarket       = wire.NewField("market").Interned()
+	fieldChanges      = wire.NewField("price_changes")
+	fieldStreamSide   = wire.NewField("side").Interned()
+	fieldTopBid       = wire.NewField("best_bid")
+	fieldTopAsk       = wire.NewField("best_ask")
+	fieldWinningAsset = wire.NewField("winning_asset_id")
+	fieldWinningName  = wire.NewField("winning_outcome")
+	fieldTransaction  = wire.NewField("transaction_hash")
+)
+
+// Decode returns the events of a frame.
+func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
+	if string(frame) == pongText {
+		c.env.Observer.Frame("pong")
+		return []stream.Event{{Kind: stream.EventLife, At: at}}
+	}
+	v, err := wire.Parse(frame)
+	if err != nil {
+		c.env.Observer.Frame("garbage")
+		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
+	}
+	rows := []wire.Value{v}
+	if v.Kind() == wire.List {
+		rows = v.Elements()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events := []stream.Event{{Kind: stream.EventLife}}
+	for _, v := range rows {
+		events = append(events, c.one(wire.NewRow(v, c.env.Observer.Drift), at)...)
+	}
+	for i := range events {
+		events[i].At = at
+	}
+	return events
+}
+
+// one decodes one message.
+func (c *codec) one(r *wire.Row, now time.Time) []stream.Event {
+	kind := r.Text(fieldEventType)
+	if kind == "" && r.Has(wire.FieldBids) {
+		kind = "book" // the first books of a socket may have no type
+	}
+	c.env.Observer.Frame(frameKind(kind))
+	switch kind {
+	case "book":
+		return c.bookFrame(r, now)
+	case "price_change":
+		return c.priceChange(r, now)
+	case "best_bid_ask":
+		return c.bestPrices(r, now)
+	case "last_trade_price":
+		return c.lastTrade(r, now)
+	case "tick_size_change":
+		return c.marketChange(r, now, market.MarketChange{Kind: "TICK_SIZE"})
+	case "new_market":
+		return c.marketChange(r, now, market.MarketChange{Kind: "CREATED"})
+	case "market_resolved":
+		return c.marketChange(r, now, market.MarketChange{
+			Kind: "RESOLVED", Status: market.StatusResolved, StatusRaw: string(market.StatusResolved),
+			Outcome: r.Text(fieldWinningName), WinningTokenID: r.ID(fieldWinningAsset),
+		})
+	}
+	return nil
+}
+
+// frameKind returns the type of a frame for metrics, which have a small fixed set of types.
+func frameKind(kind string) string {
+	switch kind {
+	case "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved":
+		return kind
+	}
+	return "unknown"
+}
+
+// message returns the event of a message with the fields that all kinds have in common, and the message itself.
+func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
+	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.number(t), Time: at, ReceivedAt: now}
+}
+
+// topic returns a topic of the asset, if it is wanted.
+func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
+	t = messages.Topic{Channel: channel, ID: a.id}
+	return t, a.wanted[t]
+}
+
+// bookFrame replaces the book of an asset. The venue sends a book after a subscription and after trades.
+func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
+	a := c.assets[r.RequireID(fieldAsset)]
+	if a == nil {
+		return nil
+	}
+	at := r.Time(fieldTimestamp)
+	bids, asks := r.Levels()
+	if r.Err != nil {
+		return c.unusable(a, r)
+	}
+	l := &ladder{bids, asks}
+	owed := a.owes(messages.ChannelOrderbook)
+	pending := len(a.burst) > 0
+	if a.replace(l, at) || pending || owed {
+		return c.whole(a, now)
+	}
+	return c.report(a, l.top(), at, now)
+}
+
+// owes reports whether the asset owes its state to a topic of a channel.
+func (a *asset) owes(channel messages.Channel) bool {
+	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
+}
+
+// whole publishes the book of an asset and its prices.
+func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
+	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
+		m := c.message(t, messages.KindBookSnapshot, a.at, now)
+		m.Book = a.book.clone().market(a.id, a.at)
+		m.Book.Epoch, m.Book.Seq = m.Epoch, m.Seq
+		events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
+	}
+	events = append(events, c.report(a, a.book.top(), a.at, now)...)
+	a.owed = nil
+	return events
+}
+
+// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. A book with
+// an empty side has no price.
+func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
+	owed := a.owes(messages.ChannelPrices)
+	if a.top != nil && a.top.equal(best) && !owed {
+		return nil
+	}
+	a.top = &best
+	t, wanted := a.topic(messages.ChannelPrices)
+	if !wanted || best.bid == nil || best.ask == nil || best.bid.Cmp(*best.ask) > 0 {
+		return nil
+	}
+	a.owed = slices.DeleteFunc(a.owed, func(o messages.Topic) bool { return o == t })
+	m := c.message(t, messages.KindPrice, at, now)
+	m.Spread = &market.Spread{TokenID: a.id, BestBid: best.bid, BestAsk: best.ask, Timestamp: at}
+	m.Spread.Spread = m.Spread.Width()
+	m.Price = &market.Price{TokenID: a.id, Timestamp: at}
+	m.Price.Price, m.Price.Basis, _ = m.Spread.Price()
+	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
+}
+
+// unusable loses the book of an asset after a frame that cannot be read.
+func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
+	r.Note("bad frame")
+	a.lose()
+	return c.bad(a)
+}
+
+// bad reports that the book of an asset is lost, to one of the topics that depend on it.
+func (c *codec) bad(a *asset) []stream.Event {
+	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
+		if t, wanted := a.topic(channel); wanted {
+			c.number(t)
+			return []stream.Event{{Kind: stream.EventBad, Topic: t}}
+		}
+	}
+	return nil
+}
+
+// priceChange decodes the changes of the assets of a market.
+func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) {
+	list, ok := r.Of(fieldChanges).List()
+	if !ok {
+		r.Note("price_change without price_changes")
+		return nil
+	}
+	at := r.Time(fieldTimestamp)
+	for _, v := range list {
+		row := r.Child(v)
+		a := c.assets[row.RequireID(fieldAsset)]
+		if a == nil {
+			continue
+		}
+		ch := readChange(row, at)
+		if row.Err != nil {
+			events = append(events, c.unusable(a, row)...)
+			continue
+		}
+		events = append(events, c.apply(a, ch, now)...)
+		events = append(events, c.report(a, ch.top, at, now)...)
+	}
+	return events
+}
+
+// readChange reads an element of price_changes.
+func readChange(r *wire.Row, at time.Time) change {
+	ch := change{at: at, top: readTop(r)}
+	switch r.RequireText(fieldStreamSide) {
+	case "BUY":
+		ch.Side = market.SideBuy
+	case "SELL":
+		ch.Side = market.SideSell
+	default:
+		r.Fail(fieldStreamSide, "is none")
+	}
+	ch.Level = market.Level{Price: r.Price(wire.FieldPrice), Size: r.Size(wire.FieldSize)}
+	return ch
+}
+
+// readTop reads the reported top. A side is empty if it is missing, "", or at the end of the range of prices.
+func readTop(r *wire.Row) (t top) {
+	if d := unit(r, fieldTopBid); d != nil && d.Sign() > 0 {
+		t.bid = d
+	}
+	if d := unit(r, fieldTopAsk); d != nil && d.Sign() > 0 && d.Cmp(one) < 0 {
+		t.ask = d
+	}
+	return t
+}
+
+// unit reads an optional price, which may be "".
+func unit(r *wire.Row, f wire.Field) *market.Decimal {
+	if r.Of(f).Is("") {
+		return nil
+	}
+	return r.Unit(f)
+}
+
+// apply applies a change to the book of an asset, and publishes a complete burst as one change.
+func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
+	if a.lost {
+		a.keep(ch)
+		return nil
+	}
+	if a.book == nil {
+		return nil // the venue sends the book of a new subscription later
+	}
+	done, gap := a.apply(ch, now)
+	if gap {
+		a.lose(ch)
+		return c.bad(a)
+	}
+	t, wanted := a.topic(messages.ChannelOrderbook)
+	if len(done) == 0 || !wanted {
+		return nil
+	}
+	m := c.message(t, messages.KindBookDelta, a.at, now)
+	m.Changes, m.Depth = done, 0
+	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
+}
+
+func (c *codec) bestPrices(r *wire.Row, now time.Time) []stream.Event {
+	a := c.assets[r.RequireID(fieldAsset)]
+	best := readTop(r)
+	if a == nil || r.Err != nil {
+		return nil
+	}
+	return c.report(a, best, r.Time(fieldTimestamp), now)
+}
+
+// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of the fields, which is the same after a reconnect.
+func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
+	a := c.assets[r.RequireID(fieldAsset)]
+	if a == nil {
+		return nil
+	}
+	t, wanted := a.topic(messages.ChannelTrades)
+	trade := market.Trade{
+		MarketID: r.ID(fieldMarket), TokenID: a.id, SideRaw: r.Text(fieldStreamSide), Price: r.Price(wire.FieldPrice), Size: r.Size(wire.FieldSize),
+		Timestamp: r.RequireTime(fieldTimestamp), TransactionHash: r.Text(fieldTransaction), Side: market.SideUnknown,
+	}
+	switch trade.SideRaw {
+	case "BUY":
+		trade.Side = market.SideBuy
+	case "SELL":
+		trade.Side = market.SideSell
+	}
+	if r.Err != nil || !wanted {
+		return nil
+	}
+	trade.TradeID = tradeID(trade)
+	m := c.message(t, messages.KindTrade, trade.Timestamp, now)
+	m.MarketID, m.Trades = trade.MarketID, []market.Trade{trade}
+	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
+}
+
+// tradeID returns the id of a trade.
+func tradeID(t market.Trade) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		t.TokenID, t.SideRaw, t.Price.Reduce().String(), t.Size.Reduce().String(), t.Timestamp.UTC().Format(time.RFC3339Nano), t.TransactionHash,
+	}, " ")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// marketChange publishes a change of a market.
+func (c *codec) marketChange(r *wire.Row, now time.Time, change market.MarketChange) []stream.Event {
+	t := messages.Topic{Channel: messages.ChannelMarket, ID: r.RequireID(fieldMarket)}
+	asset, _ := c.assetOf(t)
+	if a := c.assets[asset]; r.Err != nil || a == nil || !a.wanted[t] {
+		return nil
+	}
+	m := c.message(t, messages.KindMarket, r.Time(fieldTimestamp), now)
+	m.MarketID, m.Market = t.ID, &change
+	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
+}

@@ -1,0 +1,54 @@
+package stream
+
+import (
+	"context"
+	"time"
+)
+
+// read decodes frames until the socket is closed.
+func (s *session) read(ctx context.Context) {
+	for {
+		frame, err := s.socket.Read(ctx)
+		if err != nil {
+			s.decoding.Lock()
+			s.readErr, s.ended = err, true
+			close(s.events)
+			s.decoding.Unlock()
+			return
+		}
+		if !s.deliver(ctx, func() []Event { return s.codec.Decode(frame, time.Now()) }) {
+			return
+		}
+	}
+}
+
+// deliver passes the events of decode to the loop. It returns false if the session has ended.
+func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
+	s.decoding.Lock()
+	defer s.decoding.Unlock()
+	if s.ended {
+		return false
+	}
+	select {
+	case s.events <- decode():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maintain runs the codec's own work.
+func (s *session) maintain(ctx context.Context, m Maintainer) {
+	err := m.Maintain(ctx, func(make func(now time.Time) []Event) {
+		s.deliver(ctx, func() []Event {
+			events := make(time.Now())
+			for i := range events {
+				events[i].maintained = true
+			}
+			return events
+		})
+	})
+	if err != nil {
+		s.maintained <- err
+	}
+}
