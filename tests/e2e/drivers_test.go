@@ -40,6 +40,28 @@ var driverCapabilities = []struct {
 			"user.balance.cashBalance", "user.balance.totalValue", "user.portfolio.availableCash", "user.portfolio.totalValue",
 		},
 	},
+	{driver: "kalshi", example: "price-board", absent: []string{"tokens.price.timestamp"}},
+	{
+		driver: "kalshi", example: "market-page", absent: []string{
+			"market.category", "market.event.title", "market.tags", "market.resolution", "market.tokens.orderbook.sequence",
+			"market.tokens.price.freshness.asOf", "market.volume", "market.volume24h", "market.liquidity", // Kalshi counts contracts
+		},
+	},
+	{driver: "kalshi", example: "event-page", absent: []string{"event.volume", "event.markets.nodes.volume24h"}},
+	{driver: "kalshi", example: "history-and-candles"},
+	{driver: "kalshi", example: "trade-ticket", absent: []string{"token.fillEstimate.freshness.asOf"}},
+	{driver: "kalshi", example: "search", unsupported: []string{"searchMarkets UNSUPPORTED"}},
+	{
+		driver: "kalshi", example: "search", change: vars{"query": "", "filter": vars{"status": []string{"OPEN"}}, "sort": "RELEVANCE"},
+		absent: []string{
+			"searchMarkets.nodes.category", "searchMarkets.nodes.event.title", "searchMarkets.nodes.liquidity", "searchMarkets.nodes.volume24h",
+			"searchMarkets.totalCount",
+		},
+	},
+	{
+		driver: "kalshi", example: "portfolio",
+		unsupported: []string{"user.balance UNSUPPORTED", "user.orders UNSUPPORTED", "user.portfolio UNSUPPORTED", "user.positions UNSUPPORTED"},
+	},
 }
 
 // TestExamplesByDriver runs the examples over the simulator of each driver.
@@ -82,6 +104,8 @@ func (s *service) simulatedID(demoID string) string {
 	switch {
 	case s.Demo.Polymarket != nil:
 		return s.Demo.Polymarket.ID(demoID)
+	case s.Demo.Kalshi != nil:
+		return s.Demo.Kalshi.ID(demoID)
 	}
 	return ""
 }

@@ -226,6 +226,28 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
+// ID returns the ticker of a market or event of the demo venue, or one of its tokens in the form TICKER:yes; empty for an unknown one.
+// Of a market with several outcomes it names the first one.
+func (v *Venue) ID(demoID string) string {
+	if t, ok := v.byDemoToken[demoID]; ok {
+		if t.no {
+			return t.market.ticker + ":no"
+		}
+		return t.market.ticker + ":yes"
+	}
+	if list := v.byDemoMarket[demoID]; len(list) > 0 {
+		return list[0].ticker
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, m := range v.markets {
+		if m.state.EventID == demoID {
+			return m.event.ticker
+		}
+	}
+	return ""
+}
+
 // Calls returns the number of REST calls by path pattern, and the tokens that they cost.
 func (v *Venue) Calls() (calls map[string]int, tokens int) {
 	v.mu.Lock()
