@@ -57,6 +57,9 @@ func validate(cfg *config.Config) error {
 	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))
 	}
+	if cfg.Venue.Credentials == credentialsPublic && !venue.PublicAccounts(cfg.Venue.Driver) {
+		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
+	}
 	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
@@ -101,7 +104,7 @@ func loopback(host string) bool {
 
 // warnings describes settings that work but are unsafe. It contains no secrets.
 func warnings(cfg *config.Config) (out []string) {
-	if credentialsMode(cfg) == rest.CredentialsNone {
+	if sentCredentials(cfg) == rest.CredentialsNone {
 		return nil
 	}
 	for _, setting := range []struct{ name, url string }{{"--venue-url", cfg.Venue.URL}, {"--stream-url", cfg.StreamURL}} {

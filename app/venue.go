@@ -83,12 +83,25 @@ func embedded(cfg *config.Config) bool {
 // venueName tells the venue apart from others in records of calls: its URL, or the driver if that has addresses of its own.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
-// credentialsMode returns how credentials are sent to the venue. The default is the header for the demo venue, unless it is
-// strict, and the query for any other venue.
+// credentialsPublic is the mode in which accounts are read by address, without credentials of the caller.
+const credentialsPublic = "public"
+
+// sentCredentials returns how credentials are sent to the venue.
+func sentCredentials(cfg *config.Config) string {
+	if mode := credentialsMode(cfg); mode != credentialsPublic {
+		return mode
+	}
+	return rest.CredentialsNone
+}
+
+// credentialsMode returns the value of --venue-credentials. The default is public if the driver declares accounts public.
+// Otherwise it is the header for the demo venue, unless it is strict, and the query for any other venue.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
+	case venue.PublicAccounts(cfg.Venue.Driver):
+		return credentialsPublic
 	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader
 	}
@@ -100,7 +113,7 @@ func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) ve
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
 		Config: rest.Config{
-			BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
 			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: clock, Observer: s, Log: s.log,
 		},
 		Driver: cfg.Venue.Driver, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),

@@ -13,7 +13,7 @@ import (
 )
 
 func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := checkSubscription(ctx, a); err != nil {
+	if err := r.checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -27,7 +27,7 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 }
 
 func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := checkSubscription(ctx, a); err != nil {
+	if err := r.checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -44,7 +44,7 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 }
 
 func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := checkSubscription(ctx, a); err != nil {
+	if err := r.checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
@@ -59,7 +59,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	n, by := valueOr(maxPerSecond, 2), valueOr(basis, "")
 	every, err := interval(&n, 20)
 	if err == nil {
-		err = checkSubscription(ctx, a)
+		err = r.checkSubscription(ctx, a)
 	}
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 
 // checkSubscription returns an error if the caller may not read the account, or if the caller's limits allow no calls to the
 // venue now.
-func checkSubscription(ctx context.Context, a market.Address) error {
-	if err := checkAccess(ctx, a); err != nil {
+func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
+	if err := r.checkAccess(ctx, a); err != nil {
 		return err
 	}
 	if admit := queueOf(ctx).admit; admit != nil {

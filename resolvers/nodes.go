@@ -19,9 +19,9 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 		a, err := market.ParseAddress(parts[0])
 		return model.User{Address: a}, err
 	case model.KindPosition, model.KindLot:
-		return findPosition(ctx, set, id, parts[0])
+		return r.findPosition(ctx, set, id, parts[0])
 	case model.KindOrder:
-		return findOrder(ctx, set, parts[0], parts[1])
+		return r.findOrder(ctx, set, parts[0], parts[1])
 	}
 	if err := market.CheckID(parts[0]); err != nil {
 		return nil, err
@@ -60,12 +60,12 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, 
 	return out, nil
 }
 
-func findPosition(ctx context.Context, set *loaders.Set, id, address string) (model.Node, error) {
+func (r *queryResolver) findPosition(ctx context.Context, set *loaders.Set, id, address string) (model.Node, error) {
 	a, err := market.ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := readUser(ctx, &set.Positions, a)
+	read, err := readUser(ctx, r.Resolver, &set.Positions, a)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func findPosition(ctx context.Context, set *loaders.Set, id, address string) (mo
 	return nil, nil
 }
 
-func findOrder(ctx context.Context, set *loaders.Set, address, orderID string) (model.Node, error) {
+func (r *queryResolver) findOrder(ctx context.Context, set *loaders.Set, address, orderID string) (model.Node, error) {
 	a, err := market.ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := readUser(ctx, &set.Orders, a)
+	read, err := readUser(ctx, r.Resolver, &set.Orders, a)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int,
 		return nil, err
 	}
 	set := loaders.From(ctx)
-	read, err := readUser(ctx, &set.Positions, u.Address)
+	read, err := readUser(ctx, r.Resolver, &set.Positions, u.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model
 
 func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
 	set, by := loaders.From(ctx), valueOr(basis, "")
-	read, err := readUser(ctx, &set.Positions, u.Address)
+	read, err := readUser(ctx, r.Resolver, &set.Positions, u.Address)
 	var valuations []*valuation.Valuation
 	if err == nil {
 		_, valuations, err = valuation.All(set, pointers(*read.Value), read.Meta, by)
@@ -98,7 +98,7 @@ func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *mark
 }
 
 func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
-	cash, err := readCash(ctx, p.Address)
+	cash, err := r.readCash(ctx, p.Address)
 	if cash == nil {
 		return nil, err
 	}
@@ -108,14 +108,14 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
-	if checkAccess(ctx, p.Address) == nil {
+	if r.checkAccess(ctx, p.Address) == nil {
 		set.Orders.Prefetch([]market.Address{p.Address}) // fetch orders and balance together
 	}
-	cash, err := readCash(ctx, p.Address)
+	cash, err := r.readCash(ctx, p.Address)
 	if cash == nil {
 		return nil, err
 	}
-	orders, err := readUser(ctx, &set.Orders, p.Address)
+	orders, err := readUser(ctx, r.Resolver, &set.Orders, p.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 }
 
 // readCash returns an account's cash, or nil if the venue does not send it.
-func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
-	if err := checkAccess(ctx, a); err != nil {
+func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
+	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(a)

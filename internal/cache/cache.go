@@ -72,6 +72,9 @@ type Config struct {
 	// CredentialsKey is a secret that replicas share, so that all of them use the same names for credentials in Admission. If it
 	// is empty, each process uses a random key. The keys of entries never depend on it.
 	CredentialsKey []byte
+	// PublicAccounts reports that the venue needs no credentials for user data. Then all callers share the entries and the limit of
+	// public calls.
+	PublicAccounts bool
 	// Second is a second-level cache for public data; nil for none.
 	Second Second
 	// Clock is the source of time; nil means the system clock.
@@ -136,7 +139,7 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey), second: cfg.Second}
+	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), second: cfg.Second}
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
@@ -264,7 +267,8 @@ func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
 // newScope returns a scope with a random key. Names of credentials use the shared key, or the random key if shared is empty.
-func newScope(shared []byte) (s scope) {
+func newScope(shared []byte, public bool) (s scope) {
+	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand
 	if s.shared = shared; len(shared) == 0 {
 		s.shared = s.key[:]

@@ -57,7 +57,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, width),
 			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
-		if l.endpoint.User() {
+		if l.endpoint.User() && !b.scope.public {
 			c.scope = b.scope.credentials
 		}
 		s.routes = append(s.routes, c)

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/ratelimit"
 )
 
 // withCredentials returns a context with credentials made of secret. An empty secret means an anonymous caller.
@@ -325,7 +326,7 @@ func keysOf(c *Cache) (out []reflect.Value) {
 // The part of a key that separates callers is a keyed hash. It is the same for the same caller and differs between
 // processes, so a thief of keys cannot test guesses.
 func TestScope(t *testing.T) {
-	a, b := newScope(nil), newScope(nil)
+	a, b := newScope(nil, false), newScope(nil, false)
 	ctx := withCredentials(t, "alice")
 	if a.of(ctx, wallet) != a.of(withCredentials(t, "alice"), wallet) {
 		t.Error("equal credentials have different keys")
@@ -342,5 +343,31 @@ func TestScope(t *testing.T) {
 			}
 			seen[key.caller] = secret + string(address)
 		}
+	}
+}
+
+// TestPublicAccounts: without credentials at the venue, all callers share the entries and the limit of public calls.
+func TestPublicAccounts(t *testing.T) {
+	for _, public := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{}
+			c, b := openLimited(t, v, ratelimit.Config{Public: 100, Key: 100}, func(cfg *Config) { cfg.PublicAccounts = public })
+			scopes := map[string]bool{}
+			for _, ctx := range []context.Context{t.Context(), withCredentials(t, "alice"), withCredentials(t, "bob")} {
+				if _, err := readOne(ctx, c.Positions(), "0xa"); err != nil {
+					t.Fatal(err)
+				}
+				scopes[c.Scope(ctx, "0xa")] = true
+			}
+			calls, secrets := len(v.calls()), b.Status().Scopes
+			if want := map[bool][3]int{false: {3, 3, 2}, true: {1, 1, 0}}[public]; [3]int{calls, len(scopes), secrets} != want {
+				t.Errorf("public %v: got %d calls, %d scopes, %d limits of credentials; want %v", public, calls, len(scopes), secrets, want)
+			}
+			for _, a := range v.calls() {
+				if public && a.credentials != "" {
+					t.Error("the venue got credentials")
+				}
+			}
+		})
 	}
 }

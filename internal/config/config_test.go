@@ -230,7 +230,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	want := []string{
 		`--lisen is no flag; did you mean --listen?`,
 		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 1000`,
-		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of auto, query, header, none`,
+		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of auto, query, header, none, public`,
 		`--cache-price-fresh (ODDSGRAPH_CACHE_PRICE_FRESH): "-1s" is too small; want a duration with its unit (250ms, 1.5s, 2m) from 0s to 24h`,
 		`ODDSGRAPH_LISTEN (--listen): "localhost" is not host:port; want a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080`,
 		`ODDSGRAPH_MAX_BODY (--max-body): "1EiB" cannot be read; want a size (65536, 64KiB, 8MiB) from 1KiB to 64MiB`,

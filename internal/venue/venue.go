@@ -67,26 +67,37 @@ type Config struct {
 	Names          DetailNames
 }
 
+// driver is an entry of the registry.
+type driver struct {
+	open func(Config) (Driver, error)
+	// publicAccounts reports that the driver needs no credentials of a caller: the venue shows accounts to everybody, or the
+	// driver serves none.
+	publicAccounts bool
+}
+
 // drivers are the drivers by name.
-var drivers = map[string]func(Config) (Driver, error){
-	Generic: func(c Config) (Driver, error) {
+var drivers = map[string]driver{
+	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
-	},
-	"kalshi":     func(c Config) (Driver, error) { return kalshi.New(c.Config) },
-	"polymarket": func(c Config) (Driver, error) { return polymarket.New(c.Config) },
+	}, false},
+	"kalshi":     {func(c Config) (Driver, error) { return kalshi.New(c.Config) }, true},
+	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true},
 }
 
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
+
+// PublicAccounts reports whether a driver reads accounts by their address, without credentials of a caller.
+func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 
 // Open returns the driver that cfg names. It makes no call.
 func Open(cfg Config) (Driver, error) {
 	if cfg.Driver == "" {
 		cfg.Driver = Generic
 	}
-	open, ok := drivers[cfg.Driver]
+	d, ok := drivers[cfg.Driver]
 	if !ok {
 		return nil, fmt.Errorf("venue: there is no driver %q; the drivers are %s", cfg.Driver, strings.Join(Drivers(), ", "))
 	}
-	return open(cfg)
+	return d.open(cfg)
 }

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestPublicAccounts: with a driver that declares accounts public, everybody reads every account, and all callers share the entries.
+func TestPublicAccounts(t *testing.T) {
+	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
+	const address = "0x2222222222222222222222222222222222222222"
+	query := fmt.Sprintf(`{ user(address: %q) { positions(first: 1) { totalCount } balance { positionsValue } } }`, address)
+	first := s.ask(t, query, nil, anonymous)
+	if fmt.Sprint(at(first, "user.positions.totalCount")) != "50" || text(first, "user.balance.positionsValue") == "" {
+		t.Fatalf("got %s", asJSON(first))
+	}
+	before := s.Cache.Stats()
+	for _, caller := range []string{anonymous, credentials("demo-2"), credentials("anything")} {
+		if got := s.ask(t, query, nil, caller); asJSON(got) != asJSON(first) {
+			t.Errorf("got %s, want %s", asJSON(got), asJSON(first))
+		}
+	}
+	for i, now := range s.Cache.Stats() {
+		if now.Calls != before[i].Calls {
+			t.Errorf("%s: %d calls for cached accounts", now.Kind, now.Calls-before[i].Calls)
+		}
+	}
+	subscription := fmt.Sprintf(`subscription { portfolioChanged(address: %q) { reason summary { positionsValue } } }`, address)
+	r := s.request(t, asJSON(vars{"query": subscription}), anonymous)
+	r.Header.Set("Accept", "text/event-stream")
+	if got := s.firstAnswer(t, r); !strings.Contains(got, `"INITIAL"`) || strings.Contains(got, "errors") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestUnsupportedOrders: what the venue does not serve is null with UNSUPPORTED, in queries and subscriptions, and costs no call.
+func TestUnsupportedOrders(t *testing.T) {
+	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
+	const address = "0x2222222222222222222222222222222222222222"
+	for range 2 {
+		data, errs := s.query(t, fmt.Sprintf(`{ user(address: %q) { orders { totalCount } } }`, address), nil, anonymous)
+		if len(errs) != 1 || errs[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errs[0].Message, "Polymarket") {
+			t.Errorf("got %s, %+v", asJSON(data), errs)
+		}
+	}
+	r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`subscription { ordersChanged(address: %q) { reason } }`, address)}), anonymous)
+	r.Header.Set("Accept", "text/event-stream")
+	if got := s.firstAnswer(t, r); !strings.Contains(got, `"UNSUPPORTED"`) {
+		t.Errorf("got %s", got)
+	}
+	for _, kind := range s.Cache.Stats() {
+		if kind.Calls != 0 {
+			t.Errorf("%s: %d calls", kind.Kind, kind.Calls)
+		}
+	}
+}
+
+// TestPublicAccountsAreDeclared: a driver that does not declare accounts public refuses to serve them so.
+func TestPublicAccountsAreDeclared(t *testing.T) {
+	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
+		err := run(t.Context(), []string{"config", "check", "--venue-driver=" + driver, "--venue-credentials=public"}, nil, io.Discard, io.Discard)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", driver, err)
+		}
+	}
+}
