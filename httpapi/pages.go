@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"time"
@@ -40,6 +41,10 @@ func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
 	mux.Handle("GET /live/{$}", http.RedirectHandler("/live", http.StatusMovedPermanently))
+	mux.HandleFunc("GET /live/{page...}", func(w http.ResponseWriter, r *http.Request) { // the board's own addresses are behind the #
+		to := url.URL{Path: "/live", Fragment: "/" + r.PathValue("page")}
+		http.Redirect(w, r, to.String(), http.StatusFound)
+	})
 	mux.Handle("GET /plain", p.page("plain.html"))
 	mux.HandleFunc("GET /kit.tgz", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "kit.tgz") })
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {

@@ -58,6 +58,9 @@ func TestPages(t *testing.T) {
 			t.Errorf("HEAD %s: %d", test.path, head.Code)
 		}
 	}
+	if w := send(t, api, http.MethodGet, "/live/market/a%20b/1", ""); w.Code != http.StatusFound || w.Header().Get("Location") != "/live#/market/a%20b/1" {
+		t.Errorf("/live/market/a b/1: %d to %q", w.Code, w.Header().Get("Location"))
+	}
 	if w := send(t, api, http.MethodGet, "/live/", ""); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/live" {
 		t.Errorf("/live/: %d to %q", w.Code, w.Header().Get("Location"))
 	}

@@ -68,7 +68,7 @@ const built = await build({
   minify: true,
   legalComments: 'linked',
   define: { 'process.env.NODE_ENV': '"production"' },
-  loader: { '.graphql': 'text' },
+  loader: { '.graphql': 'text', '.woff2': 'file' },
   plugins: [examples, fonts, parts],
   outdir: 'dist/assets',
   entryNames: '[name]-[hash]',
@@ -82,6 +82,8 @@ for (const [page, name] of Object.entries(pages)) {
   const url = path => path.replace(/^dist/, '')
   const tags = output.imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => `<link rel="modulepreload" href="${url(path)}">`)
   if (output.cssBundle) tags.unshift(`<link rel="stylesheet" href="${url(output.cssBundle)}">`)
+  const font = Object.entries(built.metafile.outputs).find(([path, { inputs }]) => path.endsWith('.woff2') && Object.keys(inputs).some(input => input.includes('geist')))
+  tags.unshift(`<link rel="preload" as="font" type="font/woff2" crossorigin href="${url(font[0])}">`)
   tags.push(`<script type="module" src="${url(script)}"></script>`)
   const html = await readFile(new URL(`${name}/index.html`, root), 'utf8')
   await writeFile(new URL(page, dist), html.replace('</head>', `${tags.map(tag => `  ${tag}\n`).join('')}</head>`))

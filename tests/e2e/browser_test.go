@@ -15,7 +15,7 @@ import (
 )
 
 // TestBrowser runs the checks of the pages in a browser, against the whole program with a moving market. If the machine
-// allows it, the network is cut off. Each file in web/tests has its own server: explore and live use the shipped
+// allows it, the network is cut off. Each file in web/tests has its own server: explore, live and live-design use the shipped
 // binary, the others run in a process that they may restart. SCREENSHOTS names a directory that keeps the images.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
@@ -44,6 +44,8 @@ func TestBrowser(t *testing.T) {
 			switch name {
 			case "explore":
 				runShipped(t, shipped, checks, env, "--demo-markets=1200") // the ids in examples/ belong to a venue of 1,200 markets
+			case "live-design":
+				runShipped(t, shipped, checks, env, "--demo-markets=1200") // an account has 2,000 positions
 			case "live":
 				runShipped(t, shipped, checks, env, "--demo-markets=60") // with few markets, each one moves often
 			case "trusted":

@@ -14,8 +14,15 @@ import './index.css'
 
 const plugins = [named(explorerPlugin())]
 
-/** The first tab, for somebody who has no tabs yet: GraphiQL would show it without its variables. */
-const first = storage.getItem('graphiql:tabState') ? undefined : tabs[0]
+/** The operation of a link such as /?query=…&variables=…, undefined without one. */
+function linked() {
+  const parameters = new URLSearchParams(location.search)
+  const query = parameters.get('query')
+  return query === null ? undefined : { query, variables: parameters.get('variables') ?? '' }
+}
+
+/** The tab to open: a link's, or the first one if no tabs are stored, which GraphiQL would show without its variables. */
+const first = linked() ?? (storage.getItem('graphiql:tabState') ? undefined : tabs[0])
 
 function Explore({ demo }: { demo: boolean }) {
   const [extensions, setExtensions] = useState<unknown>()

@@ -1,18 +1,22 @@
-// A live order book: the best levels of both sides with bars for how much rests up to each.
+// A live order book as a ladder: asks above, bids below, the middle between them. A click fills the ticket.
 import { useEffect, type CSSProperties } from 'react'
 import { applyDelta, type Book as Levels, type Level } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
-import { compact, count, decimalsOf, reason } from './format'
+import { Depth } from './Depth'
+import { centDecimals, compact, exactCents, plainCents, reason, shares, sizeDecimals } from './format'
 import { Freshness, type Heard } from './Freshness'
 import { useLive } from './live'
+import { Source } from './Source'
+import type { Draft } from './Ticket'
 
-const depth = 12
+const depth = 10
 
 interface State extends Heard {
   levels: Levels
   spread: string | null | undefined
-  /** A change was missed, so that the book has to be asked for again. */
+  midpoint: string | null | undefined
+  /** A change was missed, so the book must be subscribed to again. */
   broken: boolean
 }
 
@@ -21,8 +25,8 @@ function useBook(tokenId: string) {
   const { data: book, error, ended, restart } = useLive<BookSubscription, State, BookSubscriptionVariables>(
     { query: BookDocument, variables: { tokenId, depth } },
     (before, { orderbookChanged: event }) => {
-      const { freshness, spread } = event.book
-      const now = { spread, freshness, session: link().session }
+      const { freshness, spread, midpoint } = event.book
+      const now = { spread, midpoint, freshness, session: link().session }
       try {
         return { ...now, levels: applyDelta(before?.levels, event), broken: false }
       } catch {
@@ -37,68 +41,91 @@ function useBook(tokenId: string) {
   return { book: book && { ...book, ended: ended || book.broken }, error }
 }
 
-export function Book({ tokenId }: { tokenId: string }) {
+interface Props {
+  tokenId: string
+  /** Why nothing can be traded any more; "" while it can. */
+  closed: string
+  onPick: (draft: Draft) => void
+}
+
+export function Book({ tokenId, closed, onPick }: Props) {
   const { book, error } = useBook(tokenId)
   const bids = summed(book?.levels.bids ?? [])
   const asks = summed(book?.levels.asks ?? [])
-  const decimals = decimalsOf([...bids, ...asks].map(({ price }) => price))
-  const most = Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0)
+  const levels = [...bids, ...asks]
+  const shape = {
+    decimals: centDecimals(levels.map(({ price }) => price)), fraction: sizeDecimals(levels.map(({ size }) => size)),
+    most: Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0), known: book !== undefined, onPick,
+  }
+  const empty = closed !== '' && levels.length === 0
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>
-      <h2 id="book">Order book <Freshness heard={book} /></h2>
+      <h2 id="book">Order book <Freshness heard={book} final={empty} /> <Source of="Order book" document={BookDocument} variables={{ tokenId, depth }} /></h2>
       {error && <p role="alert">{reason(error)}</p>}
-      <p className="spread">Spread <strong data-spread={book?.spread}>{book?.spread ?? '–'}</strong></p>
-      <div className="sides">
-        <Side name="Bids" levels={bids} most={most} decimals={decimals} known={book !== undefined} />
-        <Side name="Asks" levels={asks} most={most} decimals={decimals} known={book !== undefined} />
-      </div>
+      {empty ? <p className="ended">{closed}</p> : (
+        <table className="ladder">
+          <thead>
+            <tr>
+              <th scope="col" className="figure">Price ¢</th>
+              <th scope="col" className="figure">Shares</th>
+              <th scope="col" className="figure total">Total</th>
+            </tr>
+          </thead>
+          <Side name="asks" levels={asks.toReversed()} {...shape} />
+          <tbody>
+            <tr className="mid">
+              <td colSpan={3}>
+                {book?.midpoint ? exactCents(book.midpoint) : '–'}
+                <span className="spread">Spread <strong data-spread={book?.spread}>{book?.spread ? exactCents(book.spread) : '–'}</strong></span>
+              </td>
+            </tr>
+          </tbody>
+          <Side name="bids" levels={bids} {...shape} />
+        </table>
+      )}
+      {!empty && <Depth bids={bids} asks={asks} />}
     </section>
   )
 }
 
-interface Summed extends Level {
+export interface Summed extends Level {
+  /** Shares at this price and all better ones. */
   total: number
 }
 
-/** The levels with how many shares rest at each price and all better ones. */
 function summed(levels: readonly Level[]): Summed[] {
   let total = 0
   return levels.map(level => ({ ...level, total: (total += Number(level.size)) }))
 }
 
 interface SideProps {
-  name: 'Bids' | 'Asks'
+  name: 'bids' | 'asks'
   levels: Summed[]
-  /** What the longest bar stands for. */
+  /** The total of the longest bar. */
   most: number
   decimals: number
+  fraction: number
   known: boolean
+  onPick: (draft: Draft) => void
 }
 
-function Side({ name, levels, most, decimals, known }: SideProps) {
+function Side({ name, levels, most, decimals, fraction, known, onPick }: SideProps) {
+  const side = name === 'asks' ? 'BUY' : 'SELL'
   return (
-    <table className={name.toLowerCase()}>
-      <caption>{name}</caption>
-      <thead>
-        <tr>
-          <th scope="col" className="figure">Price</th>
-          <th scope="col" className="figure">Shares</th>
-          <th scope="col" className="figure total">Total</th>
+    <tbody className={name}>
+      {levels.map(({ price, size, total }) => (
+        <tr key={price} data-price={price} data-size={size} style={{ '--depth': `${(100 * total) / most}%` } as CSSProperties}>
+          <td className="figure level">
+            <button type="button" aria-label={`${side === 'BUY' ? 'Buy' : 'Sell'} ${shares(total)} at ${exactCents(price)} or better`} onClick={() => onPick({ side, by: 'size', text: String(Math.round(total * 100) / 100) })}>
+              {plainCents(price, decimals)}
+            </button>
+          </td>
+          <td className="figure"><span key={size} className="flash">{shares(size, fraction)}</span></td>
+          <td className="figure total">{compact(total)}</td>
         </tr>
-      </thead>
-      <tbody>
-        {levels.map(({ price, size, total }) => (
-          <tr key={price} data-price={price} data-size={size} style={{ '--depth': `${(100 * total) / most}%` } as CSSProperties}>
-            <td className="figure level">{Number(price).toFixed(decimals)}</td>
-            <td className="figure">{count(size)}</td>
-            <td className="figure total">{compact(total)}</td>
-          </tr>
-        ))}
-        {known && levels.length === 0 && <tr><td colSpan={3}>Nobody {name === 'Bids' ? 'buys' : 'sells'}.</td></tr>}
-        {!known && Array.from({ length: depth }, (_, i) => (
-          <tr key={i} aria-hidden="true"><td colSpan={3}><span className="waiting long" /></td></tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+      {known && levels.length === 0 && <tr><td colSpan={3}>No {name}.</td></tr>}
+      {!known && Array.from({ length: depth }, (_, i) => <tr key={i} aria-hidden="true"><td colSpan={3}><span className="waiting long" /></td></tr>)}
+    </tbody>
   )
 }

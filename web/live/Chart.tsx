@@ -1,91 +1,96 @@
-// The price of the last week, and on from there as it moves.
-import { useEffect, useRef, useState } from 'react'
+// The price of a token over a range, as a line or as candles, and on from there as it moves.
+import { useEffect, useMemo, useState } from 'react'
 import { useQuery } from 'urql'
-import { AreaSeries, createChart, type IChartApi, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
-import { HistoryDocument } from './__generated__/operations'
-import { bars, stepOf, still, type Bar } from './bars'
-import { percent, reason } from './format'
+import { AreaSeries, CandlestickSeries, HistogramSeries, type ISeriesApi } from 'lightweight-charts'
+import { CandlesDocument, HistoryDocument } from './__generated__/operations'
+import { bars, since, stepOf, still, volumes, type Bar } from './bars'
+import { cents, reason } from './format'
 import { useAgain } from './live'
+import { priceFormat, usePlot } from './plot'
 import type { Quote } from './prices'
+import { byLength, fromOf, ranges } from './ranges'
+import { Source } from './Source'
 
-export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
-  // The page's only read of history: what comes later is brought by the live price.
-  const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: { tokenId }, requestPolicy: 'cache-and-network' })
+interface Props { tokenId: string; quote: Quote | undefined; ended: boolean }
+
+export function Chart({ tokenId, quote, ended }: Props) {
+  const [range, setRange] = useState(ranges[0])
+  const [asCandles, setAsCandles] = useState(false)
+  const line = useMemo(() => ({ tokenId, from: fromOf(range) }), [tokenId, range])
+  const candleVariables = { ...line, interval: range.interval }
+  // One read of history for each range: the live price adds what comes later.
+  const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: line, requestPolicy: 'cache-and-network' })
+  const [candles, askCandles] = useQuery({ query: CandlesDocument, variables: candleVariables, pause: !asCandles })
   useAgain(error, ask)
-  const points = data?.token?.history?.points
-  const element = useRef<HTMLDivElement>(null)
-  const [plot, setPlot] = useState<{ chart: IChartApi; series: ISeriesApi<'Area'> }>()
-  const dark = useDark()
+  useAgain(candles.error, askCandles)
+  const all = data?.token?.history?.points
+  const points = useMemo(() => all && (range.name === '1W' ? all : since(all, range.span, Date.now())), [all, range])
+  const [element, plot] = usePlot()
+  const [series, setSeries] = useState<ISeriesApi<'Area'>>()
 
   useEffect(() => {
-    const styles = getComputedStyle(element.current!)
-    const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
-    const { clientWidth: width, clientHeight: height } = element.current!
-    const chart = createChart(element.current!, {
-      width, height, autoSize: true, // points that are known already are fitted into the first size
-      layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
-      grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
-      rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.08 } },
-      // All seven days fit on a phone, and the first of their names is not cut off.
-      timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true },
-      handleScroll: { vertTouchDrag: false },
-      localization: { priceFormatter: (price: number) => percent(String(price)) },
-    })
-    const series = chart.addSeries(AreaSeries, {
-      lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'),
-      priceFormat: { type: 'custom', minMove: 0.0001, formatter: (price: number) => percent(String(price)) },
-    })
-    setPlot({ chart, series })
+    if (!plot || !points || asCandles) return
+    const { chart, colour } = plot
+    const area = chart.addSeries(AreaSeries, { lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'), priceFormat })
+    const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
+    chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
+    // Up to now, so that the axis is fitted to all that is drawn, whenever the live price arrives.
+    area.setData(bars(points, ended ? 0 : stepOf(Date.now(), range.step), range.step))
+    volume.setData(volumes(points, range.step))
+    chart.timeScale().fitContent()
+    setSeries(area)
     return () => {
-      setPlot(undefined)
-      chart.remove()
+      setSeries(undefined)
+      plot.remove([area, volume])
     }
-  }, [dark])
+  }, [plot, points, range, asCandles, ended])
+
+  const candleList = candles.data?.token?.candles
+  useEffect(() => {
+    if (!plot || !asCandles || !candleList) return
+    const { chart, colour } = plot
+    const drawn = chart.addSeries(CandlestickSeries, {
+      upColor: colour('up'), downColor: colour('down'), wickUpColor: colour('up'), wickDownColor: colour('down'), borderVisible: false, priceFormat,
+    })
+    const start = Date.now() - range.span * 1000
+    drawn.setData(candleList.filter(candle => Date.parse(candle.start) >= start || range.name === '1W').map(({ start, open, high, low, close }) => (
+      { time: stepOf(start, 60), open: Number(open), high: Number(high), low: Number(low), close: Number(close) })))
+    chart.timeScale().fitContent()
+    return () => plot.remove([drawn])
+  }, [plot, asCandles, candleList, range])
 
   useEffect(() => {
-    if (!plot || !points) return
-    // Up to now, so that all that is drawn is what the axis is fitted to, whenever the live price comes.
-    plot.series.setData(bars(points, stepOf(Date.now())))
-    plot.chart.timeScale().fitContent()
-  }, [plot, points])
-
-  useEffect(() => {
-    const last = plot?.series.data().at(-1) as Bar | undefined
+    const last = series?.data().at(-1) as Bar | undefined
     const now = quote?.heard.at(-1)
-    if (!plot || !last || !now) return
-    const time = Math.max(stepOf(now.time), last.time) as UTCTimestamp
-    for (const bar of still(last, time)) plot.series.update(bar)
-    plot.series.update({ time, value: now.price })
-  }, [plot, points, quote])
+    if (!series || !last || !now || ended) return
+    const time = Math.max(stepOf(now.time, range.step), last.time) as Bar['time']
+    for (const bar of still(last, time, range.step)) series.update(bar)
+    series.update({ time, value: now.price })
+  }, [series, quote, range, ended])
 
+  const problem = asCandles ? candles.error : error
   return (
     <section className="panel chart" aria-labelledby="chart">
-      <h2 id="chart">Price, last 7 days</h2>
-      {error && <p role="alert">The history could not be read: {reason(error)}</p>}
-      <div ref={element} className="canvas" role="img" aria-label={points ? summary(points.map(p => p.price), quote) : 'The history is being read.'} />
+      <h2 id="chart">
+        Price, last {range.words}
+        <Source of="Price history" document={asCandles ? CandlesDocument : HistoryDocument} variables={asCandles ? candleVariables : line} />
+      </h2>
+      <div className="chips" role="group" aria-label="Range">
+        {byLength.map(r => <button key={r.name} type="button" aria-pressed={r === range} onClick={() => setRange(r)}>{r.name}</button>)}
+        <button type="button" aria-pressed={asCandles} onClick={() => setAsCandles(!asCandles)}>Candles</button>
+      </div>
+      {problem && <p role="alert">The history could not be read: {reason(problem)}</p>}
+      <div ref={element} className="canvas" role="img" aria-label={points ? summary(points.map(p => p.price), range.words, quote) : 'The history is being read.'} />
       <p className="credit">Chart: <a href="https://www.tradingview.com/lightweight-charts/">TradingView Lightweight Charts</a></p>
     </section>
   )
 }
 
 /** What the chart shows, in words. */
-function summary(prices: string[], quote: Quote | undefined): string {
+function summary(prices: string[], words: string, quote: Quote | undefined): string {
   const [first] = prices
   const last = quote?.price ?? prices.at(-1)
-  if (first === undefined || last === undefined) return 'No price is known of the last 7 days.'
+  if (first === undefined || last === undefined) return `No price is known of the last ${words}.`
   const sorted = [...prices, last].sort((a, b) => Number(a) - Number(b))
-  return `From ${percent(first)} 7 days ago to ${percent(last)} now; lowest ${percent(sorted[0]!)}, highest ${percent(sorted.at(-1)!)}.`
-}
-
-const darkness = matchMedia('(prefers-color-scheme: dark)')
-
-/** Whether the page is dark, to draw with the right colours. */
-function useDark(): boolean {
-  const [dark, setDark] = useState(darkness.matches)
-  useEffect(() => {
-    const changed = () => setDark(darkness.matches)
-    darkness.addEventListener('change', changed)
-    return () => darkness.removeEventListener('change', changed)
-  }, [])
-  return dark
+  return `From ${cents(first)}, ${words} ago, to ${cents(last)} now; lowest ${cents(sorted[0]!)}, highest ${cents(sorted.at(-1)!)}.`
 }

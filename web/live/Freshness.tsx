@@ -1,29 +1,31 @@
-// How old a value is, and whether it may be trusted.
+// The age of a value, and whether it may be out of date.
 import type { FreshnessFragment } from './__generated__/operations'
 import { useNow } from './clock'
 import { useLink } from './connection'
 import { ago } from './format'
 
-/** What is known of a value's age. */
+/** The age of a value and where it came from. */
 export interface Heard {
   freshness: FreshnessFragment
-  /** The session of the socket that brought it. */
+  /** The session of the socket that delivered it. */
   session: number
-  /** The subscription that brought it has ended. */
+  /** The subscription that delivered it has ended. */
   ended?: boolean
 }
 
-/** Whether a value may be out of date: the server says so, or what brought it is gone. */
+/** Whether a value may be out of date: the server says so, or its subscription is gone. */
 export function useStale(heard: Heard | undefined): boolean {
   const link = useLink()
   return heard !== undefined && (heard.freshness.stale || heard.ended === true || link.state !== 'open' || heard.session !== link.session)
 }
 
-export function Freshness({ heard }: { heard: Heard | undefined }) {
+/** The age in words. A final value, such as the price of a resolved market, does not age. */
+export function Freshness({ heard, final = false }: { heard: Heard | undefined; final?: boolean }) {
   const stale = useStale(heard)
   const now = useNow()
   if (!heard) return <span className="freshness">…</span>
   const { asOf, receivedAt, source } = heard.freshness
+  if (final) return <span className="freshness" data-stale="false">Final</span>
   const computed = source === 'COMPUTED' // from values of many ages
   return (
     <span className={stale ? 'freshness stale' : 'freshness'} data-stale={stale} title={`${source.toLowerCase()}, ${asOf ?? receivedAt}`}>
@@ -31,4 +33,10 @@ export function Freshness({ heard }: { heard: Heard | undefined }) {
       {!computed && ` · ${ago(asOf ?? receivedAt, now)} ago`}
     </span>
   )
+}
+
+/** A mark for a stale value and nothing else, for rows of a table. */
+export function StaleMark({ heard }: { heard: Heard | undefined }) {
+  const stale = useStale(heard)
+  return stale ? <span className="freshness stale" data-stale="true">Stale</span> : null
 }

@@ -1,68 +1,74 @@
-// A wallet's positions, valued as prices move.
-import { useState } from 'react'
-import { Provider } from 'urql'
+// A wallet, valued as prices move: its sums, and tabs with positions, orders, trades and history.
+import { useEffect, useState } from 'react'
+import { applyPortfolio } from '../kit/lists'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
 import { Change } from './Change'
-import { ConnectionContext, useConnection, useLink } from './connection'
-import { count, gain, money, percent, reason } from './format'
-import { Freshness, useStale, type Heard } from './Freshness'
-import { useLive } from './live'
-import { tokenPath, useTitle } from './route'
-import type { Wallet } from './wallet'
+import { useConnection, useLink } from './connection'
+import { reason, useMoney } from './format'
+import { Freshness, useStale } from './Freshness'
+import { isLasting, useLive } from './live'
+import { Orders } from './Orders'
+import { Positions, type Position } from './Positions'
+import { useTitle } from './route'
+import { Source } from './Source'
+import { WalletHistory, WalletTrades } from './WalletPages'
 
 type Update = PortfolioSubscription['portfolioChanged']
-type Position = Update['changed'][number]
 
 interface State {
-  positions: ReadonlyMap<string, Position>
+  positions: Position[]
   summary: Update['summary']
   session: number
 }
 
-/** Keeps a portfolio by its events. */
-function apply(before: State | undefined, { reason, changed, closedPositionIds, summary }: Update, session: number): State {
-  const whole = reason === 'INITIAL' || reason === 'RESYNC'
-  const positions = new Map(whole ? [] : before?.positions)
-  for (const position of changed) positions.set(position.id, position)
-  for (const id of closedPositionIds) positions.delete(id)
-  return { positions, summary, session }
+const tabs = ['Positions', 'Orders', 'Trades', 'History'] as const
+
+interface Props {
+  address: string
+  onClose: () => void
+  /** Receives the code of the refusal. */
+  onRefused: (code: string) => void
 }
 
-/** A portfolio over the wallet's own connection. */
-export function Portfolio({ wallet, onClose }: { wallet: Wallet; onClose: () => void }) {
-  const close = () => {
-    wallet.connection.close()
-    onClose()
-  }
-  return (
-    <ConnectionContext value={wallet.connection}>
-      <Provider value={wallet.connection.client}>
-        <Live address={wallet.address} onClose={close} />
-      </Provider>
-    </ConnectionContext>
-  )
-}
-
-function Live({ address, onClose }: { address: string; onClose: () => void }) {
+export function Portfolio({ address, onClose, onRefused }: Props) {
   const { link } = useConnection()
   const { state } = useLink()
+  const [tab, setTab] = useState<(typeof tabs)[number]>('Positions')
   useTitle('Portfolio')
   const { data: portfolio, error, ended } = useLive<PortfolioSubscription, State, PortfolioSubscriptionVariables>(
     { query: PortfolioDocument, variables: { address } },
-    (before, { portfolioChanged }) => apply(before, portfolioChanged, link().session),
+    (before, { portfolioChanged: event }) => ({ positions: applyPortfolio(before?.positions ?? [], event), summary: event.summary, session: link().session }),
   )
-  const summary = portfolio?.summary
+  const refused = state === 'refused' ? 'UNAUTHENTICATED' : !portfolio && isLasting(error) ? String(error!.graphQLErrors[0]!.extensions.code) : ''
+  useEffect(() => {
+    if (refused) onRefused(refused)
+  }, [refused])
   const heard = portfolio && { freshness: portfolio.summary.freshness, session: portfolio.session, ended }
-  const stale = useStale(heard)
   return (
     <>
       <div className="title">
         <h1 tabIndex={-1}>Portfolio</h1>
+        <Source of="Portfolio" document={PortfolioDocument} variables={{ address }} />
         <button type="button" onClick={onClose}>Close the wallet</button>
       </div>
       <p className="crumbs"><code>{address}</code> <Freshness heard={heard} /></p>
-      {state === 'refused' && <p role="alert">The server refused these credentials.</p>}
-      {state !== 'refused' && error && <p role="alert">{reason(error)}</p>}
+      {error && !refused && <p role="alert">{reason(error)}</p>}
+      <Sums summary={portfolio?.summary} stale={useStale(heard)} />
+      <div className="chips tabs" role="group" aria-label="Lists of the wallet">
+        {tabs.map(name => <button key={name} type="button" aria-pressed={name === tab} onClick={() => setTab(name)}>{name}</button>)}
+      </div>
+      {tab === 'Positions' && portfolio && heard && <Positions positions={portfolio.positions} heard={heard} />}
+      {tab === 'Orders' && <Orders address={address} />}
+      {tab === 'Trades' && <WalletTrades address={address} />}
+      {tab === 'History' && <WalletHistory address={address} />}
+    </>
+  )
+}
+
+function Sums({ summary, stale }: { summary: Update['summary'] | undefined; stale: boolean }) {
+  const { money } = useMoney()
+  return (
+    <>
       <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
         <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
@@ -70,61 +76,12 @@ function Live({ address, onClose }: { address: string; onClose: () => void }) {
         <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}</dd></div>
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
-      {portfolio && heard && <Positions positions={portfolio.positions} heard={heard} />}
     </>
   )
 }
 
-const shownAtFirst = 100
-
-function Positions({ positions, heard }: { positions: ReadonlyMap<string, Position>; heard: Heard }) {
-  const [all, setAll] = useState(false)
-  const sorted = [...positions.values()].sort((a, b) => Number(b.valuation?.value ?? -1) - Number(a.valuation?.value ?? -1))
-  const shown = all ? sorted : sorted.slice(0, shownAtFirst)
-  return (
-    <>
-      <table className="positions">
-        <caption className="unseen">Positions, the most valuable first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Position</th>
-            <th scope="col" className="figure wide">Shares</th>
-            <th scope="col" className="figure wide">Paid</th>
-            <th scope="col" className="figure wide">Price</th>
-            <th scope="col" className="figure">Value</th>
-            <th scope="col" className="figure">Profit and loss</th>
-          </tr>
-        </thead>
-        <tbody>{shown.map(position => <Row key={position.id} position={position} heard={heard} />)}</tbody>
-      </table>
-      {shown.length < sorted.length && <button type="button" onClick={() => setAll(true)}>All {sorted.length} positions</button>}
-    </>
-  )
+/** A profit or loss. */
+export function Gain({ amount }: { amount: string }) {
+  const { gain } = useMoney()
+  return <Change by={Number(amount)} words={['profit', 'loss', '']}>{gain(amount)}</Change>
 }
-
-function Row({ position, heard }: { position: Position; heard: Heard }) {
-  const { id, marketId, outcome, size, avgPrice, market, token, valuation } = position
-  const name = market?.question ?? marketId
-  const stale = useStale(valuation ? { ...heard, freshness: valuation.freshness } : undefined)
-  const figure = stale ? 'figure stale' : 'figure'
-  return (
-    <tr data-position={id} data-stale={stale}>
-      <th scope="row">
-        {token ? <a href={tokenPath(marketId, token.tokenId)}>{name}</a> : name}
-        <span className="detail">{outcome}<span className="narrow"> · {count(size)} {valuation && `at ${percent(valuation.price)}`}</span></span>
-      </th>
-      <td className="figure wide">{count(size)}</td>
-      <td className="figure wide">{avgPrice ? percent(avgPrice) : '–'}</td>
-      <td className={`${figure} wide`}>{valuation ? percent(valuation.price) : '–'}</td>
-      <td className={figure} data-value={valuation?.value} title={stale ? 'Stale' : undefined}>
-        {money(valuation?.value)}{stale && <span className="unseen"> stale</span>}
-      </td>
-      <td className={figure}>
-        {valuation?.unrealizedPnl ? <Gain amount={valuation.unrealizedPnl} /> : '–'}
-        {valuation?.unrealizedPnlPercent && <span className="detail">{gain(valuation.unrealizedPnlPercent)}%</span>}
-      </td>
-    </tr>
-  )
-}
-
-const Gain = ({ amount }: { amount: string }) => <Change by={Number(amount)} words={['profit', 'loss', '']}>{gain(amount)}</Change>

@@ -1,12 +1,12 @@
-// A live price. It says what it is exactly in data-price and data-as-of.
+// A live price. Its data-price and data-as-of are exact.
 import { useStale } from './Freshness'
-import { percent } from './format'
+import { cents, exactCents } from './format'
 import type { Quote } from './prices'
 
-export function Price({ quote }: { quote: Quote | undefined }) {
+export function Price({ quote, exact = false }: { quote: Quote | undefined; exact?: boolean }) {
   const stale = useStale(quote)
   if (!quote) return <Waiting />
-  // A new key for each price starts the animation that shows that it has moved.
+  // A new key for each price starts the animation that shows the move.
   const previous = quote.heard.at(-2)?.price
   const moved = previous === undefined ? '' : Number(quote.price) > previous ? ' rose' : Number(quote.price) < previous ? ' fell' : ''
   return (
@@ -14,12 +14,12 @@ export function Price({ quote }: { quote: Quote | undefined }) {
       key={quote.price} className={`price${moved}${stale ? ' stale' : ''}`}
       data-price={quote.price} data-as-of={quote.freshness.asOf} data-stale={stale}
     >
-      {percent(quote.price)}
+      {exact ? exactCents(quote.price) : cents(quote.price)}
     </span>
   )
 }
 
-/** Stands where a figure will be. */
+/** The place of a figure that is not known yet. */
 export const Waiting = () => (
   <span className="waiting">
     <span className="unseen">not known yet</span>

@@ -1,32 +1,58 @@
-// Asks for a wallet and the venue's credentials for it.
-import type { FormEvent } from 'react'
+// The form for a wallet and the venue's credentials for it.
+import { useEffect, useRef, type FormEvent } from 'react'
 import { useTitle } from './route'
-import { open, openDemo, type Wallet } from './wallet'
+import type { Credentials } from './wallet'
 
-export function SignIn({ demo, onWallet }: { demo: boolean; onWallet: (wallet: Wallet) => void }) {
+/** What was wrong with what was typed in. */
+export interface Refusal {
+  message: string
+  /** The fields that may be wrong. */
+  fields: readonly (keyof Credentials)[]
+}
+
+interface Props {
+  demo: boolean
+  /** What was typed in before. */
+  entered: Credentials | undefined
+  refusal: Refusal | undefined
+  onOpen: (credentials: Credentials) => void
+}
+
+export const demoWallet: Credentials = { address: '0x2222222222222222222222222222222222222222', apiKey: 'demo-50', secret: 'demo', passphrase: 'demo' }
+
+export function SignIn({ demo, entered, refusal, onOpen }: Props) {
   useTitle('Portfolio')
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (refusal) form.current!.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [refusal])
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const field = (name: string) => String(new FormData(event.currentTarget).get(name))
-    onWallet(open(field('address').trim(), { apiKey: field('apiKey'), secret: field('secret'), passphrase: field('passphrase') }))
+    const field = (name: keyof Credentials) => String(new FormData(event.currentTarget).get(name)).trim()
+    onOpen({ address: field('address'), apiKey: field('apiKey'), secret: field('secret'), passphrase: field('passphrase') })
   }
+  const input = (name: keyof Credentials) => ({
+    name, required: true, spellCheck: false, defaultValue: entered?.[name],
+    'aria-invalid': refusal?.fields.includes(name) ?? false, 'aria-describedby': refusal ? 'refusal' : undefined,
+  })
   return (
     <>
       <h1 tabIndex={-1}>Portfolio</h1>
       {demo && (
         <section className="panel sign-in" aria-labelledby="demo">
           <h2 id="demo">Demo wallet</h2>
-          <p>This server runs the demo venue: no real money. Its wallets are there to look at.</p>
-          <button type="button" className="primary" onClick={() => onWallet(openDemo())}>Open the demo wallet</button>
+          <p>This server runs the demo venue: no real money. Anyone may look at its wallets.</p>
+          <button type="button" className="primary" onClick={() => onOpen(demoWallet)}>Open the demo wallet</button>
         </section>
       )}
       <section className="panel sign-in" aria-labelledby="wallet">
         <h2 id="wallet">Your wallet</h2>
-        <form className="wallet" onSubmit={submit} autoComplete="off">
-          <label>Address<input name="address" required pattern="\s*0x[0-9a-fA-F]{40}\s*" title="0x and 40 hex digits" spellCheck={false} /></label>
-          <label>API key<input name="apiKey" required spellCheck={false} /></label>
-          <label>Secret<input name="secret" type="password" required autoComplete="new-password" /></label>
-          <label>Passphrase<input name="passphrase" type="password" required autoComplete="new-password" /></label>
+        {refusal && <p role="alert" id="refusal">{refusal.message}</p>}
+        <form ref={form} className="wallet" onSubmit={submit} autoComplete="off">
+          <label>Address<input {...input('address')} pattern="\s*0x[0-9a-fA-F]{40}\s*" title="0x and 40 hex digits" /></label>
+          <label>API key<input {...input('apiKey')} /></label>
+          <label>Secret<input {...input('secret')} type="password" autoComplete="new-password" /></label>
+          <label>Passphrase<input {...input('passphrase')} type="password" autoComplete="new-password" /></label>
           <p className="detail">They stay in this page's memory, are sent to this server alone, and are gone when the page is closed.</p>
           <button type="submit" className="primary">Open</button>
         </form>

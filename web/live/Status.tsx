@@ -1,18 +1,54 @@
-// How the connections do: the page's own socket, and behind the server the venue's stream.
-import { useLink } from './connection'
+// The state of the connections: the page's own socket, and behind the server the venue's stream and its REST API.
+import { useEffect } from 'react'
+import { useQuery } from 'urql'
+import { ServiceDocument, type StreamStatusSubscription } from './__generated__/operations'
+import { useNow } from './clock'
+import { useLink, type Link } from './connection'
 import { time } from './format'
 import { useStream } from './Stream'
+
+const pollEvery = 5_000
+
+/** What the server says of the venue's REST API. Reading it costs no call to the venue. */
+function useService() {
+  const { state } = useLink()
+  const [{ data }, ask] = useQuery({ query: ServiceDocument, pause: state !== 'open' })
+  useEffect(() => {
+    if (state !== 'open') return
+    const timer = setInterval(() => ask({ requestPolicy: 'network-only' }), pollEvery)
+    return () => clearInterval(timer)
+  }, [state, ask])
+  return data?.serviceStatus
+}
 
 export function Status() {
   const link = useLink()
   const stream = useStream()
-  const [state, text] =
-    link.state === 'connecting' ? ['waiting', 'Connecting'] as const
-    : link.state !== 'open' ? ['down', `Connection lost at ${time(link.since)}, trying again`] as const
-    : !stream ? ['waiting', 'Connected'] as const
-    : stream.state === 'LIVE' ? ['live', 'Live'] as const
-    : stream.state === 'DISCONNECTED' && !stream.lastMessageAt ? ['waiting', 'Prices are polled: no stream from the venue'] as const
-    : stream.state === 'DISCONNECTED' ? ['down', `The venue's stream is down since ${time(stream.since)}`] as const
-    : ['waiting', stream.state === 'RESYNCING' ? 'Catching up with the venue' : 'Waiting for the venue'] as const
-  return <p className={`status ${state}`} role="status" data-link={link.state} data-stream={stream?.state}>{text}</p>
+  const service = useService()
+  const now = useNow()
+  const wait = service?.throttledUntil ? Math.ceil((Date.parse(service.throttledUntil) - now) / 1000) : 0
+  const reachable = service?.upstreamReachable ?? true
+  const [state, text] = describe(link, stream, reachable, wait > 0)
+  return (
+    <p className={`pill ${state}`} role="status" data-link={link.state} data-stream={stream?.state} data-venue={reachable ? 'reachable' : 'unreachable'}>
+      {text}
+      {text.startsWith('Throttled') && <span aria-hidden="true">{`, ${wait} s`}</span>}
+    </p>
+  )
+}
+
+type Stream = StreamStatusSubscription['streamStatusChanged'] | undefined
+
+/** The worst of the states, in words. */
+function describe(link: Link, stream: Stream, reachable: boolean, throttled: boolean): ['ok' | 'busy' | 'down', string] {
+  if (link.state === 'connecting') return ['busy', 'Connecting']
+  if (link.state !== 'open') return ['down', `Connection lost at ${time(link.since)}, trying again`]
+  if (!reachable) return ['down', 'The venue does not answer']
+  if (throttled) return ['down', 'Throttled by the venue']
+  if (!stream) return ['busy', 'Connected']
+  if (stream.state === 'LIVE') return ['ok', 'Live']
+  if (stream.state === 'DISCONNECTED') {
+    return stream.lastMessageAt ? ['down', `The venue's stream is down since ${time(stream.since)}`] : ['busy', 'Polling: the venue has no stream']
+  }
+  return ['busy', stream.state === 'RESYNCING' ? 'Catching up with the venue' : 'Waiting for the venue']
 }

@@ -1,8 +1,9 @@
-// The tape: the latest trades of a token, whoever made them.
+// The tape: the latest public trades of a token.
 import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariables } from './__generated__/operations'
 import { useConnection, useLink } from './connection'
-import { count, decimalsOf, reason, time } from './format'
+import { centDecimals, plainCents, reason, shares, sizeDecimals, time } from './format'
 import { useLive } from './live'
+import { Source } from './Source'
 import { useStream } from './Stream'
 
 type Trade = TradesSubscription['tradesAdded']['trades'][number]
@@ -37,18 +38,20 @@ export function Trades({ tokenId }: { tokenId: string }) {
   // A tape has no freshness of its own: it is as current as the stream that brings it.
   const behind = stream !== undefined && stream.state !== 'LIVE'
   const stale = tape !== undefined && (ended || behind || state !== 'open' || session !== tape.session)
-  const decimals = decimalsOf(tape?.entries.map(entry => ('missing' in entry ? '' : entry.price)) ?? [])
+  const trades = tape?.entries.flatMap(entry => ('missing' in entry ? [] : [entry])) ?? []
+  const decimals = centDecimals(trades.map(({ price }) => price))
+  const fraction = sizeDecimals(trades.map(({ size }) => size))
   return (
     <section className="panel tape" aria-labelledby="trades">
-      <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>}</h2>
+      <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>} <Source of="Trades" document={TradesDocument} variables={{ tokenId }} /></h2>
       {error && <p role="alert">{reason(error)}</p>}
-      {tape?.entries.length === 0 && <p>No trade since the server listens.</p>}
+      {tape?.entries.length === 0 && <p>No trade yet.</p>}
       <div className="scroll" tabIndex={0} role="group" aria-label="Latest trades">
         <table>
           <thead>
             <tr>
               <th scope="col">Side</th>
-              <th scope="col" className="figure">Price</th>
+              <th scope="col" className="figure">Price ¢</th>
               <th scope="col" className="figure">Shares</th>
               <th scope="col" className="figure">Time</th>
             </tr>
@@ -56,7 +59,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
           <tbody>
             {tape?.entries.map(entry => ('missing' in entry
               ? <tr key={entry.id} className="missing"><td colSpan={4}>Some trades may be missing here.</td></tr>
-              : <Row key={entry.id} trade={entry} decimals={decimals} />
+              : <Row key={entry.id} trade={entry} decimals={decimals} fraction={fraction} />
             ))}
           </tbody>
         </table>
@@ -65,11 +68,11 @@ export function Trades({ tokenId }: { tokenId: string }) {
   )
 }
 
-const Row = ({ trade: { id, side, price, size, timestamp }, decimals }: { trade: Trade; decimals: number }) => (
+const Row = ({ trade: { id, side, price, size, timestamp }, decimals, fraction }: { trade: Trade; decimals: number; fraction: number }) => (
   <tr data-trade={id}>
     <td className={side === 'BUY' ? 'up' : 'down'}>{side === 'BUY' ? '▲ Buy' : side === 'SELL' ? '▼ Sell' : 'Trade'}</td>
-    <td className="figure">{Number(price).toFixed(decimals)}</td>
-    <td className="figure">{count(size)}</td>
+    <td className="figure">{plainCents(price, decimals)}</td>
+    <td className="figure">{shares(size, fraction)}</td>
     <td className="figure">{time(timestamp)}</td>
   </tr>
 )

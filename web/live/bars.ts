@@ -1,35 +1,59 @@
-// Prices in steps of equal length. The chart's axis counts points, so that it is true only if all are as far apart.
+// Prices in steps of equal length. The chart's axis counts points, so it is true only if all are equally far apart.
 import type { UTCTimestamp } from 'lightweight-charts'
-
-/** The length of a step in seconds. */
-const step = 600
 
 export interface Bar {
   time: UTCTimestamp
   value: number
 }
 
+interface Point {
+  timestamp: string
+  price: string
+  volume?: string | null
+}
+
+/** Ten minutes, in seconds. */
+const tenMinutes = 600
+
 /** The step that an instant is in, in local time: the chart knows no time zones and writes every time as UTC. */
-export function stepOf(instant: string | number): UTCTimestamp {
+export function stepOf(instant: string | number, step = tenMinutes): UTCTimestamp {
   const date = new Date(instant)
   return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
 }
 
-/** The bars of the steps after one until another begins: nothing has changed there. */
-export function* still(after: Bar, until: number): Generator<Bar> {
+/** The bars of the steps after one until another begins: nothing changed there. */
+export function* still(after: Bar, until: number, step = tenMinutes): Generator<Bar> {
   for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
 }
 
 /** A bar for each step from the first point until another step begins, with the last price that was known in it. */
-export function bars(points: readonly { timestamp: string; price: string }[], until: number): Bar[] {
+export function bars(points: readonly Point[], until: number, step = tenMinutes): Bar[] {
   const all: Bar[] = []
-  const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp), Number(price)]))
+  const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp, step), Number(price)]))
   for (const [time, value] of [...byStep].sort(([a], [b]) => a - b)) {
     const last = all.at(-1)
-    if (last) all.push(...still(last, time))
+    if (last) all.push(...still(last, time, step))
     all.push({ time, value })
   }
   const last = all.at(-1)
-  if (last) all.push(...still(last, until))
+  if (last) all.push(...still(last, until, step))
   return all
+}
+
+/** The traded volume of each step that has one. */
+export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
+  const sums = new Map<UTCTimestamp, number>()
+  for (const { timestamp, volume } of points) {
+    const time = stepOf(timestamp, step)
+    if (volume != null) sums.set(time, (sums.get(time) ?? 0) + Number(volume))
+  }
+  return [...sums].sort(([a], [b]) => a - b).map(([time, value]) => ({ time, value }))
+}
+
+/** The points of the last seconds, with the price at their beginning as the first. */
+export function since<P extends Point>(points: readonly P[], seconds: number, now: number): P[] {
+  const start = now - seconds * 1000
+  const inside = points.filter(({ timestamp }) => Date.parse(timestamp) >= start)
+  const before = points.findLast(({ timestamp }) => Date.parse(timestamp) < start)
+  return before ? [{ ...before, timestamp: new Date(start).toISOString(), volume: null }, ...inside] : inside
 }

@@ -1,38 +1,55 @@
-// How figures, times and errors are written. Decimals come as texts and are numbers only here, on their way to the screen.
+// How figures, times and errors are written. Decimals arrive as strings and become numbers only here.
+import { createContext, useContext, useMemo } from 'react'
 import type { CombinedError } from 'urql'
 
-const percents = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 2 })
-const counts = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
-const wholes = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
-const compacts = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
-const moneys = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
-const gains = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2, signDisplay: 'exceptZero' })
+const decimals = (least: number, most = least, options: Intl.NumberFormatOptions = {}) =>
+  new Intl.NumberFormat('en', { minimumFractionDigits: least, maximumFractionDigits: most, ...options })
+
+const tenths = decimals(1)
+const exact = decimals(1, 2)
+const hundredths = decimals(2)
+const gains = decimals(2, 2, { signDisplay: 'exceptZero' })
+const compacts = decimals(1, 1, { notation: 'compact' })
 const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
-const times = new Intl.DateTimeFormat('en', { timeStyle: 'medium' })
+const days = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const times = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
 
-/** A price as the probability that it reads as: "0.632" is 63.2%. */
-export const percent = (price: string) => `${percents.format(Number(price) * 100)}%`
+/** A price in hundredths of the currency, always with one decimal: "0.632" is 63.2¢. */
+export const cents = (price: string | number) => `${tenths.format(Number(price) * 100)}¢`
 
-/** How many decimals the finest of some prices has: written with as many, they stand under each other. */
-export const decimalsOf = (prices: string[]) => Math.max(0, ...prices.map(price => price.split('.')[1]?.length ?? 0))
+/** A price in hundredths of the currency, with a second decimal if it has one. */
+export const exactCents = (price: string) => `${exact.format(Number(price) * 100)}¢`
 
-/** A number of shares; without fractions where there are many. */
-export const count = (size: string) => (Number(size) < 1000 ? counts : wholes).format(Number(size))
+/** A price in hundredths without the sign, with the given number of decimals: prices under each other line up. */
+export const plainCents = (price: string, decimals: number) => (Number(price) * 100).toFixed(decimals)
 
-/** A great number in few letters; a dash where it is not known. */
+/** The number of decimals that the finest of the prices has when it is written in hundredths. */
+export const centDecimals = (prices: string[]) => Math.max(0, ...prices.map(price => (price.split('.')[1]?.replace(/0+$/, '').length ?? 0) - 2))
+
+/** The number of decimals of the finest of the sizes, at most 2; none if there are large ones. */
+export const sizeDecimals = (sizes: string[]) => sizes.some(size => Number(size) >= 1000) ? 0 : Math.min(2, Math.max(0, ...sizes.map(size => size.split('.')[1]?.replace(/0+$/, '').length ?? 0)))
+
+/** A number of shares. */
+export const shares = (size: string | number, decimals = 2) => Number(size).toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
+
+/** A whole number, such as a count of markets. */
+export const count = (n: number) => n.toLocaleString('en')
+
+/** A large number in few characters, with one decimal; a dash if it is not known. */
 export const compact = (sum: string | number | null | undefined) => (sum == null ? '–' : compacts.format(Number(sum)))
 
-/** A sum of money; a dash where it is not known. */
-export const money = (sum: string | null | undefined) => (sum == null ? '–' : moneys.format(Number(sum)))
-
-/** A sum of money that was won or lost, with its sign: a minus, which screen readers read, and no hyphen. */
-export const gain = (sum: string) => gains.format(Number(sum)).replace('-', '−')
+/** Percent with its sign. */
+export const signed = (n: string | number) => gains.format(Number(n)).replace('-', '−')
 
 export const date = (instant: string | null | undefined) => (instant == null ? '–' : dates.format(new Date(instant)))
 
+/** The day of an instant; with its year unless it is this one. */
+export const day = (instant: string | null | undefined) =>
+  instant == null ? '–' : new Date(instant).getUTCFullYear() === new Date().getUTCFullYear() ? days.format(new Date(instant)) : date(instant)
+
 export const time = (instant: string | Date) => times.format(new Date(instant))
 
-/** How long ago something was, in the greatest unit that fits. */
+/** How long ago something was, in the largest unit that fits. */
 export function ago(instant: string | Date, now: number): string {
   const seconds = Math.max(0, Math.floor((now - new Date(instant).getTime()) / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -40,5 +57,30 @@ export function ago(instant: string | Date, now: number): string {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
 
-/** Why something failed: what the server says of it, if it was reached. */
+/** The reason of a failure: the server's message, if there was an answer. */
 export const reason = (error: CombinedError) => error.graphQLErrors[0]?.message ?? 'The server cannot be reached'
+
+/** The code of the venue's currency; undefined while it is not known. */
+export const CurrencyContext = createContext<string | undefined>(undefined)
+
+/** Returns the functions that write sums of money in the venue's currency. */
+export function useMoney() {
+  const currency = useContext(CurrencyContext)
+  return useMemo(() => moneyIn(currency), [currency])
+}
+
+function moneyIn(currency: string | undefined) {
+  const symbol = currency && /^[A-Z]{3}$/.test(currency)
+    ? decimals(0, 0, { style: 'currency', currency }).formatToParts(0).find(({ type }) => type === 'currency')!.value
+    : ''
+  const unit = (text: string) => (text === '–' ? text : symbol ? text.replace(/\d/, digit => symbol + digit) : currency ? `${text} ${currency}` : text)
+  const known = (sum: string | null | undefined, write: (sum: string) => string) => (sum == null ? '–' : unit(write(sum)))
+  return {
+    /** A sum with two decimals; a dash if it is not known. */
+    money: (sum: string | null | undefined) => known(sum, sum => hundredths.format(Number(sum)).replace('-', '−')),
+    /** A profit or loss with its sign. */
+    gain: (sum: string) => unit(signed(sum)),
+    /** A large sum in few characters. */
+    compactMoney: (sum: string | null | undefined) => known(sum, compact),
+  }
+}

@@ -1,59 +1,74 @@
-// The live board: markets, order books and a portfolio as they move.
-import { StrictMode, useEffect, useRef, useState } from 'react'
+// The live board: markets, events, order books and a portfolio as they move.
+import { lazy, StrictMode, Suspense, useCallback, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
 import { connect, ConnectionContext } from './connection'
+import { EventPage } from './EventPage'
+import { useKeys } from './keys'
 import { useAgain } from './live'
 import { Market } from './Market'
 import { Markets } from './Markets'
-import { Portfolio } from './Portfolio'
-import { parse, useHash } from './route'
-import { SignIn } from './SignIn'
+import { parse, useHash, usePlaces, useTitle } from './route'
 import { Status } from './Status'
 import { Stream } from './Stream'
+import { Wallets } from './Wallets'
+import { Watchlist } from './Watchlist'
 import type { Wallet } from './wallet'
+import '../design/tokens.css'
 import './index.css'
+
+const Palette = lazy(() => import('./Palette'))
 
 function Board() {
   const hash = useHash()
   const route = parse(hash)
   const [wallet, setWallet] = useState<Wallet>()
+  const [palette, setPalette] = useState(false)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const demo = data?.serviceStatus.demo ?? false
   useAgain(error, ask)
-  useAnnouncedPages(`${hash} ${wallet?.address}`)
+  usePlaces()
+  useKeys(useCallback(() => setPalette(true), []))
+  const link = (page: string, path: string, name: string) => (
+    <a href={path} aria-current={route.page === page ? 'page' : undefined}>{name}</a>
+  )
   return (
     <>
       <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
       <header>
-        <span className="name">oddsgraph</span>
+        <a className="name" href="#/" tabIndex={-1}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 12 5 6l4 4 6-8" /></svg>oddsgraph</a>
         <nav aria-label="Pages">
-          <a href="#/" aria-current={route.page !== 'portfolio' ? 'page' : undefined}>Markets</a>
-          <a href="#/portfolio" aria-current={route.page === 'portfolio' ? 'page' : undefined}>Portfolio</a>
+          {link('markets', '#/', 'Markets')}
+          {link('watchlist', './watched', 'Watchlist')}
+          {link('portfolio', '#/portfolio', 'Portfolio')}
           <a href="/">GraphiQL</a>
         </nav>
+        <button type="button" className="open-palette" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
         <Status />
       </header>
       <main id="main" tabIndex={-1}>
-        {route.page === 'markets' && <Markets />}
+        {route.page === 'markets' && <Markets listing={route.listing} />}
         {route.page === 'market' && <Market key={route.marketId} {...route} />}
-        {route.page === 'portfolio' && (wallet ? <Portfolio wallet={wallet} onClose={() => setWallet(undefined)} /> : <SignIn demo={demo} onWallet={setWallet} />)}
+        {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
+        {route.page === 'watchlist' && <Watchlist />}
+        {route.page === 'portfolio' && <Wallets demo={demo} wallet={wallet} onWallet={setWallet} />}
+        {route.page === 'unknown' && <Unknown />}
       </main>
+      {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
       {demo && <footer>Demo venue: nothing shown is real money.</footer>}
     </>
   )
 }
 
-/** After a change of what is shown, it is at its top and its heading has the focus, as after a load. */
-function useAnnouncedPages(page: string) {
-  const shown = useRef(page)
-  useEffect(() => {
-    if (shown.current === page) return
-    shown.current = page
-    scrollTo(0, 0)
-    document.querySelector('h1')?.focus({ preventScroll: true })
-  }, [page])
+function Unknown() {
+  useTitle('Not found')
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p className="panel">The address may be mistyped. <a href="#/">All markets</a></p>
+    </>
+  )
 }
 
 const connection = connect()

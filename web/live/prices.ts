@@ -20,7 +20,7 @@ export interface Quote extends Heard {
   heard: Point[]
 }
 
-type Quotes = Readonly<Record<string, Quote>>
+export type Quotes = Readonly<Record<string, Quote>>
 
 /** How many points a sparkline has at most: as many as the server keeps. */
 const maxPoints = 120
@@ -60,4 +60,23 @@ export function useRecentPrices(tokenIds: string[]): Readonly<Record<string, Poi
 export function join(before: Point[] = [], since: Point[] = []): Point[] {
   const start = since[0]?.time ?? Infinity
   return [...before.filter(p => p.time < start), ...since].slice(-maxPoints)
+}
+
+interface Outcome { tokenId: string; outcomeKind?: string | null }
+
+/**
+ * Returns the outcome that stands for a market in one row: YES of a yes-or-no question, otherwise the one with the highest
+ * price. It is undefined while no price is known.
+ */
+export function leader<T extends Outcome>(tokens: readonly T[], quotes: Quotes): T | undefined {
+  const yes = tokens.find(token => token.outcomeKind === 'YES')
+  if (yes) return yes
+  const priced = tokens.filter(({ tokenId }) => quotes[tokenId])
+  return priced.reduce<T | undefined>((best, token) => (best && Number(quotes[best.tokenId]!.price) >= Number(quotes[token.tokenId]!.price) ? best : token), undefined)
+}
+
+/** Returns the tokens whose prices a row needs: all that may lead. */
+export function candidates<T extends Outcome>(tokens: readonly T[]): readonly T[] {
+  const yes = tokens.find(token => token.outcomeKind === 'YES')
+  return yes ? [yes] : tokens
 }

@@ -1,15 +1,43 @@
-// The page's routes: what stands behind the # of its address.
+// The routes of the page: the part of its address behind the #.
 import { useEffect, useSyncExternalStore } from 'react'
 
-export type Route = { page: 'markets' } | { page: 'market'; marketId: string; tokenId: string } | { page: 'portfolio' }
+/** Which markets are listed, and in which order. */
+export interface Listing {
+  query: string
+  sort: string
+  category: string
+  view: string
+}
 
-/** The address of a token's page. It names the market too, so that nothing has to be asked before both are followed. */
+export type Route =
+  | { page: 'markets'; listing: Listing }
+  | { page: 'market'; marketId: string; tokenId: string }
+  | { page: 'event'; eventId: string }
+  | { page: 'watchlist' | 'portfolio' | 'unknown' }
+
+/** The address of a token's page. It names the market too, so both are followed at once. */
 export const tokenPath = (marketId: string, tokenId: string) => `#/market/${encodeURIComponent(marketId)}/${encodeURIComponent(tokenId)}`
 
+export const eventPath = (eventId: string) => `#/event/${encodeURIComponent(eventId)}`
+
+/** The address of a list. What is empty is left out. */
+export function listPath(listing: Listing): string {
+  const set = Object.entries(listing).filter(([, value]) => value !== '')
+  return set.length === 0 ? '#/' : `#/?${new URLSearchParams(set)}`
+}
+
 export function parse(hash: string): Route {
-  const [, page, marketId, tokenId] = hash.split('/').map(decode)
-  if (page === 'market' && marketId && tokenId) return { page, marketId, tokenId }
-  return { page: page === 'portfolio' ? page : 'markets' }
+  const [path = '', search = ''] = hash.split('?', 2)
+  const [, page = '', first, second, ...more] = path.split('/').map(decode)
+  if (page === '') {
+    const parameters = new URLSearchParams(search)
+    const get = (name: string) => parameters.get(name) ?? ''
+    return { page: 'markets', listing: { query: get('query'), sort: get('sort'), category: get('category'), view: get('view') } }
+  }
+  if (page === 'market' && first && second && more.length === 0) return { page, marketId: first, tokenId: second }
+  if (page === 'event' && first && !second) return { page, eventId: first }
+  if ((page === 'portfolio' || page === 'watchlist') && !first) return { page }
+  return { page: 'unknown' }
 }
 
 function decode(part: string): string {
@@ -20,12 +48,64 @@ function decode(part: string): string {
   }
 }
 
+const replaced = new Set<() => void>()
+
+/** Changes the address of the present page, without a new entry in the history. */
+export function replace(hash: string) {
+  if (hash === (location.hash || '#/')) return
+  history.replaceState(history.state, '', hash)
+  for (const changed of replaced) changed()
+}
+
 function onChange(changed: () => void) {
   addEventListener('hashchange', changed)
-  return () => removeEventListener('hashchange', changed)
+  replaced.add(changed)
+  return () => {
+    removeEventListener('hashchange', changed)
+    replaced.delete(changed)
+  }
 }
 
 export const useHash = () => useSyncExternalStore(onChange, () => location.hash)
+
+/**
+ * After a link, the new page is at its top and its heading has the focus, as after a load. After Back and Forward, it is
+ * scrolled as it was, and the link that was followed has the focus.
+ */
+export function usePlaces() {
+  useEffect(() => {
+    history.scrollRestoration = 'manual'
+    let timer: ReturnType<typeof setTimeout>
+    const keep = () => history.replaceState({ y: scrollY }, '')
+    const scrolled = () => {
+      clearTimeout(timer)
+      timer = setTimeout(keep, 100)
+    }
+    const clicked = () => {
+      clearTimeout(timer) // or the next page would keep this one's place
+      keep()
+    }
+    const changed = ({ oldURL }: HashChangeEvent) => {
+      clearTimeout(timer)
+      const { y } = (history.state ?? {}) as { y?: number }
+      requestAnimationFrame(() => {
+        const followed = y === undefined ? null : document.querySelector<HTMLElement>(`main a[href="${CSS.escape(new URL(oldURL).hash)}"]`)
+        const target = followed ?? document.querySelector<HTMLElement>('h1')
+        target?.focus({ preventScroll: true })
+        scrollTo(0, y ?? 0)
+      })
+    }
+    addEventListener('scroll', scrolled)
+    addEventListener('click', clicked, true)
+    addEventListener('hashchange', changed)
+    return () => {
+      clearTimeout(timer)
+      removeEventListener('scroll', scrolled)
+      removeEventListener('click', clicked, true)
+      removeEventListener('hashchange', changed)
+    }
+  }, [])
+}
 
 /** Names the page in the browser's tab and to screen readers. */
 export function useTitle(title: string) {

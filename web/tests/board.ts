@@ -54,12 +54,12 @@ export const paths = async (page: Page): Promise<string[]> => {
 /** The token that the address of its page names. */
 export const tokenOf = (path: string) => decodeURIComponent(path.split('/').at(-1)!)
 
-/** The order book as the page shows it: of each level the exact figures, and the price as it is written. */
+/** The order book as the page shows it, best prices first: the exact figures of each level, and the price as it is written, in cents. */
 export const book = (page: Page) => page.locator('.book').evaluate(element => {
   const side = (name: string) => [...element.querySelectorAll<HTMLTableRowElement>(`.${name} tr[data-price]`)].map(row => ({
     price: row.dataset.price, size: row.dataset.size, written: row.cells[0]?.innerText,
   }))
-  return { sequence: (element as HTMLElement).dataset.sequence, bids: side('bids'), asks: side('asks') }
+  return { sequence: (element as HTMLElement).dataset.sequence, bids: side('bids'), asks: side('asks').reverse() }
 })
 
 /** Goes to another page of the board. */

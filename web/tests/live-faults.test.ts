@@ -190,7 +190,7 @@ test("a tape stands still with the venue's stream", async t => {
 })
 
 test('figures of a portfolio are marked while they are stale', async t => {
-  const { page } = await visit(t, '/live')
+  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // on which all rows are in view
   let position: string | undefined
   let cut = () => {}
   await page.routeWebSocket('**/graphql', socket => {
@@ -198,8 +198,8 @@ test('figures of a portfolio are marked while they are stale', async t => {
     cut = () => void socket.close({ code: 1011 })
     server.onMessage(message => {
       const frame = JSON.parse(String(message))
-      for (const { id, valuation } of frame.payload?.data?.portfolioChanged?.changed ?? []) {
-        position ??= id
+      for (const { id, valuation, market } of frame.payload?.data?.portfolioChanged?.changed ?? []) {
+        if (market.status === 'OPEN') position ??= id
         if (position === id) valuation.freshness.stale = true
       }
       socket.send(JSON.stringify(frame))
@@ -211,7 +211,7 @@ test('figures of a portfolio are marked while they are stale', async t => {
 
   /** The positions that are marked. Of each the same figures are, and it is said as well. */
   const marked = async () => {
-    const rows = await page.locator('.positions tbody tr').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
+    const rows = await page.locator('.positions tr[data-position]:not(.settled)').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
       id: row.dataset.position, stale: row.dataset.stale === 'true', said: / stale$/.test(row.cells[4]!.textContent),
       cells: [...row.cells].map(cell => getComputedStyle(cell).textDecorationStyle === 'dotted'),
     })))
@@ -270,7 +270,7 @@ test('a book that has missed a change is stale until it is whole again', async t
   held.splice(0).forEach(send => send())
   await fresh.waitFor()
   interface Answer { token: { orderbook: { sequence: string; bids: { price: string; size: string }[] } } }
-  const query = 'query ($id: String!) { token(tokenId: $id) { orderbook(depth: 12) { sequence bids { price size } } } }'
+  const query = 'query ($id: String!) { token(tokenId: $id) { orderbook(depth: 10) { sequence bids { price size } } } }'
   const { shown, asked } = await eventually('the same sequence', async () => ({
     shown: await book(page), asked: (await ask<Answer>(query, { id: tokenId })).token.orderbook,
   }), ({ shown, asked }) => shown.sequence === asked.sequence)

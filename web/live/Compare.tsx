@@ -1,0 +1,44 @@
+// The leading outcomes of an event in one chart.
+import { useEffect, useState } from 'react'
+import { useQuery } from 'urql'
+import { LineSeries } from 'lightweight-charts'
+import { CompareDocument } from './__generated__/operations'
+import { bars, stepOf } from './bars'
+import { cents, reason } from './format'
+import { useAgain } from './live'
+import { priceFormat, usePlot } from './plot'
+import { Source } from './Source'
+
+/** The number of lines: each reads the history of a token. */
+const most = 4
+
+export function Compare({ outcomes }: { outcomes: { tokenId: string; name: string }[] }) {
+  // The lines stay those that led when the page was opened.
+  const [lines] = useState(() => outcomes.slice(0, most))
+  const variables = { tokenIds: lines.map(({ tokenId }) => tokenId), from: null }
+  const [{ data, error }, ask] = useQuery({ query: CompareDocument, variables })
+  useAgain(error, ask)
+  const [element, plot] = usePlot()
+  useEffect(() => {
+    if (!plot || !data?.tokens) return
+    const drawn = data.tokens.map((token, i) => {
+      const line = plot.chart.addSeries(LineSeries, { color: plot.colour(`series-${i + 1}`), lineWidth: 2, priceFormat, priceLineVisible: false })
+      line.setData(bars(token?.history?.points ?? [], stepOf(Date.now())))
+      return line
+    })
+    plot.chart.timeScale().fitContent()
+    return () => plot.remove(drawn)
+  }, [plot, data])
+  const last = (i: number) => data?.tokens?.[i]?.history?.points.at(-1)?.price
+  return (
+    <section className="panel chart" aria-labelledby="compare">
+      <h2 id="compare">Leading outcomes, last 7 days <Source of="Leading outcomes" document={CompareDocument} variables={variables} /></h2>
+      {error && <p role="alert">The history could not be read: {reason(error)}</p>}
+      <ul className="legend">
+        {lines.map(({ tokenId, name }, i) => <li key={tokenId} className={`series-${i + 1}`}>{name}</li>)}
+      </ul>
+      <div ref={element} className="canvas" role="img" aria-label={data ? lines.map(({ name }, i) => `${name} ${last(i) ? cents(last(i)!) : 'unknown'}`).join(', ') : 'The history is being read.'} />
+      <p className="credit">Chart: <a href="https://www.tradingview.com/lightweight-charts/">TradingView Lightweight Charts</a></p>
+    </section>
+  )
+}

@@ -1,0 +1,38 @@
+// The command palette: pages and markets by a few letters.
+import { useEffect, useRef, useState } from 'react'
+import { Command } from 'cmdk'
+import { useQuery } from 'urql'
+import { SearchMarketsDocument } from './__generated__/operations'
+import { pages } from './keys'
+import { tokenPath } from './route'
+
+export default function Palette({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [text, setText] = useState('')
+  const [{ data }] = useQuery({
+    query: SearchMarketsDocument, variables: { query: text.trim(), category: null, sort: 'VOLUME_24H', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
+  })
+  useEffect(() => dialog.current!.showModal(), [])
+  const go = (path: string) => {
+    dialog.current!.close()
+    if (path.startsWith('#')) location.hash = path
+    else location.assign(path)
+  }
+  const fits = ([name]: readonly [string, string, string]) => name.toLowerCase().includes(text.trim().toLowerCase())
+  return (
+    <dialog ref={dialog} className="sheet palette" aria-label="Go to" onClose={onClose} onClick={event => event.target === dialog.current && dialog.current.close()}>
+      <Command label="Go to" shouldFilter={false}>
+        <Command.Input value={text} onValueChange={setText} placeholder="A page or a market" autoFocus />
+        <Command.List>
+          <Command.Empty>Nothing fits.</Command.Empty>
+          {pages.filter(fits).map(([name, path, keys]) => (
+            <Command.Item key={path} value={path} onSelect={() => go(path)}>{name}<kbd>{keys}</kbd></Command.Item>
+          ))}
+          {data?.searchMarkets?.nodes.map(({ id, marketId, question, tokens: [token] }) => token && (
+            <Command.Item key={id} value={id} onSelect={() => go(tokenPath(marketId, token.tokenId))}>{question ?? marketId}</Command.Item>
+          ))}
+        </Command.List>
+      </Command>
+    </dialog>
+  )
+}

@@ -1,0 +1,80 @@
+// What a search finds, page after page. The rows are kept, so that Back finds them where they were.
+import { useEffect, useRef, useState } from 'react'
+import { useQuery } from 'urql'
+import { SearchMarketsDocument, type ListedMarketFragment } from './__generated__/operations'
+import { EventCards } from './EventCards'
+import { count, reason } from './format'
+import { useAgain } from './live'
+import { MarketTable } from './MarketTable'
+import { searched, type Sort } from './sorts'
+import { Source } from './Source'
+
+const pageSize = 25
+
+/** The rows of the lists that were shown, and the cursor of each one's last page. */
+const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | undefined }>()
+
+interface Props {
+  query: string
+  category: string
+  sort: Sort
+  /** Shows events as cards instead of rows. */
+  cards: boolean
+  onSort: (sort: Sort) => void
+  /** Receives what was found, in words. */
+  onFound: (found: string) => void
+  onCategories: (names: string[]) => void
+}
+
+export function Results({ query, category, sort, cards, onSort, onFound, onCategories }: Props) {
+  const key = JSON.stringify([query, category, sort])
+  const [{ markets, after }, setRows] = useState(() => kept.get(key) ?? { markets: [], after: undefined })
+  const variables = { query, category: category || null, ...searched(sort), first: pageSize, after }
+  const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })
+  const page = data?.searchMarkets
+  useEffect(() => {
+    if (!page) return
+    setRows(({ markets, after }) => ({ markets: [...new Map([...markets, ...page.nodes].map(market => [market.id, market])).values()], after }))
+    onCategories(page.nodes.flatMap(market => market.category ?? []))
+  }, [page])
+  useEffect(() => {
+    if (markets.length > 0) kept.set(key, { markets, after })
+  }, [key, markets, after])
+  useAgain(error, ask)
+
+  const none = page?.nodes.length === 0 && markets.length === 0
+  const total = page?.totalCount
+  useEffect(() => {
+    if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(total)} open ${total === 1 ? 'market' : 'markets'}`)
+  }, [page, none, total, onFound])
+
+  // The first row of a further page takes the focus from the button.
+  const links = () => document.querySelectorAll<HTMLElement>('.markets tbody a')
+  const next = useRef<number>(undefined)
+  useEffect(() => {
+    const link = next.current === undefined ? undefined : links()[next.current]
+    if (!link) return
+    next.current = undefined
+    link.focus()
+  }, [markets])
+  const more = () => {
+    if (fetching) return
+    next.current = links().length
+    setRows({ markets, after: page?.pageInfo.endCursor ?? undefined })
+  }
+
+  if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {reason(error)}</p>
+  if (none) return <p className="panel">Try another word, or fewer.</p>
+  return (
+    <>
+      {cards
+        ? <EventCards markets={markets} />
+        : <MarketTable markets={markets} sort={sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
+      {error && <p role="alert">No more markets could be read: {reason(error)}</p>}
+      <p className="below">
+        {page?.pageInfo.hasNextPage && <button type="button" aria-disabled={fetching} onClick={more}>More markets</button>}
+        <Source of="Markets" document={SearchMarketsDocument} variables={variables} />
+      </p>
+    </>
+  )
+}

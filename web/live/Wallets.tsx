@@ -1,0 +1,48 @@
+// The portfolio's page: a form for the credentials, then the wallet. Refused credentials lead back to the form as it was filled in.
+import { useEffect, useState } from 'react'
+import { Provider } from 'urql'
+import { ConnectionContext } from './connection'
+import { Portfolio } from './Portfolio'
+import { SignIn, type Refusal } from './SignIn'
+import { open, type Credentials, type Wallet } from './wallet'
+
+/** What the form shows for a refusal of the server, by its code. */
+export function refusalOf(code: string): Refusal {
+  if (code === 'FORBIDDEN') return { message: 'These credentials belong to another wallet: check the address.', fields: ['address'] }
+  if (code === 'BAD_USER_INPUT') return { message: 'This is not the address of a wallet.', fields: ['address'] }
+  return { message: 'The server refused these credentials: the key, the secret or the passphrase is wrong.', fields: ['apiKey', 'secret', 'passphrase'] }
+}
+
+interface Props {
+  demo: boolean
+  wallet: Wallet | undefined
+  onWallet: (wallet: Wallet | undefined) => void
+}
+
+export function Wallets({ demo, wallet, onWallet }: Props) {
+  const [entered, setEntered] = useState<Credentials>()
+  const [refusal, setRefusal] = useState<Refusal>()
+  const start = (credentials: Credentials) => {
+    setEntered(credentials)
+    setRefusal(undefined)
+    onWallet(open(credentials))
+  }
+  const close = (refusal?: Refusal) => {
+    wallet?.connection.close()
+    setRefusal(refusal)
+    if (!refusal) setEntered(undefined)
+    onWallet(undefined)
+  }
+  const shown = wallet?.address
+  useEffect(() => {
+    if (shown) document.querySelector('h1')?.focus({ preventScroll: true })
+  }, [shown])
+  if (!wallet) return <SignIn demo={demo} entered={entered} refusal={refusal} onOpen={start} />
+  return (
+    <ConnectionContext value={wallet.connection}>
+      <Provider value={wallet.connection.client}>
+        <Portfolio address={wallet.address} onClose={() => close()} onRefused={code => close(refusalOf(code))} />
+      </Provider>
+    </ConnectionContext>
+  )
+}

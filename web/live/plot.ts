@@ -1,0 +1,56 @@
+// A chart of Lightweight Charts in the colours of the page.
+import { useEffect, useRef, useState, type RefObject } from 'react'
+import { createChart, type IChartApi, type ISeriesApi, type SeriesType } from 'lightweight-charts'
+import { cents } from './format'
+
+export interface Plot {
+  chart: IChartApi
+  colour: (name: string) => string
+  /** Removes series, unless they are gone with the whole chart. */
+  remove: (series: readonly ISeriesApi<SeriesType>[]) => void
+}
+
+/** Returns a ref for the chart's element, and the chart once it exists. A change of the colour scheme makes a new one. */
+export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plot | undefined] {
+  const element = useRef<HTMLDivElement>(null)
+  const [plot, setPlot] = useState<Plot>()
+  const dark = useDark()
+  useEffect(() => {
+    const styles = getComputedStyle(element.current!)
+    const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
+    const { clientWidth: width, clientHeight: height } = element.current!
+    const chart = createChart(element.current!, {
+      width, height, autoSize: true, // known points are fitted into the first size
+      layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
+      grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
+      rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.22 } },
+      // All points stay in view when the width changes, and the first label is not cut off.
+      timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true, lockVisibleTimeRangeOnResize: true },
+      handleScroll: { vertTouchDrag: false },
+      localization: { priceFormatter: cents },
+    })
+    let gone = false
+    setPlot({ chart, colour, remove: series => { if (!gone) series.forEach(one => chart.removeSeries(one)) } })
+    return () => {
+      gone = true
+      setPlot(undefined)
+      chart.remove()
+    }
+  }, [dark])
+  return [element, plot]
+}
+
+export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: cents } as const
+
+const darkness = matchMedia('(prefers-color-scheme: dark)')
+
+/** Whether the page is dark, to draw with the right colours. */
+function useDark(): boolean {
+  const [dark, setDark] = useState(darkness.matches)
+  useEffect(() => {
+    const changed = () => setDark(darkness.matches)
+    darkness.addEventListener('change', changed)
+    return () => darkness.removeEventListener('change', changed)
+  }, [])
+  return dark
+}

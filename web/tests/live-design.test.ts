@@ -1,0 +1,268 @@
+// The live board's behaviour for its user: places, rows, layout, tools of a trader.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { book, go, listed, paths, prices, tokenOf } from './board'
+import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
+
+const rows = (page: Page) => page.locator('.markets tbody tr').count()
+
+test('Back finds search, order, rows and place again', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  await page.getByRole('button', { name: 'Ends' }).click()
+  await page.getByRole('button', { name: 'More markets' }).click()
+  await eventually('more rows', () => rows(page), n => n > 25)
+  const all = await rows(page)
+  const link = page.locator('.markets tbody a').nth(28)
+  await link.focus()
+  const place = () => page.evaluate(() => ({ y: scrollY, kept: (history.state as { y?: number } | null)?.y, hash: location.hash }))
+  const before = await eventually('the place in the history', place, ({ y, kept }) => y > 0 && y === kept)
+  await page.keyboard.press('Enter')
+  await page.locator('.headline .price').waitFor()
+  await page.goBack()
+  await eventually('the same place', async () => ({ ...await place(), wanted: before.y }), now => now.y === before.y && now.hash === before.hash)
+  assert.equal(await rows(page), all)
+  assert.match(before.hash, /sort=ends/)
+})
+
+test('a market of several outcomes shows the one that leads', async t => {
+  const { page } = await visit(t, '/live')
+  const { market, tokens } = await eventually('such a market', () => page.evaluate(async () => {
+    const query = '{ searchMarkets(first: 25, sort: VOLUME_24H, filter: { status: OPEN }) { nodes { marketId question tokens { tokenId outcome outcomeKind } } } }'
+    const response = await fetch('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ query }) })
+    const { nodes } = (await response.json()).data.searchMarkets
+    const market = nodes.find(({ tokens }: { tokens: { outcomeKind: string }[] }) => tokens.length > 2 && tokens[0]!.outcomeKind === 'OTHER')
+    return { market, tokens: market?.tokens as { tokenId: string; outcome: string }[] }
+  }), ({ market }) => market)
+  const last = tokens.at(-1)!
+  const row = page.locator(`tr[data-market="${market.marketId}"]`)
+  await row.scrollIntoViewIfNeeded()
+  await eventually('the leader', async () => {
+    await control('price', { tokenId: last.tokenId, price: 0.9 })
+    return row.getAttribute('data-token')
+  }, token => token === last.tokenId)
+  assert.equal(await row.locator('.outcome').textContent(), last.outcome)
+})
+
+test('the newest price stays on the chart when its width changes', async t => {
+  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 800 } })
+  // The longest line that is drawn in one stroke is the chart's: what matters is where it ends.
+  await page.addInitScript(() => {
+    const { prototype } = CanvasRenderingContext2D
+    const { beginPath, moveTo, lineTo } = prototype
+    const stroke: () => void = prototype.stroke
+    let end = 0
+    let points = 0
+    let strokes = 0
+    prototype.beginPath = function () { points = 0; strokes = 0; beginPath.call(this) }
+    prototype.moveTo = function (x, y) { strokes++; moveTo.call(this, x, y) }
+    prototype.lineTo = function (x, y) { points++; end = x; lineTo.call(this, x, y) }
+    prototype.stroke = function () {
+      if (strokes === 1 && points > 50) Object.assign(globalThis, { end: { x: end, width: this.canvas.width / devicePixelRatio, points } })
+      stroke.call(this)
+    }
+  })
+  await page.reload()
+  await go(page, (await paths(page))[0]!)
+  interface End { x: number; width: number; points: number }
+  const end = () => page.evaluate(() => (globalThis as unknown as { end?: End }).end)
+  const before = await eventually('the line', end, line => line !== undefined)
+  for (const width of [1200, 1000, 390]) {
+    await page.setViewportSize({ width, height: 800 })
+    await eventually(`all of the line at ${width}`, end, now => now!.width !== before!.width && now!.points >= before!.points - 2 && now!.x <= now!.width)
+  }
+})
+
+test('the pill tells that the venue fails, while the stream is live', async t => {
+  const { page } = await visit(t, '/live')
+  let status: object = { upstreamReachable: false, throttledUntil: null }
+  await page.route('**/graphql', async route => {
+    if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
+    const response = await route.fetch()
+    const { data } = await response.json() as { data: { serviceStatus: object } }
+    await route.fulfill({ json: { data: { serviceStatus: { ...data.serviceStatus, ...status } } } })
+  })
+  await page.reload()
+  const pill = page.locator('.pill')
+  await pill.getByText('The venue does not answer').waitFor()
+  status = { upstreamReachable: true, throttledUntil: new Date(Date.now() + 60_000).toISOString() }
+  await pill.getByText('Throttled by the venue').waitFor()
+  assert.match(await pill.innerText(), /, \d\d? s$/)
+  status = {}
+  await pill.getByText('Live', { exact: true }).waitFor()
+})
+
+test('the pill has its shape while it waits', async t => {
+  const { page } = await visit(t, '/live')
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      const status = frame.payload?.data?.streamStatusChanged
+      if (status) Object.assign(status, { state: 'DISCONNECTED', lastMessageAt: null })
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await page.reload()
+  const pill = page.locator('.pill', { hasText: 'Polling' })
+  await pill.waitFor()
+  const box = (await pill.boundingBox())!
+  assert.ok(box.height < 32 && box.width > 150, JSON.stringify(box))
+})
+
+test('an ended market says so', async t => {
+  const { page } = await visit(t, '/live')
+  const path = (await paths(page))[20]!
+  await go(page, path)
+  await page.locator('.headline .price').waitFor()
+  const marketId = decodeURIComponent(path.split('/')[2]!)
+  await control('market', { marketId, winningTokenId: tokenOf(path) })
+  await page.locator('.banner').getByText(/^Trading has ended\. .+ won\.$/).waitFor()
+  await page.locator('.headline').getByText('Final').waitFor()
+  await page.locator('.book').getByText('Trading has ended').waitFor()
+  assert.equal(await page.getByText('Live ·').count(), 0)
+  assert.equal(await page.locator('.ticket').count(), 0)
+  await wantAccessible(page)
+})
+
+test('an unknown address has a page', async t => {
+  const { page } = await visit(t, '/live/nonsense')
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+  assert.equal(await page.evaluate(() => location.pathname + location.hash), '/live#/nonsense')
+})
+
+test('2,000 positions have few rows in the page', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByLabel('Address').fill('0x3333333333333333333333333333333333333333')
+  await page.getByLabel('API key').fill('demo-2000')
+  for (const field of ['Secret', 'Passphrase']) await page.getByLabel(field).fill('demo')
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await eventually('all positions', () => page.locator('.positions').getAttribute('aria-rowcount'), n => n === '2001')
+  assert.ok(await page.evaluate(() => document.querySelectorAll('*').length) < 3000)
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+  await page.locator('tr[aria-rowindex="2001"]').waitFor()
+  assert.ok(await page.evaluate(() => document.querySelectorAll('*').length) < 3000)
+})
+
+for (const width of [390, 1280, 1440]) {
+  test(`what is shown does not jump: ${width}`, async t => {
+    const { page } = await visit(t, 'about:blank', { viewport: { width, height: width === 390 ? 844 : 900 } })
+    await page.addInitScript(() => {
+      Object.assign(globalThis, { shift: 0 })
+      new PerformanceObserver(list => {
+        for (const entry of list.getEntries() as (PerformanceEntry & { value: number })[]) (globalThis as unknown as { shift: number }).shift += entry.value
+      }).observe({ type: 'layout-shift', buffered: true })
+    })
+    const shift = () => page.evaluate(() => (globalThis as unknown as { shift: number }).shift)
+    await page.goto('/live')
+    const [path] = await paths(page)
+    await frames(page, 30)
+    assert.ok(await shift() < 0.1, `markets: ${await shift()}`)
+    if (width === 1440) {
+      const inView = await page.locator('.markets tbody tr').evaluateAll(rows => rows.filter(row => row.getBoundingClientRect().bottom <= innerHeight).length)
+      assert.ok(inView >= 18, `${inView} rows are in view`)
+    }
+    await page.goto('about:blank')
+    await page.goto(`/live${path}`)
+    await page.locator('.canvas[aria-label^=From]').waitFor()
+    await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+    await frames(page, 30)
+    assert.ok(await shift() < 0.1, `market: ${await shift()}`)
+  })
+}
+
+test('a fill is estimated from the book with the keyboard alone, and its query opens in GraphiQL', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const press = (...keys: string[]) => keys.reduce<Promise<unknown>>((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
+  const tabTo = async (what: string, fits: () => Promise<boolean>) => {
+    for (let i = 0; i < 80; i++) {
+      await page.keyboard.press('Tab')
+      if (await fits()) return
+    }
+    assert.fail(`Tab does not reach ${what}`)
+  }
+  const has = (selector: string) => () => page.evaluate(selector => document.activeElement!.matches(selector), selector)
+  // Find a market.
+  const question = (await page.locator('.markets tbody a').nth(2).textContent())!
+  await press('/')
+  await page.keyboard.type(question)
+  await eventually('the market first', () => page.locator('.markets tbody a').first().textContent(), text => text === question)
+  await press('Tab', 'Tab', 'j', 'Enter')
+  await page.getByRole('heading', { level: 1, name: question }).waitFor()
+  // Read its book, and take the best ask.
+  await eventually('a book', () => book(page), ({ asks }) => asks.length > 0)
+  await tabTo('an ask', has('.asks tr:last-child button'))
+  await press('Enter')
+  await eventually('an estimate', () => page.locator('.fill').getAttribute('data-average'), Boolean)
+  // Open the query behind it.
+  await tabTo('the query', has('.ticket .source'))
+  await press('Enter')
+  await page.getByRole('dialog').getByText('fillEstimate').waitFor()
+  await eventually('its cost', () => page.locator('.cost').getAttribute('data-points'), Boolean)
+  await wantAccessible(page)
+  await tabTo('GraphiQL', has('dialog a.button'))
+  await press('Enter')
+  await eventually('the query in GraphiQL', () => page.locator('.graphiql-query-editor').innerText(), text => text.includes('fillEstimate'))
+  // Sign in to the demo portfolio.
+  await page.goBack()
+  await page.locator('.headline .price').waitFor()
+  await press('g', 'p')
+  await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
+  await tabTo('the demo wallet', has('button.primary'))
+  await press('Enter')
+  await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+})
+
+test('watched markets are kept, and the palette finds pages', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const name = await page.locator('.markets tbody a').first().textContent()
+  await page.locator('.markets .star').first().click()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').getByRole('combobox').fill('watch')
+  await page.getByRole('option', { name: /Watchlist/ }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Watchlist' }).waitFor()
+  await page.reload()
+  await eventually('the market', () => page.locator('.markets tbody a').allTextContents(), all => all.join() === name)
+  await eventually('its price', () => listed(page), all => all.length === 1)
+  await wantAccessible(page)
+})
+
+test('an event shows its outcomes by price', async t => {
+  const { page } = await visit(t, '/live', { viewport: phone })
+  await prices(page)
+  await page.getByRole('button', { name: 'By event' }).click()
+  await page.locator('.cards h2 a').first().click()
+  await eventually('outcomes', () => page.locator('.bars .figure').allTextContents(), all => {
+    const cents = all.map(text => Number(/([\d.]+)¢/.exec(text)?.[1] ?? NaN))
+    return cents.length > 1 && cents.every((price, i) => i === 0 || price <= cents[i - 1]!)
+  })
+  await page.locator('.canvas:not([aria-label^="The history"])').waitFor()
+  await wantAccessible(page)
+})
+
+test('the lists of a wallet are read', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+  for (const name of ['Orders', 'Trades', 'History']) {
+    await page.getByRole('button', { name, exact: true }).click()
+    await eventually(name, () => page.locator(`[data-list=${name.toLowerCase()}] tbody tr`).count(), n => n > 0)
+    await wantAccessible(page)
+  }
+})
+
+test('the chart has ranges and candles', async t => {
+  const { page } = await visit(t, '/live')
+  await go(page, (await paths(page))[0]!)
+  for (const [name, words] of [['1H', 'hour'], ['1D', '24 hours'], ['1M', '30 days'], ['ALL', 'year']] as const) {
+    await page.getByRole('button', { name, exact: true }).click()
+    await page.locator(`.canvas[aria-label*="${words} ago"]`).waitFor()
+  }
+  const read = page.waitForResponse(response => response.request().postData()?.includes('candles(') ?? false)
+  await page.getByRole('button', { name: 'Candles' }).click()
+  assert.equal((await (await read).json()).errors, undefined)
+})
