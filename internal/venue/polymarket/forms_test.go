@@ -104,7 +104,7 @@ func TestMarketsOfGamma(t *testing.T) {
 		"0xaa04 half CANCELLED/resolved A=1007@0.5/- B=1008@0.5/-",
 		"0xaa05 doubt DISPUTED/disputed Yes=1009@0.99/- No=1010@0.01/-",
 		"0xaa06 early OPEN/resolved Yes=1011@1/- No=1012@0/-",
-		"0xaa07 inexact CLOSED/resolved Yes=1013@0.9995/- No=1014@0.0005/- summary undecided",
+		"0xaa07 inexact CLOSED/resolved Yes=1013@0.9995/- No=1014@0/- summary undecided",
 		"0xaa08 no-tokens OPEN/ Yes=@-/- No=@-/-",
 		"bad: outcomes are missing or do not match their tokens",
 		"bad: conditionId is missing",

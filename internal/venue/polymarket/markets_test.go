@@ -131,7 +131,7 @@ func TestAClosedEvent(t *testing.T) {
 // pages reads all pages of a search.
 func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string) {
 	t.Helper()
-	for range 30 {
+	for range 60 {
 		p, err := d.Search(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string
 func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	var both [2][]map[string]any
 	var want []string
-	for i := range 60 { // in the order of their volumes; every third market is closed
+	for i := range 240 { // in the order of their volumes; every third market is closed
 		n := 0
 		if i%3 == 2 {
 			n = 1
@@ -157,7 +157,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 		want = append(want, strconv.Itoa(i))
 	}
 	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(both[0], both[1])})
-	for _, q := range []queries.Search{{Limit: 7}, {Limit: 20, Sort: queries.SortVolume}, {Limit: 100, Sort: queries.SortVolume24h, Direction: queries.Descending}} {
+	for _, q := range []queries.Search{{Limit: 7}, {Limit: 90}, {Limit: 20, Sort: queries.SortVolume}, {Limit: 100, Sort: queries.SortVolume24h, Direction: queries.Descending}} {
 		s.calls = nil
 		got := pages(t, d, q)
 		check(t, slices.Concat(got...), want)
@@ -180,8 +180,8 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 
 	s.calls = nil
 	open := pages(t, d, queries.Search{Limit: 100, Status: []market.Status{market.StatusOpen}})
-	check(t, len(slices.Concat(open...)), 40)
-	check(t, len(s.calls), 1)
+	check(t, len(slices.Concat(open...)), 160)
+	check(t, len(s.calls), 2)
 	for _, bad := range []string{"x", "1.a,2", "0.,0.,", "-1.,-", "101.,-"} {
 		if _, err := d.Search(t.Context(), queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("page %q: %v", bad, err)
