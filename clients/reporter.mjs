@@ -10,5 +10,6 @@ export default async function* report(events) {
 /** An error with the line of the check that it comes from. */
 function describe(error) {
   const where = /(src|tests)\/[^/]+\.ts:\d+/.exec(error.stack)?.[0] ?? ''
-  return `${where} ${error.message ?? error}`.trim()
+  const cause = error.cause ? `: ${error.cause.code ?? ''} ${error.cause.message ?? error.cause}` : ''
+  return `${where} ${error.message ?? error}${cause}`.trim()
 }
