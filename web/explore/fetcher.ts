@@ -1,11 +1,12 @@
 // How GraphiQL asks: queries by POST, subscriptions over graphql-transport-ws. The headers that were typed go along with
 // both, in connection_init with the latter.
 import { createGraphiQLFetcher, type Fetcher, type FetcherOpts, type FetcherParams } from '@graphiql/toolkit'
-import { Kind, parse } from 'graphql'
+import { Kind, OperationTypeNode, parse } from 'graphql'
+import { subscribe } from './subscribe'
 import isDemoQuery from './is-demo.graphql'
 
 const endpoint = new URL('/graphql', location.href).href
-const post = createGraphiQLFetcher({ url: endpoint, subscriptionUrl: endpoint.replace(/^http/, 'ws'), enableIncrementalDelivery: false })
+const post = createGraphiQLFetcher({ url: endpoint, enableIncrementalDelivery: false })
 
 /** The headers that ask for figures in the extensions of a response. */
 const figures = { 'X-Oddsgraph-Cost': '1', 'X-Oddsgraph-Explain': '1' }
@@ -16,7 +17,12 @@ export function fetcherWith(asking: () => boolean, show: (extensions: unknown) =
     if (params.operationName === 'IntrospectionQuery') return post(params, options)
     show(undefined)
     const headers = asking() ? { ...options?.headers, ...figures } : options?.headers
-    const answer = await post(...current(params, { headers }))
+    const [request, settings] = current(params, { headers })
+    const isSubscription = settings.documentAST?.definitions.some(definition =>
+      definition.kind === Kind.OPERATION_DEFINITION && definition.operation === OperationTypeNode.SUBSCRIPTION &&
+      (!request.operationName || definition.name?.value === request.operationName))
+    if (isSubscription) return subscribe(endpoint.replace(/^http/, 'ws'), request, options?.headers) as ReturnType<Fetcher>
+    const answer = await post(request, settings)
     if (!(Symbol.asyncIterator in answer)) show((answer as { extensions?: unknown }).extensions)
     return answer
   }

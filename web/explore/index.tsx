@@ -10,6 +10,7 @@ import { fetcherWith, isDemo } from './fetcher'
 import { Figures } from './figures'
 import { storage } from './storage'
 import { demoHeaders, tabs } from './tabs'
+import '../design/tokens.css'
 import './index.css'
 
 const plugins = [named(explorerPlugin())]

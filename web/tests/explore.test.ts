@@ -89,10 +89,29 @@ test('a subscription brings events over graphql-transport-ws', async t => {
     await eventually('the new price', async () => (await control('price', { tokenId: tokenIds[0], price }), events.at(-1)), () => events.some(event => event.reason === 'CHANGE' && Number(event.price.price) === price))
   }
   await eventually('an event in sight', () => response(page), text => text.includes('"CHANGE"'))
+  const log = JSON.parse(await response(page)) as { count: number; events: { at: string; data: object }[] }
+  assert.ok(log.count >= log.events.length && log.events.length > 1 && log.events.every(({ data }) => data), 'the last events are shown, not one')
   const init = sent.find(({ type }) => type === 'connection_init')
   assert.ok(init?.payload?.['X-Venue-Credentials'], 'the headers go into connection_init')
   await page.getByRole('button', { name: /stop query/i }).click()
   await eventually('the end', async () => sent.some(({ type }) => type === 'complete'), Boolean)
+})
+
+test('a subscription that the server refuses says what to do', async t => {
+  const page = await visitGraphiQL(t)
+  await page.routeWebSocket('**/graphql', socket => {
+    socket.onMessage(message => {
+      if (JSON.parse(String(message)).type === 'connection_init') void socket.close({ code: 4403, reason: 'Forbidden' })
+    })
+  })
+  await page.reload()
+  await ready(page)
+  await open(page, 'LivePrices')
+  await execute(page)
+  const text = await eventually('the reason', () => response(page), text => text.includes('errors'))
+  assert.match(text, /X-Venue-Credentials must be base64/)
+  assert.match(text, /"closeCode": 4403/)
+  await page.getByRole('button', { name: /execute query/i }).waitFor()
 })
 
 test('the documentation and the explorer show the schema', async t => {
