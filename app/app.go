@@ -22,26 +22,29 @@ import (
 // App is the whole service. Its ports are bound before it serves.
 type App struct {
 	*Server
-	log       *slog.Logger
-	Demo      *demoVenue // nil with a configured venue
-	Client    venue.Driver
-	budget    *ratelimit.Budget // nil if the venue has no limit of calls
-	record    *spent.Record     // nil if calls are not recorded
-	fleet     *fleet.Fleet      // nil if the replica is alone
-	secret    []byte            // secret of the fleet; nil without a secret
-	replicas  int               // greatest number of replicas in the fleet
-	Cache     *cache.Cache
-	Live      *live
-	API       *httpapi.API
-	Files     files
-	Metrics   *telemetry.Metrics // nil without metrics
-	events    *telemetry.Operations
-	Tracer    *telemetry.Tracer // nil without traces
-	Admin     *Server           // nil without a private address
-	reach     reach
-	readiness readiness
-	clock     market.Clock
-	started   time.Time
+	log    *slog.Logger
+	Demo   *demoVenue // nil with a configured venue
+	Client venue.Driver
+	driver string // the name of Client
+	// unsupported are the names of the endpoints that Client does not serve.
+	unsupported []string
+	budget      *ratelimit.Budget // nil if the venue has no limit of calls
+	record      *spent.Record     // nil if calls are not recorded
+	fleet       *fleet.Fleet      // nil if the replica is alone
+	secret      []byte            // secret of the fleet; nil without a secret
+	replicas    int               // greatest number of replicas in the fleet
+	Cache       *cache.Cache
+	Live        *live
+	API         *httpapi.API
+	Files       files
+	Metrics     *telemetry.Metrics // nil without metrics
+	events      *telemetry.Operations
+	Tracer      *telemetry.Tracer // nil without traces
+	Admin       *Server           // nil without a private address
+	reach       reach
+	readiness   readiness
+	clock       market.Clock
+	started     time.Time
 	// draining is set when the shutdown begins. After that, requests are accepted for the time delay.
 	draining atomic.Bool
 	delay    time.Duration
@@ -69,6 +72,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if a.Client, err = venue.Open(w.Client); err != nil {
 		return nil, err
 	}
+	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
 	a.openCache(w)
 	if a.Live, err = openLive(w.Stream, w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
 		return nil, err

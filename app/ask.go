@@ -13,6 +13,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 )
@@ -39,11 +40,24 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
 		q.stream(ctx, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}, cfg.Venue.Timeout, markets[0])
 	}
-	q.print("accounts", "not requested: they need a caller's credentials")
+	for e := reqctx.EndpointBalance; int(e) < reqctx.Endpoints; e++ {
+		if err := client.Can(e); err != nil {
+			q.print(e.String(), "unsupported: "+err.Error())
+		}
+	}
+	q.print("accounts", "not requested: "+why(cfg))
 	if err := errors.Join(q.failed, ctx.Err()); err != nil {
 		return err
 	}
 	return q.printing
+}
+
+// why returns the reason why ask requests no account.
+func why(cfg *config.Config) string {
+	if credentialsMode(cfg) == credentialsPublic {
+		return "only a caller knows their addresses"
+	}
+	return "they need a caller's credentials"
 }
 
 // inquiry is one run of ask.
@@ -58,7 +72,7 @@ type inquiry struct {
 // rest requests every kind of public data over REST. It returns the markets that it found.
 func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	var found []*market.Market
-	q.read("search", func() (string, error) {
+	q.request(reqctx.EndpointSearch, "search", func() (string, error) {
 		page, err := q.client.Search(ctx, queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets})
 		if err != nil || page == nil {
 			return "nothing", err
@@ -79,17 +93,17 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		q.print("everything else", "not requested: the search found no open market with tokens")
 		return nil
 	}
-	q.read("markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
-	q.read("markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
+	q.request(reqctx.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
+	q.request(reqctx.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
 	if slug != "" {
-		q.read("market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
+		q.request(reqctx.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
 	}
-	q.read("prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
-	q.read("spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
-	q.read("book", func() (string, error) {
+	q.request(reqctx.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
+	q.request(reqctx.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
+	q.request(reqctx.EndpointBook, "book", func() (string, error) {
 		return count(q.client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
 	})
-	q.read("price history", func() (string, error) {
+	q.request(reqctx.EndpointPriceHistory, "price history", func() (string, error) {
 		today := market.DateOf(time.Now())
 		read, err := q.client.PriceHistories(ctx, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
 		if err != nil {
@@ -102,6 +116,15 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})
 	return found
+}
+
+// request makes one read of an endpoint, unless the venue does not serve it.
+func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, error)) {
+	if err := q.client.Can(e); err != nil {
+		q.print(kind, "unsupported: "+err.Error())
+		return
+	}
+	q.read(kind, call)
 }
 
 // read makes one read and prints how much it returned, its error, and the parts that it could not read.

@@ -2,12 +2,14 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/loaders"
@@ -90,9 +92,21 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	}
 }
 
+// unsupportedBy returns the names of the endpoints that a driver does not serve, in order.
+func unsupportedBy(d venue.Driver) []string {
+	names := []string{}
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		if d.Can(e) != nil && !slices.Contains(names, e.String()) {
+			names = append(names, e.String())
+		}
+	}
+	return names
+}
+
 // Status returns the value of the field serviceStatus.
 func (s *App) Status(context.Context) model.ServiceStatus {
 	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
+	status.Venue = &model.VenueStatus{Driver: s.driver, Unsupported: s.unsupported}
 	if s.budget != nil {
 		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {
 			status.ThrottledUntil = &until

@@ -603,6 +603,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"upstreamReachable": {Number: 4},
 			"throttledUntil":    {Number: 5},
 			"shared":            {Number: 6},
+			"venue":             {Number: 7},
 		}},
 		"SharedLimit": {Fields: map[string]exec.FieldOf{
 			"granted":     {Number: 1},
@@ -1169,6 +1170,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"unrealizedPnl":        {Number: 5},
 			"unrealizedPnlPercent": {Number: 6},
 			"freshness":            {Number: 7},
+		}},
+		"VenueStatus": {Fields: map[string]exec.FieldOf{
+			"driver":      {Number: 1},
+			"unsupported": {Number: 2},
 		}},
 		"__Directive": {Fields: map[string]exec.FieldOf{
 			"name":         {Number: 1},
@@ -3790,6 +3795,14 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 					x.Null()
 				}
 			}
+		case 7: // venue
+			if obj.Venue == nil {
+				x.Null()
+			} else {
+				if !g.writeVenueStatus(x, f.Sub, obj.Venue) {
+					x.Null()
+				}
+			}
 		}
 	}
 	return x.Close(s, &o)
@@ -4879,6 +4892,34 @@ func (g *executor) writeFieldsOfValuation(x *exec.Execution, s *exec.Selection, 
 			}
 		}
 	}
+}
+
+func (g *executor) writeVenueStatus(x *exec.Execution, s *exec.Selection, obj *model.VenueStatus) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"VenueStatus"`...)
+		case 1: // driver
+			x.Buf = exec.AppendString(x.Buf, obj.Driver)
+		case 2: // unsupported
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.Unsupported {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, obj.Unsupported[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		}
+	}
+	return x.Close(s, &o)
 }
 
 func (g *executor) write__Directive(x *exec.Execution, s *exec.Selection, obj *introspection.Directive) bool {

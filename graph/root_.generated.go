@@ -341,6 +341,7 @@ type ComplexityRoot struct {
 		Stream            func(childComplexity int) int
 		ThrottledUntil    func(childComplexity int) int
 		UpstreamReachable func(childComplexity int) int
+		Venue             func(childComplexity int) int
 		Version           func(childComplexity int) int
 	}
 
@@ -481,6 +482,11 @@ type ComplexityRoot struct {
 		UnrealizedPnl        func(childComplexity int) int
 		UnrealizedPnlPercent func(childComplexity int) int
 		Value                func(childComplexity int) int
+	}
+
+	VenueStatus struct {
+		Driver      func(childComplexity int) int
+		Unsupported func(childComplexity int) int
 	}
 }
 
@@ -1819,6 +1825,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceStatus.UpstreamReachable(childComplexity), true
+	case "ServiceStatus.venue":
+		if e.ComplexityRoot.ServiceStatus.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceStatus.Venue(childComplexity), true
 	case "ServiceStatus.version":
 		if e.ComplexityRoot.ServiceStatus.Version == nil {
 			break
@@ -2506,6 +2518,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Valuation.Value(childComplexity), true
+
+	case "VenueStatus.driver":
+		if e.ComplexityRoot.VenueStatus.Driver == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.Driver(childComplexity), true
+	case "VenueStatus.unsupported":
+		if e.ComplexityRoot.VenueStatus.Unsupported == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.Unsupported(childComplexity), true
 
 	}
 	return 0, false
@@ -3652,6 +3677,19 @@ type ServiceStatus {
   throttledUntil: DateTime
   "What this replica of the service shares with others; null if it runs alone."
   shared: SharedStatus
+  "The kind of venue, and what it does not serve."
+  venue: VenueStatus
+}
+
+"A kind of venue, and what it does not serve."
+type VenueStatus {
+  "Name of the driver that reads the venue's API, such as ` + "`" + `generic` + "`" + ` or ` + "`" + `polymarket` + "`" + `."
+  driver: String!
+  """
+  Kinds of data that the venue does not serve, such as ` + "`" + `orders` + "`" + `. Their fields are null with the error ` + "`" + `UNSUPPORTED` + "`" + `, whose message
+  gives the reason.
+  """
+  unsupported: [String!]!
 }
 
 "What a replica of the service shares with other replicas through Redis."
@@ -4530,6 +4568,8 @@ func (ec *executionContext) childFields_ServiceStatus(ctx context.Context, field
 		return ec.fieldContext_ServiceStatus_throttledUntil(ctx, field)
 	case "shared":
 		return ec.fieldContext_ServiceStatus_shared(ctx, field)
+	case "venue":
+		return ec.fieldContext_ServiceStatus_venue(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ServiceStatus", field.Name)
 }
@@ -4786,6 +4826,16 @@ func (ec *executionContext) childFields_Valuation(ctx context.Context, field gra
 		return ec.fieldContext_Valuation_freshness(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Valuation", field.Name)
+}
+
+func (ec *executionContext) childFields_VenueStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "driver":
+		return ec.fieldContext_VenueStatus_driver(ctx, field)
+	case "unsupported":
+		return ec.fieldContext_VenueStatus_unsupported(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VenueStatus", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -6357,6 +6357,38 @@ func (ec *executionContext) fieldContext_ServiceStatus_shared(_ context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _ServiceStatus_venue(ctx context.Context, field graphql.CollectedField, obj *model.ServiceStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceStatus_venue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Venue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.VenueStatus) graphql.Marshaler {
+			return ec.marshalOVenueStatus2ᚖoddsgraphᚋgraphᚋmodelᚐVenueStatus(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceStatus_venue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ServiceStatus",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VenueStatus(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SharedLimit_granted(ctx context.Context, field graphql.CollectedField, obj *model.SharedLimit) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9123,6 +9155,52 @@ func (ec *executionContext) fieldContext_Valuation_freshness(_ context.Context, 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _VenueStatus_driver(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_driver(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Driver, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_driver(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VenueStatus_unsupported(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_unsupported(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unsupported, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_unsupported(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 // endregion **************************** field.gotpl *****************************
@@ -12081,6 +12159,11 @@ func (ec *executionContext) _ServiceStatus(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "venue":
+			out.Values[i] = ec._ServiceStatus_venue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -13634,6 +13717,49 @@ func (ec *executionContext) _Valuation(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var venueStatusImplementors = []string{"VenueStatus"}
+
+func (ec *executionContext) _VenueStatus(ctx context.Context, sel ast.SelectionSet, obj *model.VenueStatus) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, venueStatusImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VenueStatus")
+		case "driver":
+			out.Values[i] = ec._VenueStatus_driver(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unsupported":
+			out.Values[i] = ec._VenueStatus_unsupported(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
@@ -14724,6 +14850,13 @@ func (ec *executionContext) marshalOValuation2ᚖoddsgraphᚋgraphᚋmodelᚐVal
 		return graphql.Null
 	}
 	return ec._Valuation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVenueStatus2ᚖoddsgraphᚋgraphᚋmodelᚐVenueStatus(ctx context.Context, sel ast.SelectionSet, v *model.VenueStatus) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VenueStatus(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

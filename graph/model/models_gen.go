@@ -171,6 +171,8 @@ type ServiceStatus struct {
 	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
 	// What this replica of the service shares with others; null if it runs alone.
 	Shared *SharedStatus `json:"shared,omitempty"`
+	// The kind of venue, and what it does not serve.
+	Venue *VenueStatus `json:"venue,omitempty"`
 }
 
 // A replica's part of the limit of upstream calls without credentials that all replicas keep together.
@@ -260,6 +262,15 @@ type TradesUpdate struct {
 	Trades []Trade `json:"trades"`
 	// True if trades may be missing before these.
 	Gap bool `json:"gap"`
+}
+
+// A kind of venue, and what it does not serve.
+type VenueStatus struct {
+	// Name of the driver that reads the venue's API, such as `generic` or `polymarket`.
+	Driver string `json:"driver"`
+	// Kinds of data that the venue does not serve, such as `orders`. Their fields are null with the error `UNSUPPORTED`, whose message
+	// gives the reason.
+	Unsupported []string `json:"unsupported"`
 }
 
 // How to apply an order book event.

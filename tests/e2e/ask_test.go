@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/polymarket"
 )
 
 // TestConfigCheckAsks expects a line for each kind of data, and an error if the venue's data of a kind cannot be read.
@@ -76,5 +77,17 @@ func TestConfigCheckAsksNoDemo(t *testing.T) {
 	err := run(t.Context(), []string{"config", "check", "--ask"}, nil, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--venue-url") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestConfigCheckAsksDriver: what the driver does not serve is printed with its reason, and is no failure.
+func TestConfigCheckAsksDriver(t *testing.T) {
+	v := polymarket.New(demo.Config{Markets: 50})
+	server := httptest.NewServer(v)
+	defer server.Close()
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-retries=0", "--venue-url=" + server.URL}, nil, &out, io.Discard)
+	if err != nil || !strings.Contains(out.String(), "\norders: unsupported: UNSUPPORTED: Polymarket") || !strings.Contains(out.String(), "\nbook: 1 of 1\n") {
+		t.Errorf("got %v:\n%s", err, &out)
 	}
 }

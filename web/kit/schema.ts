@@ -44,7 +44,8 @@ export const embeddedTypes: string[] = [
   "StreamStatus",
   "TradeConnection",
   "TradeEdge",
-  "TradesUpdate"
+  "TradesUpdate",
+  "VenueStatus"
 ]
 
 /** Fields that are read page by page, with the arguments that tell one list from another. */
