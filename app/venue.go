@@ -60,11 +60,23 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 		}
 		return perMinute
 	}
-	cfg := ratelimit.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
+	cfg := ratelimit.Config{Families: families(venue.Limits(v.Driver)), Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
 	if record != nil {
 		cfg.Record = record
 	}
 	return ratelimit.New(cfg)
+}
+
+// families converts documented limits for the rate limit.
+func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
+	for _, l := range limits {
+		if l.Refill > 0 {
+			out = append(out, ratelimit.Bucket(l.Endpoints, l.Refill, l.Burst, l.Cost))
+		} else {
+			out = append(out, ratelimit.Family{Endpoints: l.Endpoints, Limit: l.Calls, Span: l.Span})
+		}
+	}
+	return out
 }
 
 // retries converts a configured number of retries for the client. For the client, 0 means the default and -1 means none.

@@ -44,6 +44,7 @@ type coalescer[K comparable, T any] struct {
 	kind        reqctx.Kind
 	batch       int
 	priority    reqctx.Priority
+	endpoint    reqctx.Endpoint
 	// observer is called for each ended batch; it may be nil.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
@@ -123,7 +124,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 // join joins the flights of keys that are not cached, and starts missing flights. It writes the results of the other keys to
 // out, and returns nil for them.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
-	req := reqctx.CallRequest{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
+	req := reqctx.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
 		req.Priority = reqctx.PriorityRefresh
 	}

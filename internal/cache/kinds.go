@@ -54,7 +54,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 		batch, width := b.bounds(l.endpoint)
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: batch, unsupported: b.venue.Can(l.endpoint),
-			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, width),
+			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, width),
 			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() && !b.scope.public {

@@ -30,6 +30,8 @@ type Config struct {
 	// Public is the number of calls that the venue accepts from one address in any 60 seconds. Key is the number for one set of
 	// credentials. A twentieth of each is never used.
 	Public, Key int
+	// Families have limits of their own for some endpoints. Their calls do not count as public ones.
+	Families []Family
 	// Queue bounds the number of waiting calls of each window.
 	Queue int
 	// Scopes bounds the number of windows for credentials. Further credentials use the public window.
@@ -55,6 +57,8 @@ type Budget struct {
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window
+	// families contains the windows of families by endpoint.
+	families map[reqctx.Endpoint]*window
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
@@ -82,6 +86,7 @@ func New(cfg Config) *Budget {
 		}
 	}
 	b.public = newWindow(b, "", cfg.Public)
+	b.openFamilies()
 	return b
 }
 
@@ -90,6 +95,9 @@ func (b *Budget) Close() {
 	b.mu.Lock()
 	b.closed = true
 	b.public.close()
+	for _, w := range b.families {
+		w.close()
+	}
 	for _, w := range b.keys {
 		w.close()
 	}
@@ -109,7 +117,7 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 		t.refuse(errClosed)
 		return t
 	}
-	t.window = b.windowOf(req.Scope)
+	t.window = b.windowOf(req.Scope, req.Endpoint)
 	if err := b.heldError(req.Scope, b.clock.Now()); err != nil {
 		b.refused++
 		t.refuse(err)
@@ -119,11 +127,14 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that counts the calls of a scope. Credentials count in the public window until the venue has
+// windowOf returns the window that counts the calls of a scope to an endpoint. Credentials count in the public window until the venue has
 // accepted them, because the venue counts calls with invalid credentials as public calls.
-func (b *Budget) windowOf(scope string) *window {
+func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
+		return w
+	}
+	if w := b.families[endpoint]; w != nil {
 		return w
 	}
 	return b.public
@@ -184,11 +195,17 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns the free fraction of the public window, from 0 to 1. It returns 0 while the venue refuses calls.
+// Left returns the free fraction of the public window, or of the fullest family, from 0 to 1. It returns 0 while the venue refuses
+// calls.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.public.left(b.clock.Now())
+	now := b.clock.Now()
+	left := b.public.left(now)
+	for _, w := range b.families {
+		left = min(left, w.left(now))
+	}
+	return left
 }
 
 // Status is the state of a budget.
@@ -233,6 +250,12 @@ func (b *Budget) Status() Status {
 		}
 	}
 	count(w)
+	for _, family := range b.eachFamily() {
+		count(family)
+		if family.throttled.After(now) {
+			s.ThrottledUntil = later(s.ThrottledUntil, family.throttled)
+		}
+	}
 	for _, key := range b.keys {
 		count(key)
 	}

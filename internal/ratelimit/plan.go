@@ -6,9 +6,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizon is the time for which planTurns plans. A reservation that gets no turn within it gets the end of the horizon as its
-// turn.
-const horizon = 5 * span
+// horizons is the number of spans for which planTurns plans, and horizon is their time in a window of a minute. A reservation that gets
+// no turn within them gets their end as its turn.
+const (
+	horizons = 5
+	horizon  = horizons * span
+)
 
 // plan is the state from which next chooses a reservation: the window's present state or a forecast.
 type plan struct {
@@ -95,11 +98,11 @@ func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
 	f := forecast{
-		plan: w.present(), w: w, at: later(now, w.throttled), landing: now.Add(span),
+		plan: w.present(), w: w, at: later(now, w.throttled), landing: now.Add(w.span),
 		ended: w.ended, foreign: w.foreign, flying: w.flying, refill: w.pool.next(),
 	}
 	f.round = w.round
-	last := f.at.Add(horizon)
+	last := f.at.Add(horizons * w.span)
 	for waiting := w.waiting - len(w.queue[reqctx.PriorityRefresh]); waiting > 0 && f.at.Before(last); {
 		f.update()
 		if t := w.next(&f.plan); t != nil {
@@ -163,7 +166,7 @@ func (f *forecast) admit(t *reservation) {
 	f.free--
 	f.byPriority[t.priority]++
 	f.spend(t.caller, 1)
-	f.planned = append(f.planned, callRecord{until: f.at.Add(span), caller: t.caller, priority: t.priority})
+	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
 // change returns the next time at which the forecast changes, or last if it does not change before last.

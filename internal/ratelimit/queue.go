@@ -33,7 +33,7 @@ func (w *window) add(t *reservation, now time.Time) {
 		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
 		if full && len(w.queue[reqctx.PriorityRefresh]) > 0 {
 			last := w.queue[reqctx.PriorityRefresh]
-			w.refuse(last[len(last)-1], now, now.Add(span))
+			w.refuse(last[len(last)-1], now, now.Add(w.span))
 			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
 		}
 	}
@@ -66,7 +66,7 @@ func (w *window) refreshAt(now time.Time) time.Time {
 	if 2*free >= w.limit {
 		return now
 	}
-	next := now.Add(span)
+	next := now.Add(w.span)
 	if len(w.ended) > 0 {
 		next = w.ended[0].until
 	}
@@ -189,7 +189,7 @@ func (w *window) arm(now time.Time) {
 		if len(w.queue[reqctx.PriorityRefresh]) > 0 {
 			soonest(w.refreshAt(now))
 		}
-		soonest(w.recent.Front().Value.(*caller).asked.Add(span))
+		soonest(w.recent.Front().Value.(*caller).asked.Add(w.span))
 	}
 	if at.IsZero() {
 		return // the window is settled when a call in flight ends

@@ -65,6 +65,7 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	if !b.closed {
 		w.settle(now)
 	}
+	b.inheritFamilies(standing, until, now)
 }
 
 // withhold lets this process use only reserve calls of the window until a time.
@@ -78,7 +79,7 @@ func (w *window) withhold(reserve int, until time.Time) {
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
-			w.ended = append(w.ended, callRecord{until: s.At.Add(span), priority: reqctx.PriorityRefresh})
+			w.ended = append(w.ended, callRecord{until: s.At.Add(w.span), priority: reqctx.PriorityRefresh})
 			w.byPriority[reqctx.PriorityRefresh]++
 		}
 	}
@@ -94,7 +95,7 @@ func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	unanswered := max(w.flying-1, 0)
 	w.withheld = false
 	w.foreign = min(max(limit-w.lowest-(w.used()-unanswered), 0), max(w.limit-w.margin, 0))
-	w.foreignUntil, w.probe, w.stale = now.Add(span), reset, true
+	w.foreignUntil, w.probe, w.stale = now.Add(w.span), reset, true
 	if !reset.After(now) {
 		w.probe = time.Time{}
 	}

@@ -24,7 +24,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.probe = time.Time{}
 		// Calls that the venue has counted and this window has not are foreign. While calls are in flight, foreign may be too small.
 		w.foreign = max(limit-remaining-w.used(), 0)
-		w.foreignUntil = now.Add(span)
+		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
 			w.foreignUntil = reset
 		}
@@ -40,7 +40,7 @@ func (w *window) throttle(until, now time.Time) {
 	if !w.throttled.After(now) {
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
-	w.mend = now.Add(2 * span)
+	w.mend = now.Add(2 * w.span)
 	until = earlier(until, now.Add(patience))
 	w.pause(until, now)
 	if w.pool != nil {

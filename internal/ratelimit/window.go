@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// span is the time for which the venue counts a call: a minute, plus a millisecond because the venue's clock may count whole
-	// milliseconds.
-	span = time.Minute + time.Millisecond
+	// span is the time for which the venue counts a call unless it is in a family: a minute and skew.
+	span = time.Minute + skew
+	// skew is added to each span, because the venue's clock may count whole milliseconds.
+	skew = time.Millisecond
 	// patience bounds how long a 429 of the venue can block a window.
 	patience = 5 * time.Minute
 )
@@ -39,11 +40,13 @@ type caller struct {
 	plannedRound uint64
 }
 
-// window is a log of the calls of the last minute and the queue of waiting reservations. The budget's lock protects it.
+// window is a log of the calls of the last span and the queue of waiting reservations. The budget's lock protects it.
 type window struct {
 	budget  *Budget
 	scope   string
 	element *list.Element
+	// span is the time for which the venue counts a call.
+	span time.Duration
 
 	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers; 0 if there
 	// was none. limit is the number of calls that are allowed now: the smaller of ceiling and told, less cut. cut is greater than
@@ -98,7 +101,7 @@ type window struct {
 }
 
 func newWindow(b *Budget, scope string, limit int) *window {
-	w := &window{budget: b, scope: scope, ceiling: Usable(limit), callers: make(map[string]*caller)}
+	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit), callers: make(map[string]*caller)}
 	w.limit, w.margin = w.ceiling, limit-w.ceiling
 	if w.pool = b.newPool(scope, w.limit); w.pool == nil && b.clock.Now().Before(b.cold) {
 		w.withhold(w.margin, b.cold)
@@ -160,12 +163,12 @@ func (w *window) expire(now time.Time) {
 	}
 	for w.cut > 0 && !now.Before(w.mend) {
 		w.cut -= max(w.cut/2, 1)
-		w.mend = w.mend.Add(span)
+		w.mend = w.mend.Add(w.span)
 		w.relimit()
 	}
 	for e := w.recent.Front(); e != nil; e = w.recent.Front() {
 		c := e.Value.(*caller)
-		if c.used+c.waiting > 0 || now.Before(c.asked.Add(span)) {
+		if c.used+c.waiting > 0 || now.Before(c.asked.Add(w.span)) {
 			break
 		}
 		w.recent.Remove(e)
@@ -252,7 +255,7 @@ func (w *window) fly(t *reservation, n int) {
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
-		w.ended = append(w.ended, callRecord{now.Add(span), t.caller, t.counted, t.credit.call != ""})
+		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.counted, t.credit.call != ""})
 		if t.credit.call != "" {
 			w.pool.Ledger.End(w.scope, []string{t.credit.call}, nil)
 		}
@@ -277,7 +280,7 @@ func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.R
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
-		w.ended = append(w.ended, callRecord{until: now.Add(span), caller: c, priority: t.counted})
+		w.ended = append(w.ended, callRecord{until: now.Add(w.span), caller: c, priority: t.counted})
 		if w.pool != nil {
 			w.pool.own++
 		}
@@ -320,7 +323,7 @@ func (w *window) gone(n int, now time.Time) time.Time {
 	case n <= len(w.ended):
 		return w.ended[n-1].until
 	}
-	return now.Add(span)
+	return now.Add(w.span)
 }
 
 func later(a, b time.Time) time.Time {

@@ -84,6 +84,17 @@ var drivers = map[string]driver{
 	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true},
 }
 
+// limits are the documented limits of venues by driver.
+var limits = map[string]func() []rest.PublishedLimit{"kalshi": kalshi.Limits, "polymarket": polymarket.Limits}
+
+// Limits returns the limits that a driver's venue documents for its endpoints. The limits of generic venues are configured.
+func Limits(driver string) []rest.PublishedLimit {
+	if f := limits[driver]; f != nil {
+		return f()
+	}
+	return nil
+}
+
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 

@@ -45,6 +45,8 @@ type CallRequest struct {
 	// Scope is a keyed hash of the read's credentials. It is empty for public data.
 	Scope    string
 	Priority Priority
+	// Endpoint is the endpoint that the read calls first. It selects the limit of a family of endpoints.
+	Endpoint Endpoint
 	// Caller is the client that the read counts for; see WithCaller.
 	Caller string
 	// Deadline is the time at which the last caller stops waiting. The zero time means that there is no deadline.

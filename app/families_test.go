@@ -1,0 +1,30 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/ratelimit"
+)
+
+// TestDocumentedLimits expects the limits of a driver's venue instead of the configured ones.
+func TestDocumentedLimits(t *testing.T) {
+	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 19} {
+		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})
+		admitted := 0
+		for range 600 {
+			r := b.Reserve(reqctx.CallRequest{Endpoint: reqctx.EndpointBook, Priority: reqctx.PriorityPrices, Deadline: time.Now()})
+			if <-r.Decided(); r.Err() != nil {
+				break
+			}
+			admitted++
+		}
+		b.Close()
+		if admitted != want {
+			t.Errorf("%s admits %d calls at once; want %d", driver, admitted, want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package ratelimit
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+)
+
+// to returns a request to an endpoint with a deadline.
+func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
+	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
+}
+
+// spendTo makes calls to an endpoint until one is not admitted at once. It returns their number.
+func spendTo(b *Budget, e reqctx.Endpoint) (n int) {
+	for n < 10_000 && call(b, to(e, time.Millisecond)) {
+		n++
+	}
+	return n
+}
+
+var booksAndSpreads = []reqctx.Endpoint{reqctx.EndpointBook, reqctx.EndpointSpreads}
+
+func TestFamilies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 20, Families: []Family{
+			{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second},
+			{Endpoints: []reqctx.Endpoint{reqctx.EndpointSearch}, Limit: 40, Span: time.Second},
+		}})
+		books, searches, public := spendTo(b, reqctx.EndpointBook), spendTo(b, reqctx.EndpointSearch), spendTo(b, reqctx.EndpointMarketsByID)
+		if books != 95 || searches != 38 || public != 19 {
+			t.Errorf("%d books, %d searches and %d public calls were admitted; want 95, 38 and 19", books, searches, public)
+		}
+		if n := spendTo(b, reqctx.EndpointSpreads); n != 0 {
+			t.Errorf("%d calls of a full family were admitted", n)
+		}
+		if left := b.Left(); left != 0 {
+			t.Errorf("%v is left", left)
+		}
+		// Each family counts its calls for its own span. A waiting call leaves when the first one is gone.
+		waiting := b.Reserve(to(reqctx.EndpointBook, time.Minute))
+		defer waiting.Release(true)
+		waits(t, waiting)
+		time.Sleep(time.Second + skew)
+		if n := spendTo(b, reqctx.EndpointSearch); n != 38 {
+			t.Errorf("%d searches were admitted after a second", n)
+		}
+		waits(t, waiting)
+		time.Sleep(9 * time.Second)
+		if synctest.Wait(); !admitted(waiting) {
+			t.Error("a book waits longer than ten seconds")
+		}
+		if n := spendTo(b, reqctx.EndpointMarketsByID); n != 0 {
+			t.Errorf("%d public calls were admitted after ten seconds", n)
+		}
+	})
+}
+
+// TestBucket spends a bucket of 200 tokens, with 100 more each second and 10 for each call, for a minute. The bucket never lacks tokens.
+func TestBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Families: []Family{Bucket(booksAndSpreads, 100, 200, 10)}})
+		tokens, calls := 200.0, 0
+		for range 600 {
+			n := spendTo(b, reqctx.EndpointBook)
+			calls += n
+			if tokens -= float64(10 * n); tokens < 0 {
+				t.Fatalf("the bucket lacks %v tokens", -tokens)
+			}
+			time.Sleep(100 * time.Millisecond)
+			tokens = min(tokens+10, 200)
+		}
+		if calls < 500 {
+			t.Errorf("%d calls in a minute; the bucket pays for 600", calls)
+		}
+	})
+}
+
+// TestThrottledFamily answers a call of one family with 429. The others go on.
+func TestThrottledFamily(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Families: []Family{
+			{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second},
+			{Endpoints: []reqctx.Endpoint{reqctx.EndpointSearch}, Limit: 40, Span: time.Second},
+		}})
+		r := b.Reserve(to(reqctx.EndpointBook, time.Second))
+		if err := r.AdmitCall(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.Throttled(time.Now().Add(time.Minute))
+		r.Release(true)
+		if spendTo(b, reqctx.EndpointSpreads) != 0 || spendTo(b, reqctx.EndpointSearch) != 38 {
+			t.Error("a 429 to one family does not hold this family alone")
+		}
+		if s := b.Status(); !s.ThrottledUntil.Equal(time.Now().Add(time.Minute)) {
+			t.Errorf("the status says %v", s.ThrottledUntil)
+		}
+	})
+}
+
+// TestFamiliesAfterStart expects only the reserve of a family until the calls of an earlier process have left it.
+func TestFamiliesAfterStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})
+		b.Inherit(Unsure, nil, time.Now().Add(time.Minute))
+		if n := spendTo(b, reqctx.EndpointBook); n != 5 {
+			t.Errorf("%d calls were admitted at the start", n)
+		}
+		time.Sleep(11*time.Second + skew)
+		if n := spendTo(b, reqctx.EndpointBook); n != 95 {
+			t.Errorf("%d calls were admitted after the span", n)
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package polymarket
+
+import (
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+)
+
+// Limits returns the documented limits. Polymarket delays calls above them before it refuses any, so they are the only brake. Endpoints
+// of the same path share a limit.
+func Limits() []rest.PublishedLimit {
+	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
+		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
+	}
+	return []rest.PublishedLimit{
+		limit(500, reqctx.EndpointPrices),
+		limit(500, reqctx.EndpointSpreads, reqctx.EndpointBook),
+		limit(1000, reqctx.EndpointPriceHistory),
+		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug),
+		limit(500, reqctx.EndpointEvent),
+		limit(1000, reqctx.EndpointBalance),
+		limit(150, reqctx.EndpointPositions),
+		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory),
+	}
+}

@@ -1,0 +1,50 @@
+package mutations
+
+// polymarket are the rules that keep Polymarket's books whole without sequence numbers.
+var polymarket = []mutation{
+	{
+		name: "a part of an order is published",
+		file: "internal/venue/polymarket/stream_book.go", find: "if !a.scratch.top().equal(c.top) {", replace: "if false {",
+		run: "^TestBurstIsOneChange$",
+	},
+	{
+		name: "a later change shows no gap",
+		file: "internal/venue/polymarket/stream_book.go", find: "len(a.burst) > 0 && c.at.After(a.burstAt) ||", replace: "",
+		run: "^TestLaterChangeShowsGap$",
+	},
+	{
+		name: "an open burst shows no gap",
+		file: "internal/venue/polymarket/stream_repair.go", find: "!a.burstBy.IsZero() && !now.Before(a.burstBy)", replace: "false",
+		run: "^TestOpenBurstShowsGap$",
+	},
+	{
+		name: "a book does not replace the changes before it",
+		file: "internal/venue/polymarket/stream_decode.go", find: "if a.replace(l, at) || pending || owed {", replace: "if pending {\n\t\treturn nil\n\t}\n\tif a.replace(l, at) || owed {",
+		run: "^TestBookReplaces$",
+	},
+	{
+		name: "numbers begin again on the same socket",
+		file: "internal/venue/polymarket/stream_codec.go", find: "last = c.highest", replace: "last = 0",
+		run: "^TestStreamNumbersGoOn$",
+	},
+	{
+		name: "later changes are lost in a repair",
+		file: "internal/venue/polymarket/stream_book.go", find: "if c.at.After(b.Timestamp) {", replace: "if false {",
+		run: "^TestLaterChangeShowsGap$",
+	},
+	{
+		name: "an asset is never subscribed again",
+		file: "internal/venue/polymarket/stream_codec.go", find: "if a.failures < maxRepairs {", replace: "if true {",
+		run: "^TestFailedRepairs$",
+	},
+	{
+		name: "frozen books are not found",
+		file: "internal/venue/polymarket/stream_repair.go", find: "a.doubt, a.doubtBy = b, now.Add(catchUp)", replace: "",
+		run: "^TestSilentFreeze$",
+	},
+	{
+		name: "a frozen socket stays open",
+		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen {", replace: "if false {",
+		run: "^TestSilentFreeze$",
+	},
+}
