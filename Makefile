@@ -4,8 +4,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 BINARY  ?= bin/oddsgraph
 TIMEOUT ?= 20m
 NPM      = $(shell command -v npm)
+# The example apps, which the tests build.
+EXAMPLES = $(patsubst %/package-lock.json,%/node_modules/.installed.json,$(wildcard examples/*/package-lock.json))
 # What the pages are built of.
-WEBFILES = $(shell find web examples schema.graphqls -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/__generated__/*')
+WEBFILES = $(shell find web examples/*.graphql examples/*.json schema.graphqls -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/__generated__/*')
 GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*')
 
 # The race detector is linked with the C compiler.
@@ -42,6 +44,10 @@ clients/node_modules/.installed.json: clients/package-lock.json
 	cd clients && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
 	@cp clients/package-lock.json $@
 
+examples/%/node_modules/.installed.json: examples/%/package-lock.json
+	cd examples/$* && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
+	@cp examples/$*/package-lock.json $@
+
 tools: ## install what the tests run besides Go, if apt-get may, or print what to install
 	@scripts/tools
 
@@ -50,7 +56,7 @@ certificates:
 
 # npm may be one of the tools, so the pages are built when these are installed.
 test: tools ## run every test; tests of a missing tool are skipped
-	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json,:)
+	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
 	@# The longest package is first, so that the others run beside it.
 	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
@@ -58,7 +64,7 @@ test: tools ## run every test; tests of a missing tool are skipped
 clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v ./tests/e2e
 
-pages: web ## run the checks of the pages in a browser alone, showing each
+pages: web $(EXAMPLES) ## run the checks of the pages in a browser alone, showing each
 	$(GO) test -run '^TestBrowser$$' -count=1 -v ./tests/e2e
 
 docs: ## run every code block of the documentation and follow its links, showing each

@@ -54,11 +54,25 @@ func TestBrowser(t *testing.T) {
 					t.Fatal(err)
 				}
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
+			case "react-apollo":
+				buildExample(t, name)
+				fallthrough
 			default:
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
 			}
 		})
 	}
+}
+
+// buildExample builds an app of examples/ with the packages that make has installed.
+func buildExample(t *testing.T, name string) {
+	t.Helper()
+	dir := filepath.Join("examples", name)
+	have, err := os.ReadFile(filepath.Join(dir, "node_modules/.installed.json")) // a copy of package-lock.json
+	if err != nil || string(have) != read(t, filepath.Join(dir, "package-lock.json")) {
+		tool.Missing(t, "the packages of %s are missing or out of date: run make pages", dir)
+	}
+	node(t, dir, "npm", "run", "--silent", "build")
 }
 
 // runShipped is runNodeTest in web/ with the built binary, which is not restarted.

@@ -48,21 +48,22 @@ export interface Visit {
   problems: string[]
 }
 
-/** Opens a path of the server in a browser profile of its own. When the test ends there must be no outside request and no problem. */
+/** Opens a path of the server, or of options.baseURL, in a browser profile of its own. When the test ends there must be no outside request and no problem. */
 export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ baseURL: origin, viewport: desktop, reducedMotion: 'reduce', ...options })
+  const home = options.baseURL ?? origin
+  const context = await browser.newContext({ baseURL: home, viewport: desktop, reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const outside: string[] = []
   const problems: string[] = []
   await context.route(
-    url => url.origin !== origin,
+    url => url.origin !== home,
     route => {
       outside.push(route.request().url())
       return route.abort()
     },
   )
   page.on('websocket', socket => {
-    if (new URL(socket.url()).host !== new URL(origin).host) outside.push(socket.url())
+    if (new URL(socket.url()).host !== new URL(home).host) outside.push(socket.url())
   })
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) problems.push(`${message.text()} (${message.location().url})`)
