@@ -54,7 +54,7 @@ func TestBrowser(t *testing.T) {
 					t.Fatal(err)
 				}
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
-			case "react-apollo":
+			case "react-apollo", "react-relay":
 				buildExample(t, name)
 				fallthrough
 			default:

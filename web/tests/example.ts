@@ -1,11 +1,14 @@
-// Serves an example app from its build, with the service behind the same origin, and opens it in a browser.
+// The apps of examples/ in a browser: search, a live book and a live portfolio, also while what is behind them fails. Each is served
+// from its build, with the service behind the same origin.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { TestContext } from 'node:test'
-import { endpoint, visit, type Visit } from './browser'
+import { test, type TestContext } from 'node:test'
+import type { Page } from 'playwright-core'
+import { control, endpoint, eventually, restart, visit, type Visit } from './browser'
 
 /** Opens an app of examples/, which must be built, in a browser profile of its own. */
-export async function example(t: TestContext, name: string): Promise<Visit> {
+async function open(t: TestContext, name: string): Promise<Visit> {
   const directory = fileURLToPath(new URL(`../../../examples/${name}/`, import.meta.url)) // from tests/dist
   const server = spawn(process.execPath, ['node_modules/vite/bin/vite.js', 'preview', '--host', '127.0.0.1', '--port', '0'], {
     cwd: directory, env: { ...process.env, ODDSGRAPH: new URL(endpoint).origin, NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'],
@@ -23,4 +26,56 @@ export async function example(t: TestContext, name: string): Promise<Visit> {
     server.on('exit', code => reject(new Error(`vite preview ended with ${code}: ${output}`)))
   })
   return visit(t, '/', { baseURL: url })
+}
+
+const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
+  rows.map(row => ({ id: row.getAttribute('data-id')!, value: row.querySelector('[data-value]')!.getAttribute('data-value')! })))
+
+const sequence = (page: Page) => page.locator('[data-sequence]').getAttribute('data-sequence')
+
+/** Adds the checks of an app. */
+export function checkApp(name: string) {
+  test('search and a live book', async t => {
+    const { page } = await open(t, name)
+    await page.getByRole('searchbox').fill('the')
+    const market = page.getByRole('listitem').getByRole('button').first()
+    await market.click()
+    const first = await eventually('a book', () => sequence(page), Boolean)
+    assert.ok(await page.getByRole('table', { name: 'Bids' }).getByRole('row').count() > 0)
+    await eventually('a change', () => sequence(page), now => now !== first)
+  })
+
+  test('a portfolio that changes', async t => {
+    const { page } = await open(t, name)
+    const before = await eventually('positions', () => rows(page), all => all.length === 10)
+    await eventually('other values', () => rows(page), all => all.map(row => row.value).join() !== before.map(row => row.value).join())
+    await eventually('sorted values', () => rows(page), all => all.every(({ value }, i) => i === 0 || Number(value) <= Number(all[i - 1]!.value)))
+    await page.getByRole('button', { name: 'More', exact: true }).click()
+    const more = await eventually('another page', () => rows(page), all => all.length > 10)
+    assert.equal(new Set(more.map(({ id }) => id)).size, more.length)
+  })
+
+  test('it goes on after a restart of the server and an outage of the stream', async t => {
+    const { page, problems } = await open(t, name)
+    await page.getByRole('listitem').getByRole('button').first().click()
+    await eventually('a book', () => sequence(page), Boolean)
+    const moves = async (what: string) => {
+      const [values, book] = [(await rows(page)).map(row => row.value).join(), await sequence(page)]
+      await eventually(`other values after ${what}`, () => rows(page), all => all.length >= 10 && all.map(row => row.value).join() !== values)
+      await eventually(`another book after ${what}`, () => sequence(page), now => now !== book)
+    }
+    await eventually('positions', () => rows(page), all => all.length === 10)
+    await moves('the start')
+    await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
+    await control('restart', { code: 4003 })
+    await page.locator('[data-stale=true]').first().waitFor()
+    await control('reset', {})
+    await eventually('no stale price', () => page.locator('[data-stale=true]').count(), n => n === 0)
+    await moves('the outage')
+    await restart()
+    await moves('the restart')
+    const network = /WebSocket connection to|Failed to load resource/
+    assert.deepEqual(problems.filter(problem => !network.test(problem)), [])
+    problems.length = 0
+  })
 }
