@@ -74,6 +74,12 @@ func (v *Venue) receive(c *conn, message []byte) {
 	switch err := json.Unmarshal(message, &in); {
 	case err != nil:
 		c.fail(&in, 1, "Unable to process message")
+	case in.Cmd == "list_subscriptions":
+		list := []object{}
+		for _, s := range c.subs {
+			list = append(list, object{"channel": s.channel, "sid": s.sid})
+		}
+		c.push(object{"id": in.ID, "type": "ok", "msg": list})
 	case in.Params == nil:
 		c.fail(&in, 2, "Params required")
 	case in.Cmd == "subscribe":

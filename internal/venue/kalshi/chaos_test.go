@@ -17,6 +17,7 @@ import (
 	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/testclock"
 )
@@ -30,7 +31,7 @@ type link struct {
 	bad   []messages.Topic
 }
 
-func (l *link) send(verb verb, topics ...messages.Topic) {
+func (l *link) send(verb stream.Verb, topics ...messages.Topic) {
 	l.t.Helper()
 	for _, command := range l.request(verb, topics...) {
 		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(command)); err != nil {
@@ -64,11 +65,11 @@ func (l *link) drain() {
 		}
 		for _, e := range l.frame(string(frame)) {
 			switch e.Kind {
-			case eventBad:
+			case stream.EventBad:
 				l.bad = append(l.bad, e.Topic)
 				delete(l.books, e.Topic)
 				l.drops++
-			case eventMessage:
+			case stream.EventMessage:
 				l.apply(e.Message)
 			}
 		}
@@ -159,7 +160,7 @@ func TestChaos(t *testing.T) {
 	for _, ticker := range tickers {
 		topics = append(topics, book(yes.token(ticker)), book(no.token(ticker)))
 	}
-	l.send(verbSubscribe, topics...)
+	l.send(stream.VerbSubscribe, topics...)
 	l.drain()
 	sim.LoseFrames(5)
 	compared := 0
@@ -172,7 +173,7 @@ func TestChaos(t *testing.T) {
 		lost := l.bad
 		l.bad = nil
 		for _, topic := range lost {
-			l.send(verbResync, topic)
+			l.send(stream.VerbResync, topic)
 		}
 	}
 	sim.LoseFrames(0)
@@ -180,7 +181,7 @@ func TestChaos(t *testing.T) {
 	l.now = clock.Now()
 	for _, topic := range topics {
 		if l.books[topic] == nil {
-			l.send(verbResync, topic)
+			l.send(stream.VerbResync, topic)
 		}
 	}
 	l.drain()

@@ -2,12 +2,14 @@ package kalshi
 
 import (
 	"crypto/rand"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 )
 
 // channels are the venue's names of the channels.
@@ -23,7 +25,9 @@ var channels = map[messages.Channel]string{
 // and gives each topic numbers of its own. It is safe for concurrent use.
 type codec struct {
 	// epoch names the socket. Numbers of different sockets cannot be compared.
-	epoch string
+	epoch    string
+	observer stream.Observer
+	now      func() time.Time
 
 	mu       sync.Mutex
 	commands uint64
@@ -82,9 +86,25 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
+// Protocol returns the protocol of Kalshi's stream. header signs a handshake. Kalshi sends a WebSocket ping every 10 s and answers
+// those of the client; a quiet socket has no frames for a long time, so its silence does not end it.
+func Protocol(header func() (http.Header, error)) *stream.Protocol {
+	return &stream.Protocol{
+		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
+		Acknowledges: true, Resyncs: true, Subject: subjectName, PingEvery: pingEvery, Silence: silence, Header: header,
+	}
+}
+
+// The codec answers to pings by a command, because they must not be longer apart than silence allows.
+const (
+	pingEvery = 20 * time.Second
+	silence   = 50 * time.Second
+)
+
 // newCodec returns the codec of a new socket.
-func newCodec() *codec {
+func newCodec(observer stream.Observer, now func() time.Time) *codec {
 	return &codec{
+		observer: observer, now: now,
 		epoch: rand.Text(), unanswered: make(map[uint64]command), sids: make(map[uint64]*subscription),
 		subjects: make(map[subject]*subjectState), numbers: make(map[messages.Topic]uint64),
 	}
@@ -102,9 +122,9 @@ func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
 	return subject{}, yes, false
 }
 
-// Subject returns the venue's subject of a topic. The tokens of a market share a subject, and all markets share one on the market
+// subjectName returns the venue's subject of a topic. The tokens of a market share a subject, and all markets share one on the market
 // channel, which has no filter.
-func (c *codec) Subject(t messages.Topic) string {
+func subjectName(t messages.Topic) string {
 	sub, _, ok := subjectOf(t)
 	switch {
 	case !ok:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 )
 
 // start is the time of the first frame.
@@ -25,22 +26,36 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	c := newCodec()
-	c.epoch = "E"
-	return &rig{t: t, codec: c, now: start}
+	r := &rig{t: t, now: start}
+	r.codec = newCodec(r, func() time.Time { return r.now })
+	r.epoch = "E"
+	return r
 }
 
+// Frame implements stream.Observer.
+func (r *rig) Frame(kind string) {
+	if kind == "unknown" {
+		r.notes = append(r.notes, "unknown frame")
+	}
+}
+
+// Drift implements stream.Observer.
+func (r *rig) Drift(what string) { r.notes = append(r.notes, what) }
+
+// Reconnect implements stream.Observer.
+func (r *rig) Reconnect(string) {}
+
 // request returns the commands of a request.
-func (r *rig) request(verb verb, topics ...messages.Topic) (commands []string) {
+func (r *rig) request(verb stream.Verb, topics ...messages.Topic) (commands []string) {
 	r.rid++
-	for _, b := range r.Encode(&request{Verb: verb, Rid: fmt.Sprint("r", r.rid), Topics: topics}, r.now) {
+	for _, b := range r.Encode(&stream.Request{Verb: verb, Rid: fmt.Sprint("r", r.rid), Topics: topics}) {
 		commands = append(commands, string(b))
 	}
 	return commands
 }
 
-func (r *rig) frame(text string) []event {
-	return r.Decode([]byte(text), r.now, func(what string) { r.notes = append(r.notes, what) })
+func (r *rig) frame(text string) []stream.Event {
+	return r.Decode([]byte(text), r.now)
 }
 
 func book(id string) messages.Topic {
@@ -48,17 +63,17 @@ func book(id string) messages.Topic {
 }
 
 // describe returns an event in one line.
-func describe(e event) string {
+func describe(e stream.Event) string {
 	switch e.Kind {
-	case eventLife:
+	case stream.EventLife:
 		return "life"
-	case eventGarbage:
+	case stream.EventGarbage:
 		return "garbage"
-	case eventAck:
+	case stream.EventAck:
 		return "ack " + e.Rid
-	case eventError:
+	case stream.EventError:
 		return "error " + e.Rid + " " + e.Code
-	case eventBad:
+	case stream.EventBad:
 		return "bad " + string(e.Topic.Channel) + " " + e.Topic.ID
 	}
 	m := *e.Message
@@ -84,7 +99,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verbs := map[string]verb{"subscribe": verbSubscribe, "unsubscribe": verbUnsubscribe, "resync": verbResync}
+	verbs := map[string]stream.Verb{"subscribe": stream.VerbSubscribe, "unsubscribe": stream.VerbUnsubscribe, "resync": stream.VerbResync}
 	r, g := newRig(t), &golden{t: t, name: "session.golden"}
 	for line := range strings.Lines(string(script)) {
 		line = strings.TrimSpace(line)
@@ -113,7 +128,7 @@ func TestSession(t *testing.T) {
 // open subscribes the books of topics and sends a snapshot of each market with a bid of 10 at 0.40 on both sides.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
-	r.request(verbSubscribe, topics...)
+	r.request(stream.VerbSubscribe, topics...)
 	r.frame(`{"id":1,"type":"subscribed","msg":{"channel":"orderbook_delta","sid":1}}`)
 	var tickers []string
 	for _, topic := range topics {
@@ -137,7 +152,7 @@ func deltaFrame(seq int, ticker, side, price, delta string) string {
 }
 
 // kinds returns the events of a frame in short form.
-func kinds(events []event) (out []string) {
+func kinds(events []stream.Event) (out []string) {
 	for _, e := range events {
 		line, _, _ := strings.Cut(describe(e), "\n")
 		out = append(out, line)
@@ -159,17 +174,17 @@ func TestGapOfSubscription(t *testing.T) {
 	if got := kinds(r.frame(deltaFrame(seq+3, "B", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"life"}) {
 		t.Errorf("a change before the snapshot gives %v", got)
 	}
-	commands := r.request(verbResync, b)
+	commands := r.request(stream.VerbResync, b)
 	if want := []string{`{"id":2,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["B","A"],"action":"get_snapshot"}}`}; !slices.Equal(commands, want) {
 		t.Errorf("the first resync sends %v; want %v", commands, want)
 	}
 	for _, topic := range []messages.Topic{a, an, b} {
-		if commands := r.request(verbResync, topic); commands != nil {
+		if commands := r.request(stream.VerbResync, topic); commands != nil {
 			t.Errorf("the resync of %s requests the book again: %v", topic.ID, commands)
 		}
 	}
 	r.now = r.now.Add(snapshotWithin)
-	if commands := r.request(verbResync, a); len(commands) != 1 {
+	if commands := r.request(stream.VerbResync, a); len(commands) != 1 {
 		t.Errorf("the resync after a lost snapshot sends %v", commands)
 	}
 	got = kinds(r.frame(strings.Replace(snapshotFrame(seq+4, "A"), `"sid":1`, `"id":3,"sid":1`, 1)))
@@ -185,7 +200,7 @@ func TestGapOfSubscription(t *testing.T) {
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))
-	r.request(verbSubscribe, book("B:yes"))
+	r.request(stream.VerbSubscribe, book("B:yes"))
 	r.frame(fmt.Sprintf(`{"id":2,"sid":1,"seq":%d,"type":"ok","msg":{"market_tickers":["A","B"]}}`, seq+1))
 	r.frame(snapshotFrame(seq+2, "B"))
 	if got := kinds(r.frame(deltaFrame(seq+3, "A", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"message orderbook A:yes E:2"}) {
@@ -235,8 +250,8 @@ func TestNumbersGoOn(t *testing.T) {
 		seq++
 		r.frame(deltaFrame(seq, "A", "yes", "0.4000", "1.00"))
 	}
-	r.request(verbUnsubscribe, a)
-	r.request(verbSubscribe, a)
+	r.request(stream.VerbUnsubscribe, a)
+	r.request(stream.VerbSubscribe, a)
 	seq++
 	if got := kinds(r.frame(snapshotFrame(seq, "A"))); !slices.Equal(got, []string{"message orderbook A:yes E:7"}) {
 		t.Errorf("the snapshot of the second subscription is %v", got)
@@ -244,7 +259,6 @@ func TestNumbersGoOn(t *testing.T) {
 }
 
 func TestSubjects(t *testing.T) {
-	c := newCodec()
 	for _, test := range []struct {
 		a, b messages.Topic
 		same bool
@@ -254,7 +268,7 @@ func TestSubjects(t *testing.T) {
 		{book("A:yes"), messages.Topic{Channel: messages.ChannelTrades, ID: "A:yes"}, false},
 		{messages.Topic{Channel: messages.ChannelMarket, ID: "A"}, messages.Topic{Channel: messages.ChannelMarket, ID: "B"}, true},
 	} {
-		if same := c.Subject(test.a) == c.Subject(test.b); same != test.same {
+		if same := subjectName(test.a) == subjectName(test.b); same != test.same {
 			t.Errorf("%v and %v share a subject: %t", test.a, test.b, same)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -28,10 +29,12 @@ var (
 const maxDepth = 1000
 
 // Decode returns the events of a frame.
-func (c *codec) Decode(frame []byte, at time.Time, note func(string)) []event {
+func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
+	note := c.observer.Drift
 	v, err := wire.Parse(frame)
 	if err != nil {
-		return []event{{Kind: eventGarbage, At: at}}
+		c.observer.Frame("garbage")
+		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,10 +46,10 @@ func (c *codec) Decode(frame []byte, at time.Time, note func(string)) []event {
 	f.id, _ = r.Of(fieldID).Uint()
 	events, fresh := c.check(f, note)
 	if fresh {
-		events = append(events, c.handle(r.Text(fieldType), f, note)...)
+		events = append(events, c.handle(r.Text(fieldType), f)...)
 	}
 	if len(events) == 0 {
-		events = []event{{Kind: eventLife}}
+		events = []stream.Event{{Kind: stream.EventLife}}
 	}
 	for i := range events {
 		events[i].At = at
@@ -63,7 +66,7 @@ type received struct {
 
 // check compares the number of a frame with the last number of its subscription. A gap affects all topics of the subscription,
 // because the number does not say which market the lost message was about. fresh is false for a frame that was received before.
-func (c *codec) check(f received, note func(string)) (events []event, fresh bool) {
+func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
 		return nil, true
@@ -82,7 +85,7 @@ func (c *codec) check(f received, note func(string)) (events []event, fresh bool
 }
 
 // breakAll marks the state of all topics of a subscription as lost.
-func (c *codec) breakAll(sid uint64) (events []event) {
+func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	for _, sub := range c.of(sid) {
 		if sub.channel != messages.ChannelPrices {
 			events = append(events, c.breakOne(c.subjects[sub])...)
@@ -92,41 +95,41 @@ func (c *codec) breakAll(sid uint64) (events []event) {
 }
 
 // breakOne marks the state of a subject as lost. Its topics skip a number.
-func (c *codec) breakOne(state *subjectState) []event {
+func (c *codec) breakOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.bad(state.topics())
 }
 
-func (c *codec) bad(topics []messages.Topic) (events []event) {
+func (c *codec) bad(topics []messages.Topic) (events []stream.Event) {
 	for _, t := range topics {
 		c.number(t)
-		events = append(events, event{Kind: eventBad, Topic: t})
+		events = append(events, stream.Event{Kind: stream.EventBad, Topic: t})
 	}
 	return events
 }
 
 // handle handles a frame by its type.
-func (c *codec) handle(kind string, f received, note func(string)) []event {
-	switch kind {
-	case "orderbook_snapshot":
-		return c.snapshot(f)
-	case "orderbook_delta":
-		return c.delta(f)
-	case "ticker":
-		return c.ticker(f)
-	case "trade":
-		return c.trade(f)
-	case "market_lifecycle_v2":
-		return c.lifecycle(f)
-	case "subscribed":
-		return c.subscribed(f)
-	case "ok", "unsubscribed":
-		return c.answered(f, kind)
-	case "error":
-		return c.failure(f, note)
+func (c *codec) handle(kind string, f received) []stream.Event {
+	read := frames[kind]
+	if read == nil {
+		c.observer.Frame("unknown")
+		return nil
 	}
-	note("unknown frame")
-	return nil
+	c.observer.Frame(kind)
+	return read(c, f)
+}
+
+// frames contains the function for each type of frame.
+var frames = map[string]func(*codec, received) []stream.Event{
+	"orderbook_snapshot":  (*codec).snapshot,
+	"orderbook_delta":     (*codec).delta,
+	"ticker":              (*codec).ticker,
+	"trade":               (*codec).trade,
+	"market_lifecycle_v2": (*codec).lifecycle,
+	"subscribed":          (*codec).subscribed,
+	"ok":                  (*codec).answered,
+	"unsubscribed":        (*codec).ended,
+	"error":               (*codec).failure,
 }
 
 // subjectOfFrame returns the subject of a frame; nil if the socket does not want it.
@@ -143,18 +146,18 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, ticker string, f r
 }
 
 // deliver returns an event for each wanted outcome of a subject. fill sets the fields of the message's kind.
-func (c *codec) deliver(state *subjectState, kind messages.Kind, ticker string, f received, fill func(s side, m *messages.Message)) (events []event) {
+func (c *codec) deliver(state *subjectState, kind messages.Kind, ticker string, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
 			m := c.message(t, kind, ticker, f)
 			fill(s, m)
-			events = append(events, event{Kind: eventMessage, Message: m})
+			events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 		}
 	}
 	return events
 }
 
-func (c *codec) snapshot(f received) (events []event) {
+func (c *codec) snapshot(f received) (events []stream.Event) {
 	if f.id != 0 {
 		events = c.confirm(f.id)
 	}
@@ -175,13 +178,13 @@ func (c *codec) snapshot(f received) (events []event) {
 }
 
 // unusable returns the events of a frame that cannot be read.
-func (c *codec) unusable(state *subjectState, f received) []event {
+func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
 	return c.breakOne(state)
 }
 
 // delta adds a signed change to the totals and publishes the new total. Changes between a gap and the next snapshot are dropped.
-func (c *codec) delta(f received) []event {
+func (c *codec) delta(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
 		return nil
@@ -213,7 +216,7 @@ type tick struct {
 	frame received
 }
 
-func (c *codec) ticker(f received) []event {
+func (c *codec) ticker(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelPrices, f)
 	if state == nil {
 		return nil
@@ -228,7 +231,7 @@ func (c *codec) ticker(f received) []event {
 }
 
 // prices returns the events of the last prices of a subject. A market without any price has none.
-func (c *codec) prices(ticker string, state *subjectState) []event {
+func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {
 		return nil
@@ -239,7 +242,7 @@ func (c *codec) prices(ticker string, state *subjectState) []event {
 	})
 }
 
-func (c *codec) trade(f received) []event {
+func (c *codec) trade(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelTrades, f)
 	if state == nil {
 		return nil
@@ -251,7 +254,7 @@ func (c *codec) trade(f received) []event {
 	return c.deliver(state, messages.KindTrade, ticker, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
 }
 
-func (c *codec) lifecycle(f received) []event {
+func (c *codec) lifecycle(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelMarket, f)
 	if state == nil {
 		return nil
@@ -275,7 +278,7 @@ func (c *codec) lifecycle(f received) []event {
 }
 
 // subscribed handles the confirmation of a subscription, which names its number.
-func (c *codec) subscribed(f received) []event {
+func (c *codec) subscribed(f received) []stream.Event {
 	sid, ok := f.msg.Of(fieldSID).Uint()
 	about := c.unanswered[f.id]
 	name := f.msg.Text(fieldChannel)
@@ -293,11 +296,8 @@ func (c *codec) subscribed(f received) []event {
 }
 
 // answered handles the answer to any other command.
-func (c *codec) answered(f received, kind string) []event {
+func (c *codec) answered(f received) []stream.Event {
 	about := c.unanswered[f.id]
-	if kind == "unsubscribed" {
-		delete(c.sids, f.sid)
-	}
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && about.action == actionAdd {
 			state.sid = about.sid
@@ -312,14 +312,20 @@ func (c *codec) answered(f received, kind string) []event {
 	return events
 }
 
+// ended handles the end of a subscription.
+func (c *codec) ended(f received) []stream.Event {
+	delete(c.sids, f.sid)
+	return c.confirm(f.id)
+}
+
 // confirm returns the acknowledgement of a command.
-func (c *codec) confirm(id uint64) []event {
+func (c *codec) confirm(id uint64) []stream.Event {
 	about, ok := c.unanswered[id]
 	if !ok {
 		return nil
 	}
 	delete(c.unanswered, id)
-	return []event{{Kind: eventAck, Rid: about.rid, Topics: about.topics}}
+	return []stream.Event{{Kind: stream.EventAck, Rid: about.rid, Topics: about.topics}}
 }
 
 // The codes of errors that need an own reaction. A channel error and an overflow end the subscription.
@@ -334,7 +340,7 @@ const (
 var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
 
 // failure handles an error: the answer to a command, or the end of a subscription.
-func (c *codec) failure(f received, note func(string)) []event {
+func (c *codec) failure(f received) []stream.Event {
 	code, _ := f.msg.Of(fieldCode).Uint()
 	about, known := c.unanswered[f.id]
 	delete(c.unanswered, f.id)
@@ -342,10 +348,10 @@ func (c *codec) failure(f received, note func(string)) []event {
 	if sid == 0 && code == codeUnknownSID {
 		sid = about.sid
 	}
-	var events []event
+	var events []stream.Event
 	switch {
 	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
-		note("subscription ended")
+		c.observer.Drift("subscription ended")
 		events = c.bad(c.forget(sid))
 	case code == codeFull && c.sids[about.sid] != nil:
 		c.sids[about.sid].full = true
@@ -358,7 +364,7 @@ func (c *codec) failure(f received, note func(string)) []event {
 			delete(c.subjects, sub) // its subscription was refused, so the next one is a new one
 		}
 	}
-	e := event{Kind: eventError, Rid: about.rid, Code: "UNSUPPORTED"}
+	e := stream.Event{Kind: stream.EventError, Rid: about.rid, Code: "UNSUPPORTED"}
 	if slices.Contains(laterCodes, code) {
 		e.Code = "UNAVAILABLE"
 	}

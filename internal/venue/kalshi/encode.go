@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 )
 
 // The commands, and the actions of update_subscription.
@@ -40,16 +41,19 @@ type params struct {
 }
 
 // Encode returns the commands of a request. A request that changes nothing on the socket has none.
-func (c *codec) Encode(r *request, now time.Time) [][]byte {
+func (c *codec) Encode(r *stream.Request) [][]byte {
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch r.Verb {
-	case verbSubscribe:
+	case stream.VerbSubscribe:
 		return c.subscribe(r, now)
-	case verbUnsubscribe:
+	case stream.VerbUnsubscribe:
 		return c.unsubscribe(r)
-	case verbResync:
+	case stream.VerbResync:
 		return c.resync(r, now)
+	case stream.VerbPing:
+		return [][]byte{c.send(cmdList, nil, command{rid: r.Rid})} // any command is answered
 	}
 	return nil
 }
@@ -70,7 +74,7 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 
 // subscribe subscribes the topics of one channel. Markets that the socket does not have yet are subscribed, or added to a
 // subscription. The state of the others is requested again, because the new topic of the market needs it.
-func (c *codec) subscribe(r *request, now time.Time) (out [][]byte) {
+func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
 	about := command{rid: r.Rid}
@@ -154,7 +158,7 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 
 // unsubscribe ends topics. A market is deleted from its subscription if none of its topics is wanted. A subscription without markets
 // would have all markets of the venue, so it is ended instead.
-func (c *codec) unsubscribe(r *request) (out [][]byte) {
+func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
@@ -200,7 +204,7 @@ func (c *codec) carries(sid uint64) bool {
 
 // resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all of them
 // with one command. A topic whose subscription has ended is subscribed.
-func (c *codec) resync(r *request, now time.Time) [][]byte {
+func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]
 	if !ok || state == nil {
