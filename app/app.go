@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/ratelimit/spent"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/resolvers"
 )
 
@@ -32,6 +33,7 @@ type App struct {
 	record      *spent.Record     // nil if calls are not recorded
 	fleet       *fleet.Fleet      // nil if the replica is alone
 	secret      []byte            // secret of the fleet; nil without a secret
+	stream      stream.Config     // address and protocol of the venue's stream
 	replicas    int               // greatest number of replicas in the fleet
 	Cache       *cache.Cache
 	Live        *live
@@ -128,6 +130,9 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 		}
 		s.undo = append(s.undo, func() { _ = s.Demo.Close() })
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
+	}
+	if s.stream, err = openStream(cfg, s.Demo, s.clock); err != nil {
+		return err
 	}
 	sharing, err := s.openFleet(cfg)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/rest"
@@ -65,6 +66,9 @@ func validate(cfg *config.Config) error {
 	}
 	if cfg.Venue.URL == "" && cfg.Venue.Driver == venue.Generic && cfg.Demo.Driver != venue.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
+	}
+	if _, err := openStream(cfg, nil, market.SystemClock{}); err != nil {
+		return err
 	}
 	if err := validateJWT(cfg); err != nil {
 		return err

@@ -2,6 +2,10 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +42,10 @@ type demoVenue struct {
 	engine     engine
 	// path is the path of the REST API; streamPath is the path of the stream.
 	path, streamPath string
-	still            bool
+	// keyID and key are an API key that the stream accepts; key is a PEM text. Both are empty if the stream needs none.
+	keyID string
+	key   []byte
+	still bool
 }
 
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
@@ -73,7 +80,12 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 		d.Polymarket = polymarket.New(settings)
 		d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
 	case "kalshi":
-		d.Kalshi = kalshi.New(kalshi.Config{Demo: settings})
+		private, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return fmt.Errorf("no key for the demo venue: %w", err)
+		}
+		d.keyID, d.key = "demo", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
+		d.Kalshi = kalshi.New(kalshi.Config{Demo: settings, Keys: map[string]*rsa.PublicKey{d.keyID: &private.PublicKey}})
 		d.Venue, d.engine, d.path, d.streamPath = d.Kalshi.Engine(), d.Kalshi, kalshi.Path, kalshi.StreamPath
 	default:
 		d.Venue = demo.New(settings)

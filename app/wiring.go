@@ -28,22 +28,17 @@ type Wiring struct {
 
 // wiring returns the configuration of the venue's clients and of the cache, changed by options.
 func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
-	rest, streamed := cfg.Venue.URL, cfg.StreamURL
+	rest := cfg.Venue.URL
 	if s.Demo != nil {
 		rest = s.Demo.URL() + s.Demo.path
-		if cfg.Demo.Stream {
-			streamed = "ws://" + s.Demo.Addr().String() + s.Demo.streamPath
-		}
-	}
-	if cfg.Venue.Driver != venue.Generic {
-		streamed = "" // only the generic driver has a stream
 	}
 	w := Wiring{
 		Client: s.venueConfig(cfg, rest, s.clock),
 		Reads:  s.cacheConfig(cfg, s.clock),
-		Stream: stream.Config{URL: streamed, Log: s.log},
+		Stream: s.stream,
 		Cold:   s.coldStart(cfg),
 	}
+	w.Stream.Log = s.log
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
 	for _, change := range options {
 		change(&w)

@@ -156,6 +156,9 @@ type Venue struct {
 	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive meanwhile leave together."`
 	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts after a temporary failure of a call to the venue."`
 
+	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue, for drivers whose stream needs signatures: kalshi. --venue-key-file belongs to it. It is never used for callers."`
+	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`
+
 	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
 	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
 }

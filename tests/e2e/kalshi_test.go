@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
 )
 
 // startKalshi starts the service with the driver of Kalshi over its simulator.
@@ -89,4 +91,80 @@ func TestKalshiUnsupported(t *testing.T) {
 	if _, calls := kalshiCalls(t, s.App, before); len(calls) > 0 {
 		t.Errorf("calls %v", calls)
 	}
+}
+
+// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. The handshake is signed. The books
+// equal the venue's after each loss.
+func TestKalshiStream(t *testing.T) {
+	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
+	s.streaming(t)
+	sim, engine := s.Demo.Kalshi, s.Demo.Venue
+	ticker := sim.Tickers()[0]
+	demoToken, _ := sim.DemoTokenID(ticker)
+	k := s.dial(t, anonymous)
+	followers := map[string]*replay{}
+	subs := map[string]*events{}
+	for _, id := range []string{ticker + ":yes", ticker + ":no"} {
+		subs[id], followers[id] = k.subscribe(t, subBook, vars{"id": id, "depth": 20, "deltas": true}), &replay{depth: 20, hurried: true}
+		followers[id].take(t, subs[id].value(t))
+	}
+	prices := k.subscribe(t, subPrices, vars{"ids": []string{ticker + ":no"}})
+	if v := prices.value(t); text(v, "reason") != "INITIAL" {
+		t.Errorf("the first price is %s", asJSON(v))
+	}
+	settle := func() {
+		t.Helper()
+		b, _ := engine.Book(demoToken)
+		opposite := demo.Book{Bids: opposed(b.Asks), Asks: opposed(b.Bids)}
+		for id, want := range map[string]ladder{
+			ticker + ":yes": {levelsOf(b.Bids, 20), levelsOf(b.Asks, 20)}, ticker + ":no": {levelsOf(opposite.Bids, 20), levelsOf(opposite.Asks, 20)},
+		} {
+			for f := followers[id]; !same(reduced(f.last.book), want); {
+				v, ok := subs[id].try(t)
+				if !ok {
+					t.Fatalf("%s stays at %v; want %v", id, f.last.book, want)
+				}
+				f.take(t, v)
+			}
+		}
+	}
+	settle()
+	for round := range 8 {
+		sim.LoseFrames(30)
+		for range 5 {
+			engine.Step()
+			if err := engine.SetPrice(demoToken, demo.Price(3000+400*round)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sim.LoseFrames(0)
+		if err := engine.SetPrice(demoToken, demo.Price(3100+400*round)); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+	}
+	if f := followers[ticker+":yes"]; f.deltas == 0 {
+		t.Errorf("no change arrived as a change")
+	}
+}
+
+// reduced returns a book without the trailing zeros of its numbers.
+func reduced(b ladder) ladder {
+	cut := func(levels []level) []level {
+		out := make([]level, len(levels))
+		for i, l := range levels {
+			out[i] = level{market.MustDecimal(l.price).Reduce().String(), market.MustDecimal(l.size).Reduce().String()}
+		}
+		return out
+	}
+	return ladder{cut(b.bids), cut(b.asks)}
+}
+
+// opposed returns the levels of the other token: a bid at p is an ask at 1 − p.
+func opposed(levels []demo.Level) []demo.Level {
+	out := make([]demo.Level, len(levels))
+	for i, l := range levels {
+		out[i] = demo.Level{Price: 10_000 - l.Price, Size: l.Size}
+	}
+	return out
 }

@@ -13,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 )
@@ -29,38 +28,14 @@ type secret struct {
 	private *rsa.PrivateKey
 }
 
-// maxKeyFile is the greatest size of a key file in bytes. minKeyBits is the least length of a key.
-const (
-	maxKeyFile = 64 << 10
-	minKeyBits = 2048
-)
+// minKeyBits is the least length of a key.
+const minKeyBits = 2048
 
-// ReadKey reads the private key of an API key from a PEM file. Errors name the file, but never contain any of its text.
-func ReadKey(id, file string) (*Key, error) {
+// ParseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8. Errors contain nothing of the text.
+func ParseKey(id string, text []byte) (*Key, error) {
 	if id == "" {
-		return nil, errors.New("the API key's id is missing")
+		return nil, errors.New("its id is missing")
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("the API key's file cannot be read: %w", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("the API key's file cannot be read: %w", err)
-	}
-	if len(text) > maxKeyFile {
-		return nil, fmt.Errorf("%s is larger than %d bytes and no key", file, maxKeyFile)
-	}
-	k, err := parseKey(id, text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return k, nil
-}
-
-// parseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8.
-func parseKey(id string, text []byte) (*Key, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
 		return nil, errors.New("it contains no PEM block")

@@ -13,8 +13,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -29,14 +27,9 @@ var newPrivate = sync.OnceValue(func() *rsa.PrivateKey {
 	return k
 })
 
-// keyFile writes a PEM block to a file and returns its name.
-func keyFile(t *testing.T, kind string, der []byte) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "key.pem")
-	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+// block returns a PEM block.
+func block(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 // pkcs8 returns a key in PKCS #8.
@@ -53,7 +46,7 @@ func pkcs8(t *testing.T, key any) []byte {
 func TestSignature(t *testing.T) {
 	private := newPrivate()
 	for kind, der := range map[string][]byte{"PRIVATE KEY": pkcs8(t, private), "RSA PRIVATE KEY": x509.MarshalPKCS1PrivateKey(private)} {
-		key, err := ReadKey("my-key", keyFile(t, kind, der))
+		key, err := ParseKey("my-key", block(kind, der))
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
@@ -84,22 +77,21 @@ func TestBadKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte("TOPSECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct{ id, file, want string }{
-		"no id":         {"", text, "id is missing"},
-		"no file":       {"k", filepath.Join(t.TempDir(), "absent"), "cannot be read"},
-		"no PEM":        {"k", text, "contains no PEM block"},
-		"certificate":   {"k", keyFile(t, "CERTIFICATE", []byte("TOPSECRET")), "contains no private key"},
-		"broken PKCS#8": {"k", keyFile(t, "PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
-		"broken PKCS#1": {"k", keyFile(t, "RSA PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
-		"encrypted":     {"k", keyFile(t, "ENCRYPTED PRIVATE KEY", []byte("TOPSECRET")), "is encrypted"},
-		"elliptic":      {"k", keyFile(t, "PRIVATE KEY", pkcs8(t, elliptical)), "not an RSA key"},
-		"short":         {"k", keyFile(t, "PRIVATE KEY", pkcs8(t, small)), "has 1024 bits"},
+	for name, test := range map[string]struct {
+		id   string
+		text []byte
+		want string
+	}{
+		"no id":         {"", block("PRIVATE KEY", pkcs8(t, newPrivate())), "id is missing"},
+		"no PEM":        {"k", []byte("TOPSECRET"), "contains no PEM block"},
+		"certificate":   {"k", block("CERTIFICATE", []byte("TOPSECRET")), "contains no private key"},
+		"broken PKCS#8": {"k", block("PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
+		"broken PKCS#1": {"k", block("RSA PRIVATE KEY", []byte("TOPSECRET")), "cannot be parsed"},
+		"encrypted":     {"k", block("ENCRYPTED PRIVATE KEY", []byte("TOPSECRET")), "is encrypted"},
+		"elliptic":      {"k", block("PRIVATE KEY", pkcs8(t, elliptical)), "not an RSA key"},
+		"short":         {"k", block("PRIVATE KEY", pkcs8(t, small)), "has 1024 bits"},
 	} {
-		_, err := ReadKey(test.id, test.file)
+		_, err := ParseKey(test.id, test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "TOPSECRET") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -108,7 +100,7 @@ func TestBadKeys(t *testing.T) {
 
 // TestKeyIsNeverPrinted prints a key in every way that logs and errors use.
 func TestKeyIsNeverPrinted(t *testing.T) {
-	key, err := ReadKey("SECRETID", keyFile(t, "PRIVATE KEY", pkcs8(t, newPrivate())))
+	key, err := ParseKey("SECRETID", block("PRIVATE KEY", pkcs8(t, newPrivate())))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/stream"
+)
+
+// maxKeyFile is the greatest size in bytes of a file with a private key.
+const maxKeyFile = 64 << 10
+
+// readKey returns the text of --venue-key-file, or nil without the flag.
+func readKey(v config.Venue) ([]byte, error) {
+	switch {
+	case v.KeyFile == "" && v.KeyID == "":
+		return nil, nil
+	case v.KeyFile == "" || v.KeyID == "":
+		return nil, errors.New("--venue-key-id (ODDSGRAPH_VENUE_KEY_ID) and --venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) belong together; set both, or neither")
+	}
+	f, err := os.Open(v.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) cannot be read: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) cannot be read: %w", err)
+	}
+	if len(text) > maxKeyFile {
+		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s, which is larger than %d bytes and no key", v.KeyFile, maxKeyFile)
+	}
+	return text, nil
+}
+
+// openStream returns the configuration of the venue's stream, without bounds. The URL is empty without a stream.
+func openStream(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
+	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, KeyID: cfg.Venue.KeyID, Clock: clock}
+	if c.Key, err = readKey(cfg.Venue); err != nil {
+		return out, err
+	}
+	if d != nil {
+		if !cfg.Demo.Stream {
+			return out, nil
+		}
+		c.URL, c.KeyID, c.Key = "ws://"+d.Addr().String()+d.streamPath, d.keyID, d.key
+	}
+	if out.URL, out.Protocol, err = venue.OpenStream(c); err != nil {
+		return out, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", cfg.Venue.KeyFile, err)
+	}
+	return out, nil
+}

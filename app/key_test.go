@@ -1,0 +1,61 @@
+package app
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+)
+
+// TestStreamKeys checks the settings of the operator's API key.
+func TestStreamKeys(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.pem", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})))
+	bad, long := write("bad.pem", "TOPSECRET"), write("long.pem", strings.Repeat("TOPSECRET", maxKeyFile))
+	for name, test := range map[string]struct {
+		driver, id, file string
+		signs            bool
+		want             string
+	}{
+		"none":      {"kalshi", "", "", false, ""},
+		"a key":     {"kalshi", "id", good, true, ""},
+		"no id":     {"kalshi", "", good, false, "belong together"},
+		"no file":   {"kalshi", "id", "", false, "belong together"},
+		"absent":    {"kalshi", "id", filepath.Join(t.TempDir(), "absent"), false, "cannot be read"},
+		"no PEM":    {"kalshi", "id", bad, false, "contains no PEM block"},
+		"too long":  {"kalshi", "id", long, false, "no key"},
+		"no signer": {"generic", "id", good, false, "uses no API key"},
+	} {
+		out, err := openStream(&config.Config{Venue: config.Venue{Driver: test.driver, KeyID: test.id, KeyFile: test.file}}, nil, market.SystemClock{})
+		if signs := out.Protocol != nil && out.Protocol.Header != nil; signs != test.signs || (err == nil) != (test.want == "") || signs != (out.URL != "") {
+			t.Errorf("%s: %+v, %v", name, out, err)
+			continue
+		}
+		if err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "ODDSGRAPH_VENUE_KEY_FILE") || strings.Contains(err.Error(), "TOPSECRET")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if out.Protocol == nil {
+			continue
+		}
+		if h, err := out.Protocol.Header(); err != nil || h.Get("Kalshi-Access-Key") != "id" {
+			t.Errorf("%s: %v, %v", name, h, err)
+		}
+	}
+}

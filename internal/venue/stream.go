@@ -1,0 +1,65 @@
+package venue
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/kalshi"
+	"oddsgraph/internal/venue/stream"
+)
+
+// StreamConfig configures the stream of a driver.
+type StreamConfig struct {
+	// Driver is as in Config.
+	Driver string
+	// URL is the address of the stream. Empty means the driver's own address, or no stream.
+	URL string
+	// KeyID and Key are the operator's own API key at the venue. Key is a PEM text. Both are empty without a key.
+	KeyID string
+	Key   []byte
+	Clock market.Clock
+}
+
+// streams return the address and the protocol of a driver's stream. An empty address means that there is no stream, and nil the
+// documented protocol. A driver that is not in the table has no stream.
+var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
+	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
+	"kalshi": openKalshi,
+}
+
+// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. Errors
+// contain nothing of the key.
+func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
+	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
+	if !ok {
+		return "", nil, noKey(cfg)
+	}
+	return open(cfg)
+}
+
+func noKey(c StreamConfig) error {
+	if len(c.Key) > 0 {
+		return fmt.Errorf("the driver %q uses no API key", c.Driver)
+	}
+	return nil
+}
+
+// openKalshi signs each handshake. Kalshi refuses unsigned ones, so there is no stream without a key.
+func openKalshi(c StreamConfig) (string, *stream.Protocol, error) {
+	if len(c.Key) == 0 {
+		return "", nil, nil
+	}
+	key, err := kalshi.ParseKey(c.KeyID, c.Key)
+	if err != nil {
+		return "", nil, err
+	}
+	address := cmp.Or(c.URL, kalshi.StreamURL)
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", nil, fmt.Errorf("the address of the stream cannot be parsed")
+	}
+	return address, kalshi.Protocol(func() (http.Header, error) { return key.Headers(http.MethodGet, u.EscapedPath(), c.Clock.Now()) }), nil
+}
