@@ -44,7 +44,7 @@ func (l *link) send(verb stream.Verb, topics ...messages.Topic) {
 func (l *link) drain() {
 	l.t.Helper()
 	// The answer to a change of the subscription has a number, so that a loss of the last change is noticed.
-	if len(l.books) > 0 {
+	if len(l.sids) > 0 {
 		numbered := `{"id":0,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["NONE"],"action":"delete_markets"}}`
 		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(numbered)); err != nil {
 			l.t.Fatal(err)
