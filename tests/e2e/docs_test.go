@@ -45,8 +45,8 @@ type block struct {
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
 // docsRules say how to execute a block, by language and kind. A block without a rule fails.
-// | All blocks run against the program over its demo venue, on a free port. 127.0.0.1:8080 and 127.0.0.1:9091 are
-// replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
+// | All blocks run against the program over its demo venue, on a free port. 127.0.0.1:8080, 127.0.0.1:8091 and
+// 127.0.0.1:9091 are replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":             (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
 	"graphql":        (*docs).runGraphQL,   // executed with the variables of the next block, if it has some; a fragment alone is validated
@@ -225,7 +225,7 @@ func lineOf(n markdown.Node, source []byte) int {
 // replaceAddresses replaces the documented addresses by those of the test.
 func (d *docs) replaceAddresses(text string) string {
 	return strings.NewReplacer(
-		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
+		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "127.0.0.1:8091", d.Demo.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
 	).Replace(text)
 }
 
