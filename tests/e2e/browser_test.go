@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -115,5 +116,31 @@ func TestPageSize(t *testing.T) {
 	t.Logf("%d files, %d bytes", files, total)
 	if total >= limit {
 		t.Errorf("%d files take %d bytes, want fewer than %d", files, total, limit)
+	}
+}
+
+// TestSizeOfEachPage limits what a browser loads to show a page, compressed with brotli: 250 KiB for the board, 500 KiB for
+// GraphiQL.
+func TestSizeOfEachPage(t *testing.T) {
+	requireNode(t) // also builds the pages
+	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {
+		html, err := fs.ReadFile(web.Built(), name)
+		if err != nil {
+			t.Fatalf("%v: run make web first, as make test does", err)
+		}
+		size, files := int64(0), 0
+		for _, file := range regexp.MustCompile(`assets/[^"]+`).FindAllString(string(html), -1) {
+			info, err := fs.Stat(web.Built(), file+".br")
+			if err != nil {
+				info, err = fs.Stat(web.Built(), file)
+			}
+			if err == nil { // the icon is in another folder
+				size, files = size+info.Size(), files+1
+			}
+		}
+		t.Logf("%s: %d files, %d bytes", name, files, size)
+		if files < 3 || size >= limit {
+			t.Errorf("%s: %d files of %d bytes, want fewer than %d", name, files, size, limit)
+		}
 	}
 }

@@ -11,9 +11,7 @@ import type { Quote } from './prices'
 import { byLength, fromOf, ranges } from './ranges'
 import { Source } from './Source'
 
-interface Props { tokenId: string; quote: Quote | undefined; ended: boolean }
-
-export function Chart({ tokenId, quote, ended }: Props) {
+export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
   const [range, setRange] = useState(ranges[0])
   const [asCandles, setAsCandles] = useState(false)
   const line = useMemo(() => ({ tokenId, from: fromOf(range) }), [tokenId, range])
@@ -35,7 +33,7 @@ export function Chart({ tokenId, quote, ended }: Props) {
     const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
     chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
     // Up to now, so that the axis is fitted to all that is drawn, whenever the live price arrives.
-    area.setData(bars(points, ended ? 0 : stepOf(Date.now(), range.step), range.step))
+    area.setData(bars(points, stepOf(Date.now(), range.step), range.step))
     volume.setData(volumes(points, range.step))
     chart.timeScale().fitContent()
     setSeries(area)
@@ -43,7 +41,7 @@ export function Chart({ tokenId, quote, ended }: Props) {
       setSeries(undefined)
       plot.remove([area, volume])
     }
-  }, [plot, points, range, asCandles, ended])
+  }, [plot, points, range, asCandles])
 
   const candleList = candles.data?.token?.candles
   useEffect(() => {
@@ -62,11 +60,11 @@ export function Chart({ tokenId, quote, ended }: Props) {
   useEffect(() => {
     const last = series?.data().at(-1) as Bar | undefined
     const now = quote?.heard.at(-1)
-    if (!series || !last || !now || ended) return
+    if (!series || !last || !now) return
     const time = Math.max(stepOf(now.time, range.step), last.time) as Bar['time']
     for (const bar of still(last, time, range.step)) series.update(bar)
     series.update({ time, value: now.price })
-  }, [series, quote, range, ended])
+  }, [series, quote, range])
 
   const problem = asCandles ? candles.error : error
   return (

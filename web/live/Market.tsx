@@ -68,7 +68,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           )) ?? <span className="waiting long" />}
         </nav>
         <div className="panels" key={tokenId}>
-          <Chart tokenId={tokenId} quote={quote} ended={closed !== ''} />
+          <Chart tokenId={tokenId} quote={quote} />
           <Book tokenId={tokenId} closed={closed} onPick={setDraft} />
           <div className="side">
             {closed === '' && <Ticket tokenId={tokenId} outcome={outcome} draft={draft} onDraft={setDraft} />}

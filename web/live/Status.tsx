@@ -31,8 +31,7 @@ export function Status() {
   const [state, text] = describe(link, stream, reachable, wait > 0)
   return (
     <p className={`pill ${state}`} role="status" data-link={link.state} data-stream={stream?.state} data-venue={reachable ? 'reachable' : 'unreachable'}>
-      {text}
-      {text.startsWith('Throttled') && <span aria-hidden="true">{`, ${wait} s`}</span>}
+      <span>{text}{text.startsWith('Throttled') && <span aria-hidden="true">{`, ${wait} s`}</span>}</span>
     </p>
   )
 }
@@ -42,13 +41,13 @@ type Stream = StreamStatusSubscription['streamStatusChanged'] | undefined
 /** The worst of the states, in words. */
 function describe(link: Link, stream: Stream, reachable: boolean, throttled: boolean): ['ok' | 'busy' | 'down', string] {
   if (link.state === 'connecting') return ['busy', 'Connecting']
-  if (link.state !== 'open') return ['down', `Connection lost at ${time(link.since)}, trying again`]
+  if (link.state !== 'open') return ['down', `Connection lost at ${time(link.since)}`]
   if (!reachable) return ['down', 'The venue does not answer']
   if (throttled) return ['down', 'Throttled by the venue']
   if (!stream) return ['busy', 'Connected']
   if (stream.state === 'LIVE') return ['ok', 'Live']
   if (stream.state === 'DISCONNECTED') {
-    return stream.lastMessageAt ? ['down', `The venue's stream is down since ${time(stream.since)}`] : ['busy', 'Polling: the venue has no stream']
+    return stream.lastMessageAt ? ['down', `Stream down since ${time(stream.since)}`] : ['busy', 'Polling: the venue has no stream']
   }
   return ['busy', stream.state === 'RESYNCING' ? 'Catching up with the venue' : 'Waiting for the venue']
 }

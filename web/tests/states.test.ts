@@ -1,0 +1,118 @@
+// Every state of the board, drawn at each width and in both colour schemes into the folder of the screenshots, and looked at by axe.
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { go, paths, prices, tokenOf, wallet } from './board'
+import { control, eventually, screenshot, visit, wantAccessible } from './browser'
+
+/** Changes what the server says of itself. */
+async function pretend(page: Page, status: object) {
+  await page.route('**/graphql', async route => {
+    if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
+    await route.fulfill({ json: { data: { serviceStatus: { __typename: 'ServiceStatus', demo: true, upstreamReachable: true, throttledUntil: null, ...status } } } })
+  })
+  await page.reload()
+}
+
+/** Changes what the server says of the venue's stream. */
+async function pretendStream(page: Page, status: object) {
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      const said = frame.payload?.data?.streamStatusChanged
+      if (said) Object.assign(said, status)
+      const price = frame.payload?.data?.priceChanged?.price
+      if (price) price.freshness.stale = true
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await page.reload()
+}
+
+/** Each state: how a page that shows the list of markets is brought into it. */
+const states: Record<string, (page: Page) => Promise<unknown>> = {
+  async loading(page) {
+    await page.route('**/graphql', () => {})
+    await page.reload()
+    await page.locator('.markets .waiting').first().waitFor()
+  },
+  async empty(page) {
+    await page.getByRole('searchbox').fill('nothing is called so')
+    await page.getByText('Try another word').waitFor()
+  },
+  async error(page) {
+    await page.route('**/graphql', route => route.request().postData()?.includes('query SearchMarkets')
+      ? route.fulfill({ json: { errors: [{ message: 'the venue does not answer', extensions: { code: 'UPSTREAM_UNAVAILABLE', retryAfterMs: 60_000 } }] } })
+      : route.fallback())
+    await page.reload()
+    await page.getByRole('alert').waitFor()
+  },
+  async stale(page) {
+    await pretendStream(page, { state: 'DISCONNECTED' })
+    await page.locator('.pill', { hasText: 'Stream down' }).waitFor()
+    await page.locator('.price.stale').first().waitFor()
+  },
+  async outage(page) {
+    await pretend(page, { upstreamReachable: false })
+    await page.locator('.pill', { hasText: 'does not answer' }).waitFor()
+    await prices(page)
+  },
+  async restarting(page) {
+    let cut = () => {}
+    await page.routeWebSocket('**/graphql', socket => {
+      socket.connectToServer()
+      cut = () => void socket.close({ code: 1011 })
+    })
+    await page.reload()
+    await prices(page)
+    await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 }))
+    cut()
+    await page.locator('.pill', { hasText: 'Connection lost' }).waitFor()
+  },
+  async ended(page) {
+    const path = (await paths(page)).at(-1)!
+    await control('market', { marketId: decodeURIComponent(path.split('/')[2]!), winningTokenId: tokenOf(path) })
+    await go(page, path)
+    await page.locator('.banner').waitFor()
+    await page.locator('.canvas:not([aria-label^="The history"])').waitFor()
+  },
+  async 'no-stream'(page) {
+    await pretendStream(page, { state: 'DISCONNECTED', lastMessageAt: null })
+    await page.locator('.pill', { hasText: 'Polling' }).waitFor()
+    await prices(page)
+  },
+  async 'wrong-credentials'(page) {
+    await go(page, '#/portfolio')
+    await page.getByLabel('Address').fill(wallet.address)
+    for (const field of ['API key', 'Secret', 'Passphrase']) await page.getByLabel(field).fill('wrong')
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByRole('alert').waitFor()
+  },
+  async throttled(page) {
+    await pretend(page, { throttledUntil: new Date(Date.now() + 600_000).toISOString() })
+    await page.locator('.pill', { hasText: 'Throttled' }).waitFor()
+    await prices(page)
+  },
+}
+
+async function draw(t: TestContext, state: string, name: string, options: BrowserContextOptions) {
+  const { page } = await visit(t, '/live', options)
+  await prices(page)
+  await states[state]!(page)
+  await eventually('a page that fits', () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth), more => more <= 0)
+  await screenshot(page, `state-${state}-${name}`)
+  await wantAccessible(page)
+  await page.context().close()
+}
+
+for (const [width, height] of [[390, 844], [1280, 800], [1440, 900]] as const) {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    test(`every state can be read: ${width}, ${colorScheme}`, async t => {
+      for (const state of Object.keys(states)) {
+        await t.test(state, t => draw(t, state, `${width}-${colorScheme}`, { viewport: { width, height }, colorScheme }))
+      }
+      assert.ok(Object.keys(states).length >= 10)
+    })
+  }
+}
