@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -289,7 +288,5 @@ func count(s demo.Size) string {
 func (m *market) uuid() string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", m.number, m.number)
 }
-
-func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
 var _ demo.Watcher = (*Venue)(nil)
