@@ -76,7 +76,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	}
 	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
 	a.openCache(w)
-	if a.Live, err = openLive(w.Stream, w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
+	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
 		return nil, err
 	}
 	a.Cache.SetWatcher(a.Live.Feed)

@@ -38,7 +38,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	q := &inquiry{client: client, unread: &unread, out: stdout}
 	markets := q.rest(ctx)
 	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
-		q.stream(ctx, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}, cfg.Venue.Timeout, markets[0])
+		q.stream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
 	}
 	for e := reqctx.EndpointBalance; int(e) < reqctx.Endpoints; e++ {
 		if err := client.Can(e); err != nil {

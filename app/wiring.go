@@ -46,6 +46,14 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	return w
 }
 
+// withProtocol sets the protocol of a stream if the driver has one of its own.
+func withProtocol(client venue.Driver, c stream.Config) stream.Config {
+	if d, ok := client.(venue.Streamer); ok {
+		_, c.Protocol = d.Stream()
+	}
+	return c
+}
+
 // spread divides topics among the fewest connections. Each connection gets the same number of topics, rounded up, so the total
 // may be slightly greater than topics.
 func spread(topics int) (connections, each int) {

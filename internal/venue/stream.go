@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/kalshi"
+	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -28,6 +29,10 @@ type StreamConfig struct {
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
+	// The protocol reads books by REST, so the driver has it; see Streamer.
+	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
+		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
+	},
 }
 
 // OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. Errors

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/venue/kalshi"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/stream"
 )
 
 // Driver calls the REST API of one kind of venue. It is safe for concurrent use. The methods for several keys return results in
@@ -49,6 +50,12 @@ type Driver interface {
 	Circuits() []rest.Circuit
 	// Close closes idle connections. Calls in flight are not affected.
 	Close()
+}
+
+// Streamer is a driver of a venue whose stream has a protocol of its own.
+type Streamer interface {
+	// Stream returns the address and the protocol of the venue's stream.
+	Stream() (address string, protocol *stream.Protocol)
 }
 
 // DetailNames are the names of parameters of the generic driver.
