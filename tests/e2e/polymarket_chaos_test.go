@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/polymarket"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
+)
+
+// pace is the time between two steps of the market.
+const pace = 150 * time.Millisecond
+
+// bookWitness compares the books that the feed publishes with those of the simulator.
+type bookWitness struct {
+	t   *testing.T
+	sim *polymarket.Venue
+	// tops has the best prices of each book by the time of the state, true tops at any time.
+	tops      map[string]map[int64]bestPrices
+	published int
+	wrong     int
+	unknown   int // published states that the simulator never had
+}
+
+// note records the present state of the books. Each book changes at most once between two calls.
+func (w *bookWitness) note(ids []string) {
+	for _, id := range ids {
+		b, _ := w.sim.Book(id)
+		if w.tops[id] == nil {
+			w.tops[id] = map[int64]bestPrices{}
+		}
+		w.tops[id][b.At.UnixMilli()] = topOf(b)
+	}
+}
+
+// check counts the published states of the watches that have changed.
+func (w *bookWitness) check(r *feed.Reader) {
+	select {
+	case <-r.Changed():
+	default:
+		return
+	}
+	for _, watch := range r.Take() {
+		s, err := watch.State()
+		if err != nil {
+			w.t.Fatalf("%s: %v", watch.Topic().ID, err)
+		}
+		if !s.Live || s.Book == nil {
+			continue
+		}
+		w.published++
+		want, ok := w.tops[watch.Topic().ID][s.Book.Timestamp.UnixMilli()]
+		if got := publishedTop(s.Book); !ok {
+			w.unknown++
+		} else if got != want {
+			if w.wrong++; w.wrong < 10 {
+				w.t.Errorf("%.8s at %v: top %v, want %v", watch.Topic().ID, s.Book.Timestamp, got, want)
+			}
+		}
+	}
+}
+
+// behind lists the watches whose book is not live, or not the simulator's present one.
+func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) {
+	for _, watch := range watches {
+		id := watch.Topic().ID
+		now, _ := w.sim.Book(id)
+		s, err := watch.State()
+		if err != nil || !s.Live || s.Book == nil || publishedTop(s.Book) != topOf(now) ||
+			whole && (!sameLevels(s.Book.Bids, now.Bids) || !sameLevels(s.Book.Asks, now.Asks)) {
+			late = append(late, id)
+		}
+	}
+	return late
+}
+
+// sameLevels compares the first levels. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper ones may be missing
+// after the book has moved.
+func sameLevels(got []market.Level, want []demo.Level) bool {
+	const compared = queries.MaxBookDepth / 2
+	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range got {
+		if got[i].Price.String() != want[i].Price.String() || got[i].Size.String() != want[i].Size.String() {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPolymarketChaos follows 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
+// published book may have a wrong best price. A minute after a freeze the books are the venue's again, except for the last changes
+// that were lost, and after the chaos all of them are.
+func TestPolymarketChaos(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // milliseconds of the year 2000 look like seconds
+		s := startOverPolymarket(t, "--demo-markets=600")
+		sim := s.Demo.Polymarket
+		ids := sim.TokenIDs()[:501]
+		w := &bookWitness{t: t, sim: sim, tops: map[string]map[int64]bestPrices{}}
+		w.note(ids)
+		r := s.Live.Feed.NewReader()
+		defer r.Close()
+		var watches []*feed.Watch
+		for _, id := range ids {
+			watch, err := r.Watch(messages.Topic{Channel: messages.ChannelOrderbook, ID: id}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			watches = append(watches, watch)
+		}
+		run := func(d time.Duration) {
+			for range int(d / pace) {
+				sim.Engine().Step()
+				w.note(ids)
+				synctest.Wait()
+				w.check(r)
+				time.Sleep(pace)
+				synctest.Wait()
+				w.check(r)
+			}
+		}
+		run(5 * time.Second)
+		if late := w.behind(watches, true); len(late) > 0 {
+			t.Fatalf("%d of %d books differ before any fault", len(late), len(ids))
+		}
+		b := sim.Behaviour()
+		b.LostFrames = 2
+		if err := sim.SetBehaviour(b); err != nil {
+			t.Fatal(err)
+		}
+		for round := 0; w.published < 20_000; round++ {
+			if round > 60 {
+				t.Fatalf("only %d published books", w.published)
+			}
+			switch round % 3 {
+			case 0:
+				sim.Freeze()
+				run(time.Minute)
+				if late := w.behind(watches, false); len(late) > len(ids)/50 { // the last changes of some may be lost
+					t.Errorf("%d books differ a minute after a freeze", len(late))
+				}
+			case 1:
+				sim.Disconnect()
+				run(10 * time.Second)
+			default:
+				run(10 * time.Second)
+			}
+		}
+		b.LostFrames = 0
+		if err := sim.SetBehaviour(b); err != nil {
+			t.Fatal(err)
+		}
+		run(65 * time.Second) // two rounds of comparison
+		if late := w.behind(watches, true); len(late) > 0 {
+			t.Errorf("%d of %d books differ after the chaos", len(late), len(ids))
+		}
+		t.Logf("%d books published, %d wrong, %d of no known time", w.published, w.wrong, w.unknown)
+		if w.wrong > 0 || w.unknown > w.published/100 {
+			t.Errorf("of %d published books %d have a wrong top, %d have a time that the venue never had", w.published, w.wrong, w.unknown)
+		}
+	})
+}
