@@ -79,7 +79,8 @@ export function usePlaces() {
     const keep = () => history.replaceState({ y: scrollY }, '')
     const scrolled = () => {
       clearTimeout(timer)
-      timer = setTimeout(keep, 100)
+      const hash = location.hash // after Back, the entry of another page is not changed
+      timer = setTimeout(() => { if (location.hash === hash) keep() }, 100)
     }
     const clicked = () => {
       clearTimeout(timer) // or the next page would keep this one's place

@@ -17,7 +17,14 @@ test('Back finds search, order, rows and place again', async t => {
   const link = page.locator('.markets tbody a').nth(28)
   await link.focus()
   const place = () => page.evaluate(() => ({ y: scrollY, kept: (history.state as { y?: number } | null)?.y, hash: location.hash }))
-  const before = await eventually('the place in the history', place, ({ y, kept }) => y > 0 && y === kept)
+  let last = -1
+  const before = await eventually('a place in the history that does not move', async () => {
+    const now = await place()
+    const still = now.y === last
+    last = now.y
+    await frames(page, 30)
+    return { ...now, still }
+  }, ({ y, kept, still }) => still && y > 0 && y === kept)
   await page.keyboard.press('Enter')
   await page.locator('.headline .price').waitFor()
   await page.goBack()
