@@ -89,8 +89,8 @@ func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 		conditions = append(conditions, r.get("/markets/"+m.object["conditionId"].(string)))
 	}
 	m := r.markets("limit=1&clob_token_ids=" + ids[0])[0]
-	if status, answer := r.call("/__control/market", object{"marketId": m.object["conditionId"], "tickSize": 0.001}); status != 200 {
-		if status, answer = r.call("/__control/market", object{"marketId": m.object["conditionId"], "tickSize": 0.01}); status != 200 {
+	if status, _ := r.call("/__control/market", object{"marketId": m.object["conditionId"], "tickSize": 0.001}); status != 200 {
+		if status, answer := r.call("/__control/market", object{"marketId": m.object["conditionId"], "tickSize": 0.01}); status != 200 {
 			t.Fatal(answer)
 		}
 	}
