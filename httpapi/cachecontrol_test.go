@@ -70,7 +70,7 @@ func TestCacheControl(t *testing.T) {
 
 // parts are types that are read together with their parent.
 var parts = []string{
-	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream",
+	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge",
 	"Token", // its fields do the reads

@@ -47,7 +47,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
 		"It does the same if the endpoint does not respond, responds with an error, or responds with unreadable data": {
 			"internal/venue/generic TestSpreadsFailOverToBooks timeout", "internal/venue/generic TestSpreadsFailOverToBooks 503", "internal/venue/generic TestSpreadsFailOverToBooks bad elements"},
-		"It calls the endpoint again when the backoff ends":                                     {"internal/venue/generic TestSpreadsFailOverToBooks maxBackoff"},
+		"It calls the endpoint again when the backoff ends":                                     {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
 		"A rate limit (429) of the endpoint remains an error":                                   {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
 		"the client reads no more books once the venue limits those":                            {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
 		"that the venue does not support: the client detects this and reads the ids one by one": {"internal/venue/generic TestUnsupportedListIsLearned"},
