@@ -91,7 +91,7 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	$(GO) mod tidy -diff
 	@$(MAKE) --no-print-directory test VET=off DETECTOR=$(RACE)
 
-generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
+generate: ## write what is made from schema.graphqls (code, docs/schema*.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
 	$(GO) run ./graph/gen
 	$(GO) test ./internal/config -run '^TestReference$$' -count=1 -update
 	$(GO) run ./scripts/licenses

@@ -1,24 +1,33 @@
-// Command gen generates files from schema.graphqls: gqlgen's code, the executor for package exec, the reference of the schema,
-// and the configuration of clients' caches. `make generate` runs it in the module's root.
+// Command gen generates files from schema.graphqls: gqlgen's code, the executor for package exec, the reference and the changelog
+// of the schema, and the configuration of clients' caches. `make generate` runs it in the module's root. With -release it records
+// the schema as that of a release.
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen/config"
-	"github.com/vektah/gqlparser/v2"
-	"github.com/vektah/gqlparser/v2/ast"
 )
 
 const schemaFile = "schema.graphqls"
 
 func main() {
-	if err := generate(); err != nil {
+	version := flag.String("release", "", "record the schema as that of the release with this `version`, such as 1.2.3")
+	flag.Parse()
+	run := generate
+	if *version != "" {
+		run = func() error { return release(*version, time.Now()) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
@@ -30,7 +39,7 @@ func generate() error {
 			return err
 		}
 	}
-	files, err := texts(schemaFile)
+	files, err := texts(".")
 	if err != nil {
 		return err
 	}
@@ -57,20 +66,24 @@ func code(dir string) error {
 }
 
 // texts returns the generated files that are not Go code, by their paths from the module's root.
-func texts(file string) (map[string][]byte, error) {
-	text, err := os.ReadFile(file)
+func texts(root string) (map[string][]byte, error) {
+	schema, err := load(filepath.Join(root, schemaFile))
 	if err != nil {
 		return nil, err
 	}
-	schema, err := gqlparser.LoadSchema(&ast.Source{Name: schemaFile, Input: string(text)})
+	released, err := load(filepath.Join(root, releasedFile))
 	if err != nil {
+		return nil, err
+	}
+	old, err := os.ReadFile(filepath.Join(root, changelogFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	kit, err := kit(schema)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{"docs/schema.md": reference(schema)}
+	files := map[string][]byte{"docs/schema.md": reference(schema), changelogFile: []byte(changelog(string(old), released, schema))}
 	for name, text := range kit {
 		files[filepath.Join("web/kit", name)] = text
 	}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// effect is what a change of the schema means to clients. The constants are in the order of the changelog.
+type effect int
+
+const (
+	// breaks: a client of the released schema fails.
+	breaks effect = iota
+	// removes: something is missing that the released schema had deprecated.
+	removes
+	deprecates
+	// alters: values or defaults change, and all documents remain valid.
+	alters
+	adds
+)
+
+// change is a difference between two schemas.
+type change struct {
+	effect effect
+	// at is the schema coordinate, such as Market.tokens or Query.tokens(tokenIds:).
+	at   string
+	text string
+}
+
+// comparison collects the changes from one schema to another.
+type comparison struct {
+	old, new *ast.Schema
+	changes  []change
+}
+
+// changesOf returns the changes from the schema released to the schema now, sorted by effect and coordinate.
+func changesOf(released, now *ast.Schema) []change {
+	c := &comparison{old: released, new: now}
+	for _, root := range []struct {
+		name     string
+		old, new *ast.Definition
+	}{{"query", released.Query, now.Query}, {"mutation", released.Mutation, now.Mutation}, {"subscription", released.Subscription, now.Subscription}} {
+		if root.old != nil && (root.new == nil || root.new.Name != root.old.Name) {
+			c.add(breaks, root.old.Name, "is no longer the type of a "+root.name)
+		}
+	}
+	for _, name := range names(released.Types, now.Types) {
+		c.definition(name, released.Types[name], now.Types[name])
+	}
+	for _, name := range names(released.Directives, now.Directives) {
+		c.directive("@"+name, released.Directives[name], now.Directives[name])
+	}
+	slices.SortStableFunc(c.changes, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.effect, b.effect), cmp.Compare(a.at, b.at))
+	})
+	return c.changes
+}
+
+// names returns the sorted keys of two maps.
+func names[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (c *comparison) add(e effect, at, text string) {
+	c.changes = append(c.changes, change{e, at, text})
+}
+
+// remove adds a removal. It breaks clients unless the released schema had deprecated what is removed.
+func (c *comparison) remove(at string, deprecated bool) {
+	if deprecated {
+		c.add(removes, at, "was deprecated")
+		return
+	}
+	c.add(breaks, at, "is removed and was not deprecated in the last release")
+}
+
+// deprecation adds a change if one of the directives is @deprecated and the other is not.
+func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
+	switch before, after := isDeprecated(old), isDeprecated(new); {
+	case !before && after:
+		text := "is deprecated"
+		if reason := new.ForName("deprecated").Arguments.ForName("reason"); reason != nil {
+			text += ": " + cell(reason.Value.Raw)
+		}
+		c.add(deprecates, at, text)
+	case before && !after:
+		c.add(alters, at, "is no longer deprecated")
+	}
+}
+
+func isDeprecated(list ast.DirectiveList) bool { return list.ForName("deprecated") != nil }
+
+// definition compares a type. old or new is nil if the schema does not have it.
+func (c *comparison) definition(name string, old, new *ast.Definition) {
+	switch {
+	case new == nil:
+		c.remove(name, c.unused(name, map[string]bool{}))
+		return
+	case old == nil:
+		c.add(adds, name, sentence(new.Description))
+		return
+	case old.Kind != new.Kind:
+		c.add(breaks, name, "is "+kindOf(new)+" instead of "+kindOf(old))
+		return
+	}
+	for _, i := range old.Interfaces {
+		if !slices.Contains(new.Interfaces, i) {
+			c.add(breaks, name, "no longer implements "+i)
+		}
+	}
+	for _, i := range new.Interfaces {
+		if !slices.Contains(old.Interfaces, i) {
+			c.add(alters, name, "implements "+i)
+		}
+	}
+	c.members(name, old, new)
+	for _, f := range old.Fields {
+		c.field(name+"."+f.Name, old.Kind, f, new.Fields.ForName(f.Name))
+	}
+	for _, f := range new.Fields {
+		if old.Fields.ForName(f.Name) == nil {
+			c.field(name+"."+f.Name, new.Kind, nil, f)
+		}
+	}
+	c.values(name, old, new)
+	for _, d := range []struct{ name, added, removed string }{
+		{"oneOf", "accepts exactly one of its fields", "accepts several of its fields"},
+		{"specifiedBy", "names its specification", "names no specification"},
+	} {
+		switch was, is := old.Directives.ForName(d.name) != nil, new.Directives.ForName(d.name) != nil; {
+		case is && !was && d.name == "oneOf":
+			c.add(breaks, name, d.added)
+		case is && !was:
+			c.add(alters, name, d.added)
+		case was && !is:
+			c.add(alters, name, d.removed)
+		}
+	}
+}
+
+// unused reports whether only deprecated fields and arguments, or removed types of which the same is true, use a type of the
+// released schema. seen stops cycles.
+func (c *comparison) unused(name string, seen map[string]bool) bool {
+	if seen[name] {
+		return true
+	}
+	seen[name] = true
+	known := false
+	for _, def := range c.old.Types {
+		for _, f := range def.Fields {
+			deprecated, uses := isDeprecated(f.Directives), f.Type.Name() == name
+			used := uses && !deprecated
+			for _, a := range f.Arguments {
+				if a.Type.Name() == name {
+					uses, used = true, used || !deprecated && !isDeprecated(a.Directives)
+				}
+			}
+			known = known || uses
+			if used && (c.new.Types[def.Name] != nil || !c.unused(def.Name, seen)) {
+				return false
+			}
+		}
+	}
+	return known
+}
+
+// members compares the members of a union.
+func (c *comparison) members(name string, old, new *ast.Definition) {
+	for _, member := range old.Types {
+		if !slices.Contains(new.Types, member) {
+			c.add(breaks, name, "no longer contains "+member)
+		}
+	}
+	for _, member := range new.Types {
+		if !slices.Contains(old.Types, member) {
+			c.add(alters, name, "also contains "+member)
+		}
+	}
+}
+
+// values compares the values of an enum.
+func (c *comparison) values(name string, old, new *ast.Definition) {
+	for _, v := range old.EnumValues {
+		at := name + "." + v.Name
+		if now := new.EnumValues.ForName(v.Name); now == nil {
+			c.remove(at, isDeprecated(v.Directives))
+		} else {
+			c.deprecation(at, v.Directives, now.Directives)
+		}
+	}
+	for _, v := range new.EnumValues {
+		if old.EnumValues.ForName(v.Name) == nil {
+			c.add(adds, name+"."+v.Name, sentence(v.Description))
+		}
+	}
+}
+
+// field compares a field of a type, or of an input.
+func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
+	switch {
+	case kind == ast.InputObject:
+		c.input(at, inputOf(old), inputOf(new))
+		return
+	case new == nil:
+		c.remove(at, isDeprecated(old.Directives))
+		return
+	case old == nil:
+		c.add(adds, at, sentence(new.Description))
+		return
+	}
+	c.deprecation(at, old.Directives, new.Directives)
+	if now, was := new.Type.String(), old.Type.String(); now != was {
+		effect := alters
+		if !narrower(new.Type, old.Type) {
+			effect = breaks
+		}
+		c.add(effect, at, "has the type "+now+" instead of "+was)
+	}
+	c.arguments(at, old.Arguments, new.Arguments)
+}
+
+func (c *comparison) arguments(at string, old, new ast.ArgumentDefinitionList) {
+	for _, a := range old {
+		c.input(at+"("+a.Name+":)", argumentOf(a), argumentOf(new.ForName(a.Name)))
+	}
+	for _, a := range new {
+		if old.ForName(a.Name) == nil {
+			c.input(at+"("+a.Name+":)", nil, argumentOf(a))
+		}
+	}
+}
+
+// directive compares a directive that the schema defines.
+func (c *comparison) directive(at string, old, new *ast.DirectiveDefinition) {
+	switch {
+	case new == nil:
+		c.remove(at, false)
+		return
+	case old == nil:
+		c.add(adds, at, sentence(new.Description))
+		return
+	}
+	for _, l := range old.Locations {
+		if !slices.Contains(new.Locations, l) {
+			c.add(breaks, at, "is no longer accepted at "+strings.ToLower(string(l)))
+		}
+	}
+	c.arguments(at, old.Arguments, new.Arguments)
+}
