@@ -1,7 +1,6 @@
 // Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, compressed copies of both where
 // they are smaller, the client kit as kit.tgz, the documents that the pages send, and the licences of the npm packages in the pages. It builds tests/ for Node.js, into tests/dist.
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -33,15 +32,12 @@ const examples = {
   },
 }
 
-/** Takes the fonts out of GraphiQL's styles, so that browsers read those that they need, when they need them. */
+/** Leaves GraphiQL's fonts out: the page has those of design/. */
 const fonts = {
   name: 'fonts',
   setup(build) {
-    build.onResolve({ filter: /^data:font\// }, ({ path }) => {
-      const [, type, base64] = /^data:font\/(woff2?);base64,(.*)$/.exec(path)
-      return { path: `${createHash('sha256').update(base64).digest('hex')}/font.${type}`, namespace: 'fonts', pluginData: base64 }
-    })
-    build.onLoad({ filter: /.*/, namespace: 'fonts' }, ({ pluginData }) => ({ contents: Buffer.from(pluginData, 'base64'), loader: 'file' }))
+    build.onLoad({ filter: /graphiql\/dist\/style\.css$/ }, async ({ path }) => (
+      { contents: (await readFile(path, 'utf8')).replace(/@font-face\s*\{[^}]*\}/g, ''), loader: 'css' }))
   },
 }
 

@@ -1,9 +1,10 @@
-// The code that sends an operation: as a link to GraphiQL, for the command line, and for two clients.
+// The code that sends an operation: as a link to GraphiQL, for the command line, for the browser, and for two clients.
 
 export interface Operation {
   query: string
   /** A JSON object. */
   variables: string
+  headers?: Record<string, string>
 }
 
 /** Returns the address of GraphiQL with the operation in it. */
@@ -22,11 +23,41 @@ const indent = (text: string, by: string) => text.trim().replaceAll('\n', `\n${b
 /** Quotes a text for a POSIX shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
+/** Returns a text as it is written between backquotes in JavaScript. */
+const escaped = (text: string) => text.replace(/[\\`]|\$\{/g, '\\$&')
+
+/** The variables as code: the JSON text that was typed, if it is JSON. */
+function literal(variables: string, by: string): string {
+  if (isEmpty(variables)) return '{}'
+  JSON.parse(variables)
+  return indent(variables, by)
+}
+
 /** The code for the command line. curl has no WebSocket here: a subscription is read as server-sent events. */
-function curl({ query, variables }: Operation, endpoint: string): string {
+function curl({ query, variables, headers = {} }: Operation, endpoint: string): string {
   const body = JSON.stringify({ query, ...(isEmpty(variables) ? {} : { variables: JSON.parse(variables) }) })
   const accept = isSubscription(query) ? ` \\\n  -N -H 'Accept: text/event-stream'` : ''
-  return `curl ${endpoint} \\\n  -H 'Content-Type: application/json'${accept} \\\n  -d ${quoted(body)}`
+  const more = Object.entries(headers).map(([name, value]) => ` \\\n  -H ${quoted(`${name}: ${value}`)}`).join('')
+  return `curl ${endpoint} \\\n  -H 'Content-Type: application/json'${accept}${more} \\\n  -d ${quoted(body)}`
+}
+
+function fetched({ query, variables, headers = {} }: Operation, endpoint: string): string {
+  const all = { 'Content-Type': 'application/json', ...(isSubscription(query) ? { Accept: 'text/event-stream' } : {}), ...headers }
+  const read = isSubscription(query)
+    ? `for await (const events of response.body.pipeThrough(new TextDecoderStream())) console.log(events)`
+    : `const { data, errors } = await response.json()`
+  return `const response = await fetch('${endpoint}', {
+  method: 'POST',
+  headers: ${indent(JSON.stringify(all, null, 2), '  ')},
+  body: JSON.stringify({
+    query: \`
+      ${indent(escaped(query), '      ')}
+    \`,
+    variables: ${literal(variables, '    ')},
+  }),
+})
+${read}
+`
 }
 
 function urql({ query, variables }: Operation): string {
@@ -34,12 +65,12 @@ function urql({ query, variables }: Operation): string {
   return `import { gql, ${hook} } from 'urql'
 
 const document = gql\`
-  ${indent(query, '  ')}
+  ${indent(escaped(query), '  ')}
 \`
 
 const [{ data, error }] = ${hook}({
   query: document,
-  variables: ${indent(isEmpty(variables) ? '{}' : variables, '  ')},
+  variables: ${literal(variables, '  ')},
 })
 `
 }
@@ -50,20 +81,20 @@ function apollo({ query, variables }: Operation): string {
 import { ${hook} } from '@apollo/client/react'
 
 const document = gql\`
-  ${indent(query, '  ')}
+  ${indent(escaped(query), '  ')}
 \`
 
 const { data, error } = ${hook}(document, {
-  variables: ${indent(isEmpty(variables) ? '{}' : variables, '  ')},
+  variables: ${literal(variables, '  ')},
 })
 `
 }
 
-export const languages = ['curl', 'urql', 'Apollo'] as const
+const writers = { curl, fetch: fetched, urql, Apollo: apollo }
 
-export type Language = (typeof languages)[number]
+export type Language = keyof typeof writers
 
-/** Returns the code that sends the operation. Variables that are no JSON throw a SyntaxError. */
-export function snippet(language: Language, operation: Operation, endpoint: string): string {
-  return language === 'curl' ? curl(operation, endpoint) : language === 'urql' ? urql(operation) : apollo(operation)
-}
+export const languages = Object.keys(writers) as Language[]
+
+/** Returns the code that sends the operation. Variables that are no JSON throw a SyntaxError. The clients get their headers elsewhere. */
+export const snippet = (language: Language, operation: Operation, endpoint: string): string => writers[language](operation, endpoint)

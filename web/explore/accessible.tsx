@@ -2,13 +2,14 @@
 import { useEffect, useRef, type ComponentType } from 'react'
 import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
 
-/** Names the editors and what closes each tab, and lets the keyboard scroll them, and leave them. */
+/** Names the editors and the buttons that close tabs, lets the keyboard scroll and leave the editors, and wraps long lines. */
 export function NamedEditors() {
   const { queryEditor, variableEditor, headerEditor, responseEditor, tabs } = useEditorContext({ nonNull: true })
   useEffect(() => {
     const named = { Query: queryEditor, Variables: variableEditor, Headers: headerEditor, Response: responseEditor }
     for (const [name, editor] of Object.entries(named)) {
       editor?.setOption('screenReaderLabel', name)
+      editor?.setOption('lineWrapping', true)
       editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // or it would be held there for ever
       editor?.getScrollerElement().setAttribute('tabindex', '0')
     }

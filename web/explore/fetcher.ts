@@ -22,10 +22,21 @@ export function fetcherWith(asking: () => boolean, show: (extensions: unknown) =
       definition.kind === Kind.OPERATION_DEFINITION && definition.operation === OperationTypeNode.SUBSCRIPTION &&
       (!request.operationName || definition.name?.value === request.operationName))
     if (isSubscription) return subscribe(endpoint.replace(/^http/, 'ws'), request, options?.headers) as ReturnType<Fetcher>
-    const answer = await post(request, settings)
+    let answer: Awaited<ReturnType<typeof post>>
+    try {
+      answer = await post(request, settings)
+    } catch (problem) {
+      return { errors: [{ message: explained(problem) }] } as unknown as typeof answer
+    }
     if (!(Symbol.asyncIterator in answer)) show((answer as { extensions?: unknown }).extensions)
     return answer
   }
+}
+
+/** What to do if there is no answer, or none of GraphQL. */
+function explained(problem: unknown): string {
+  if (problem instanceof SyntaxError) return 'The answer is not JSON, so it did not come from this service: check the proxy in front of it.'
+  return 'The server cannot be reached: check that it runs, then run the query again.'
 }
 
 /** A request of the operation in its own text: for a moment after another tab was opened GraphiQL still names the one before. */

@@ -6,8 +6,10 @@ import { explorerPlugin } from '@graphiql/plugin-explorer'
 import 'graphiql/style.css'
 import '@graphiql/plugin-explorer/style.css'
 import { NamedEditors, named } from './accessible'
+import { CopyAsCode } from './copy'
 import { fetcherWith, isDemo } from './fetcher'
 import { Figures } from './figures'
+import { FirstAnswer } from './first'
 import { storage } from './storage'
 import { demoHeaders, tabs } from './tabs'
 import '../design/tokens.css'
@@ -47,7 +49,11 @@ function Explore({ demo }: { demo: boolean }) {
         <h1>oddsgraph</h1>
         <a href="/live">Live board</a>
       </GraphiQL.Logo>
+      <GraphiQL.Toolbar>
+        {({ prettify, merge, copy }) => <>{prettify}{merge}{copy}<CopyAsCode /></>}
+      </GraphiQL.Toolbar>
       <NamedEditors />
+      {demo && first === tabs[0] && <FirstAnswer query={first!.query} />}
       <GraphiQL.Footer>
         <Figures extensions={extensions} asking={asking} onAsk={setAsking} />
       </GraphiQL.Footer>

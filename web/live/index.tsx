@@ -40,7 +40,7 @@ function Board() {
         <a className="name" href="#/" tabIndex={-1}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 12 5 6l4 4 6-8" /></svg>oddsgraph</a>
         <nav aria-label="Pages">
           {link('markets', '#/', 'Markets')}
-          {link('watchlist', './watched', 'Watchlist')}
+          {link('watchlist', '#/watchlist', 'Watchlist')}
           {link('portfolio', '#/portfolio', 'Portfolio')}
           <a href="/">GraphiQL</a>
         </nav>

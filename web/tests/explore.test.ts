@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { test, type TestContext } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { control, desktop, eventually, phone, screenshot, visit, wantAccessible } from './browser'
+import { control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
 
 /** The text of one of GraphiQL's editors. */
 const textOf = (page: Page, editor: string) =>
@@ -13,12 +13,15 @@ const query = (page: Page) => textOf(page, '.graphiql-query-editor')
 
 const execute = (page: Page) => page.getByRole('button', { name: /execute query/i }).click()
 
-/** GraphiQL, ready to be used. */
+/** GraphiQL with the answer of its first example. */
 async function visitGraphiQL(t: TestContext, options?: BrowserContextOptions) {
   const { page } = await visit(t, '/', options)
   await ready(page)
+  await answered(page)
   return page
 }
+
+const answered = (page: Page) => eventually('an answer', () => response(page), text => text.endsWith('}'))
 
 const ready = (page: Page) => eventually('GraphiQL', () => page.locator('.graphiql-query-editor .CodeMirror-line').count(), lines => lines > 1)
 
@@ -31,7 +34,7 @@ async function open(page: Page, tab: string) {
 /** Runs what is in the tab and returns the answer. */
 async function answer(page: Page) {
   await execute(page)
-  return JSON.parse(await eventually('an answer', () => response(page), text => text.endsWith('}')))
+  return JSON.parse(await answered(page))
 }
 
 /** The headers that are typed in. */
@@ -60,6 +63,89 @@ test('every example runs at once on the demo venue', async t => {
   await open(page, 'Portfolio')
   await answer(page)
   await screenshot(page, 'graphiql-portfolio')
+})
+
+test('the first example runs once by itself, and stored tabs do not run', async t => {
+  const { page } = await visit(t, 'about:blank')
+  const sent: string[] = []
+  page.on('request', request => {
+    const body = request.postData()
+    if (body?.includes('PriceBoard')) sent.push(body)
+  })
+  await page.goto('/')
+  const { data, errors } = JSON.parse(await answered(page))
+  assert.equal(errors, undefined)
+  assert.ok(data.tokens.length > 1)
+  assert.equal(sent.length, 1)
+  await eventually('the tabs in storage', () => page.evaluate(() => localStorage.getItem('graphiql:tabState') ?? ''), text => text.includes('PriceBoard'))
+  await page.reload()
+  await ready(page)
+  await frames(page, 30)
+  assert.equal(sent.length, 1)
+})
+
+test('a link opens its query and variables', async t => {
+  const linked = 'query Linked($id: String!) {\n  token(tokenId: $id) {\n    id\n  }\n}'
+  const { page } = await visit(t, `/?${new URLSearchParams({ query: linked, variables: '{"id": "1"}' })}`)
+  await eventually('the query', () => query(page), text => text === linked)
+  assert.deepEqual(JSON.parse(await textOf(page, '.graphiql-editor-tool')), { id: '1' })
+  assert.equal(await response(page), '', 'a link does not run by itself')
+})
+
+test('an operation is copied as code that runs', async t => {
+  const page = await visitGraphiQL(t, { permissions: ['clipboard-read', 'clipboard-write'] })
+  const copy = async (language: string) => {
+    await page.getByRole('button', { name: 'Copy as code' }).click()
+    await page.getByRole('menuitem', { name: language, exact: true }).click()
+    await page.getByRole('status').getByText(`Copied as ${language}`).waitFor()
+    return page.evaluate(() => navigator.clipboard.readText())
+  }
+  const source = await copy('fetch')
+  const code = `${source}\nexport default { data, errors }`
+  const { default: answer } = await import(`data:text/javascript,${encodeURIComponent(code)}`) as { default: { data: { tokens: object[] }; errors?: unknown } }
+  assert.equal(answer.errors, undefined)
+  assert.ok(answer.data.tokens.length > 1)
+  assert.match(await copy('Apollo'), /useQuery\(document, \{\n  variables: \{\n/)
+  assert.match(await copy('urql'), /from 'urql'[\s\S]*query PriceBoard/)
+  assert.match(await copy('curl'), /^curl http:[\s\S]*X-Venue-Credentials: e[\s\S]*PriceBoard/)
+  await headers(page)
+  await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
+  await page.keyboard.insertText('{"Authorization": "Bearer canary"}')
+  const shared = await copy('curl')
+  assert.ok(shared.includes('Authorization: ...') && !shared.includes('canary'), shared)
+})
+
+test('a query without a server says what to do', async t => {
+  const { page, problems } = await visit(t, '/')
+  await ready(page)
+  await answered(page)
+  await page.route('**/graphql', route => route.abort())
+  assert.match((await answer(page)).errors[0].message, /cannot be reached: check that it runs/)
+  await page.unroute('**/graphql')
+  await page.route('**/graphql', route => route.fulfill({ body: '<html>' }))
+  assert.match((await answer(page)).errors[0].message, /check the proxy/)
+  problems.length = 0 // the browser reports requests that fail
+})
+
+test('it has the colours and the type of the board', async t => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await visitGraphiQL(t, { colorScheme })
+    const { ours, theirs } = await page.evaluate(() => {
+      const rgb = (color: string) => {
+        const { style } = document.body
+        style.color = color
+        return getComputedStyle(document.body).color.match(/\d+/g)!.map(Number)
+      }
+      const style = getComputedStyle(document.querySelector('.graphiql-container')!)
+      const names = { base: 'panel', neutral: 'text', primary: 'accent', success: 'up', warning: 'warn', error: 'down' }
+      return {
+        ours: Object.keys(names).map(name => rgb(`hsl(${style.getPropertyValue(`--color-${name}`)})`)),
+        theirs: Object.values(names).map(name => rgb(style.getPropertyValue(`--${name}`))),
+      }
+    })
+    ours.forEach((color, i) => color.forEach((channel, j) => assert.ok(Math.abs(channel - theirs[i]![j]!) <= 1, `${colorScheme}: ${color} is not ${theirs[i]}`)))
+    assert.match(await page.locator('h1').evaluate(element => getComputedStyle(element).fontFamily), /^"?Geist/)
+  }
 })
 
 test('figures are asked for only where they are wanted', async t => {
@@ -158,7 +244,7 @@ test('credentials that are typed in stay in memory', async t => {
   await eventually('storage', stored, text => text.includes('# the last thing typed'))
   await answer(page)
   await page.getByRole('button', { name: 'Show History' }).click()
-  await page.locator('.graphiql-history-item-label', { hasText: 'PriceBoard' }).waitFor()
+  await page.locator('.graphiql-history-item-label', { hasText: 'PriceBoard' }).first().waitFor()
   const history = () => page.evaluate(() => localStorage.getItem('graphiql:queries') ?? '')
   await eventually('the history', history, text => text.includes('# the last thing typed'))
   const all = await stored()
@@ -194,7 +280,8 @@ test('the keyboard leaves every editor', async t => {
 for (const [name, viewport] of Object.entries({ desktop, phone })) {
   test(`it is to be read and used on a ${name}`, async t => {
     const page = await visitGraphiQL(t, { viewport })
-      await answer(page)
+    const cut = await page.locator('.graphiql-query-editor .cm-comment').evaluateAll(comments => comments.map(comment => comment.getBoundingClientRect().right - innerWidth))
+    assert.ok(cut.length > 0 && cut.every(by => by <= 0), `comments end in sight: ${cut}`)
     await wantAccessible(page)
     await screenshot(page, name === 'desktop' ? 'graphiql' : `graphiql-${name}`)
     const size = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight])

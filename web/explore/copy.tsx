@@ -1,0 +1,36 @@
+// A menu of the toolbar that copies the operation as code.
+import { useState } from 'react'
+import { ToolbarMenu, useEditorContext } from '@graphiql/react'
+import { languages, snippet, type Language } from '../design/snippets'
+import { demoHeaders } from './tabs'
+
+const endpoint = new URL('/graphql', location.href).href
+
+export function CopyAsCode() {
+  const { queryEditor, variableEditor, headerEditor } = useEditorContext({ nonNull: true })
+  const [said, setSaid] = useState('')
+  const copy = async (language: Language) => {
+    try {
+      const operation = { query: queryEditor?.getValue() ?? '', variables: variableEditor?.getValue() ?? '', headers: copied(headerEditor?.getValue() ?? '') }
+      await navigator.clipboard.writeText(snippet(language, operation, endpoint))
+      setSaid(`Copied as ${language}`)
+    } catch (problem) {
+      setSaid(problem instanceof SyntaxError ? 'Not copied: the variables or headers are not valid JSON' : 'Not copied: the browser does not allow it')
+    }
+  }
+  return (
+    <>
+      <ToolbarMenu label="Copy as code" button={<span className="copy-as-code" aria-hidden="true">{'</>'}</span>}>
+        {languages.map(language => <ToolbarMenu.Item key={language} onSelect={() => void copy(language)}>{language}</ToolbarMenu.Item>)}
+      </ToolbarMenu>
+      <span role="status" className="copied" key={said}>{said}</span>
+    </>
+  )
+}
+
+/** The typed headers for the code. Values other than the public ones of the demo are left out, because code is shared. */
+function copied(headers: string): Record<string, string> {
+  if (headers.trim() === '') return {}
+  const shown = JSON.parse(demoHeaders) as Record<string, unknown>
+  return Object.fromEntries(Object.entries(JSON.parse(headers) as object).map(([name, value]) => [name, shown[name] === value ? String(value) : '...']))
+}
