@@ -14,7 +14,7 @@ type held struct{ size, avg, price *big.Rat }
 // TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and trades change the positions.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
-	s := startLive(t, "--demo-markets=1200")
+	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
 	s.streaming(t)
 	portfolio := s.dial(t, keyOf2000).subscribe(t, subPortfolio, vars{"a": addressOf2000})
 	positions := map[string]held{}

@@ -46,7 +46,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	t.Parallel()
-	s := startLive(t)
+	s := startLive(t, "--cache-market-fresh=1h") // the queries may take more than the default minute
 	s.streaming(t)
 	id := s.openTokens(1)[0]
 	for _, query := range []struct {

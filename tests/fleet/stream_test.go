@@ -255,10 +255,11 @@ func (w *watchers) check(t *testing.T) {
 	for _, f := range all {
 		f.mu.Lock()
 		var before uint64
-		for _, e := range f.events {
+		for i, e := range f.events {
 			events++
-			if w.venue.history[f.token][e.seq] != e.book || e.seq < before {
+			if had := w.venue.history[f.token][e.seq]; had != e.book || e.seq < before {
 				wrong++
+				t.Logf("token %s, event %d of %d, number %d after %d, stale %t: %s; the venue had %q", f.token, i, len(f.events), e.seq, before, e.stale, e.book, had)
 			}
 			before = e.seq
 		}
