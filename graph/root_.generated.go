@@ -2764,6 +2764,41 @@ type PageInfo {
   endCursor: String
 }
 
+"""
+Values of ` + "`" + `extensions.code` + "`" + ` of an error. No field has this type: it is here so that tools can generate the codes. A client must
+expect codes that later versions add.
+"""
+enum ErrorCode {
+  "The document is not GraphQL. Retrying does not help."
+  GRAPHQL_PARSE_FAILED
+  "The document does not fit the schema or exceeds a limit on its size or cost. Retrying does not help."
+  GRAPHQL_VALIDATION_FAILED
+  "An argument, a variable or the request itself is malformed or out of its range. The message says what would be right."
+  BAD_USER_INPUT
+  "The field needs credentials, and the request has none or the venue refused them."
+  UNAUTHENTICATED
+  "The credentials are those of another account, or the document is not on the list of permitted documents."
+  FORBIDDEN
+  "The service does not know the hash of the document. Send hash and document together."
+  PERSISTED_QUERY_NOT_FOUND
+  "The service accepts no hashes of unknown documents. Send the document."
+  PERSISTED_QUERY_NOT_SUPPORTED
+  "The client or the service has used up its budget. Retry after ` + "`" + `extensions.retryAfterMs` + "`" + `."
+  RATE_LIMITED
+  "The response exceeds its limit. Request less."
+  RESPONSE_TOO_LARGE
+  "The venue could not be reached or failed. Retry later."
+  UPSTREAM_UNAVAILABLE
+  "The venue did not answer in time. Retry later."
+  UPSTREAM_TIMEOUT
+  "The venue's answer could not be read. Retry later."
+  UPSTREAM_BAD_RESPONSE
+  "The venue does not serve this. The message gives the reason. Retrying does not help."
+  UNSUPPORTED
+  "A fault of the service. Its log has the cause."
+  INTERNAL_SERVER_ERROR
+}
+
 "Direction of a sort."
 enum SortOrder {
   "Smallest, earliest or least relevant first."
@@ -3488,10 +3523,16 @@ type PricePoint {
 
 "Length of a candle. Intervals are aligned to UTC."
 enum CandleInterval {
+  "One minute."
+  MINUTE
   "Five minutes."
   FIVE_MINUTES
+  "Fifteen minutes."
+  FIFTEEN_MINUTES
   "One hour."
   HOUR
+  "Four hours from midnight on."
+  FOUR_HOURS
   "One UTC day."
   DAY
   "Seven UTC days from Monday on."
@@ -3847,6 +3888,14 @@ type Subscription {
 }
 
 """
+Event of a subscription. All events but those of ` + "`" + `streamStatusChanged` + "`" + ` implement it.
+"""
+interface Update {
+  "Why the event was sent."
+  reason: UpdateReason!
+}
+
+"""
 Why an event was sent.
 """
 enum UpdateReason {
@@ -3875,7 +3924,7 @@ Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between
 the subscription's depth: new levels are listed, removed levels have size 0. Changes below the depth are not sent. If the
 venue sends no sequence, every event is a ` + "`" + `SNAPSHOT` + "`" + `.
 """
-type OrderbookUpdate {
+type OrderbookUpdate implements Update {
   "How to apply ` + "`" + `bids` + "`" + ` and ` + "`" + `asks` + "`" + `."
   kind: BookUpdateKind!
   "Why the event was sent."
@@ -3903,7 +3952,7 @@ type OrderbookUpdate {
 """
 Change of a token's price.
 """
-type PriceUpdate {
+type PriceUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "Token that is priced."
@@ -3938,7 +3987,7 @@ enum MarketChange {
 """
 Change of a market.
 """
-type MarketUpdate {
+type MarketUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "Kind of the change; null on ` + "`" + `INITIAL` + "`" + `, ` + "`" + `RESYNC` + "`" + ` and ` + "`" + `FRESHNESS` + "`" + `."
@@ -3950,7 +3999,7 @@ type MarketUpdate {
 """
 New trades, oldest first. ` + "`" + `INITIAL` + "`" + ` has the latest known trades, at most 50 and possibly none.
 """
-type TradesUpdate {
+type TradesUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "The added trades."
@@ -3962,7 +4011,7 @@ type TradesUpdate {
 """
 Change of a wallet's positions or of their value. All values of an event come from one set of prices.
 """
-type PortfolioUpdate {
+type PortfolioUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "Positions that are new or whose size, cost, value or freshness has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
@@ -3976,7 +4025,7 @@ type PortfolioUpdate {
 """
 Change of a wallet's active orders. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every open order.
 """
-type OrdersUpdate {
+type OrdersUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "Orders that are new or have changed."
@@ -3988,7 +4037,7 @@ type OrdersUpdate {
 """
 Change of a wallet's balance.
 """
-type BalanceUpdate {
+type BalanceUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "The balance now; null if the venue has none for the account."

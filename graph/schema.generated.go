@@ -9324,6 +9324,68 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	}
 }
 
+func (ec *executionContext) _Update(ctx context.Context, sel ast.SelectionSet, obj model.Update) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case model.TradesUpdate:
+		return ec._TradesUpdate(ctx, sel, &obj)
+	case *model.TradesUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._TradesUpdate(ctx, sel, obj)
+	case model.PriceUpdate:
+		return ec._PriceUpdate(ctx, sel, &obj)
+	case *model.PriceUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._PriceUpdate(ctx, sel, obj)
+	case model.PortfolioUpdate:
+		return ec._PortfolioUpdate(ctx, sel, &obj)
+	case *model.PortfolioUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._PortfolioUpdate(ctx, sel, obj)
+	case model.OrdersUpdate:
+		return ec._OrdersUpdate(ctx, sel, &obj)
+	case *model.OrdersUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._OrdersUpdate(ctx, sel, obj)
+	case model.OrderbookUpdate:
+		return ec._OrderbookUpdate(ctx, sel, &obj)
+	case *model.OrderbookUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._OrderbookUpdate(ctx, sel, obj)
+	case model.MarketUpdate:
+		return ec._MarketUpdate(ctx, sel, &obj)
+	case *model.MarketUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._MarketUpdate(ctx, sel, obj)
+	case model.BalanceUpdate:
+		return ec._BalanceUpdate(ctx, sel, &obj)
+	case *model.BalanceUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._BalanceUpdate(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of Update must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
@@ -9391,7 +9453,7 @@ func (ec *executionContext) _Balance(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
-var balanceUpdateImplementors = []string{"BalanceUpdate"}
+var balanceUpdateImplementors = []string{"BalanceUpdate", "Update"}
 
 func (ec *executionContext) _BalanceUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.BalanceUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, balanceUpdateImplementors)
@@ -10403,7 +10465,7 @@ func (ec *executionContext) _MarketEdge(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var marketUpdateImplementors = []string{"MarketUpdate"}
+var marketUpdateImplementors = []string{"MarketUpdate", "Update"}
 
 func (ec *executionContext) _MarketUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.MarketUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, marketUpdateImplementors)
@@ -10852,7 +10914,7 @@ func (ec *executionContext) _OrderbookLevel(ctx context.Context, sel ast.Selecti
 	return out
 }
 
-var orderbookUpdateImplementors = []string{"OrderbookUpdate"}
+var orderbookUpdateImplementors = []string{"OrderbookUpdate", "Update"}
 
 func (ec *executionContext) _OrderbookUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.OrderbookUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderbookUpdateImplementors)
@@ -10930,7 +10992,7 @@ func (ec *executionContext) _OrderbookUpdate(ctx context.Context, sel ast.Select
 	return out
 }
 
-var ordersUpdateImplementors = []string{"OrdersUpdate"}
+var ordersUpdateImplementors = []string{"OrdersUpdate", "Update"}
 
 func (ec *executionContext) _OrdersUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.OrdersUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, ordersUpdateImplementors)
@@ -11175,7 +11237,7 @@ func (ec *executionContext) _PortfolioSummary(ctx context.Context, sel ast.Selec
 	return out
 }
 
-var portfolioUpdateImplementors = []string{"PortfolioUpdate"}
+var portfolioUpdateImplementors = []string{"PortfolioUpdate", "Update"}
 
 func (ec *executionContext) _PortfolioUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.PortfolioUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, portfolioUpdateImplementors)
@@ -11670,7 +11732,7 @@ func (ec *executionContext) _PricePoint(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var priceUpdateImplementors = []string{"PriceUpdate"}
+var priceUpdateImplementors = []string{"PriceUpdate", "Update"}
 
 func (ec *executionContext) _PriceUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.PriceUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, priceUpdateImplementors)
@@ -13330,7 +13392,7 @@ func (ec *executionContext) _TradeEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var tradesUpdateImplementors = []string{"TradesUpdate"}
+var tradesUpdateImplementors = []string{"TradesUpdate", "Update"}
 
 func (ec *executionContext) _TradesUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.TradesUpdate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, tradesUpdateImplementors)

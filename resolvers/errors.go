@@ -70,7 +70,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
 	var known *market.Error
 	switch {
-	case errors.As(err, &known) && known.Code != market.CodeInternal:
+	case errors.As(err, &known) && known.Code != market.CodeInternal && known.Code != market.CodeNotFound:
 		out.Message = known.Message
 		out.Extensions = map[string]any{"code": string(known.Code)}
 		if known.Code == market.CodeRateLimited && known.RetryAfter > 0 {

@@ -31,6 +31,11 @@ func kit(schema *ast.Schema) (map[string][]byte, error) {
 		}
 		fmt.Fprintf(&code, "\n/** %s */\nexport const %s: %s = %s\n", constant.comment, constant.name, constant.of, text)
 	}
+	codes, err := json.MarshalIndent(errorCodes(schema), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&code, "\n/** Every value of extensions.code. */\nexport const errorCodes = %s as const\n", codes)
 	files := map[string][]byte{"schema.ts": code.Bytes()}
 	for name, value := range map[string]any{"possibleTypes.json": possible, "scalars.json": scalars} {
 		text, err := json.MarshalIndent(value, "", "  ")
@@ -40,6 +45,17 @@ func kit(schema *ast.Schema) (map[string][]byte, error) {
 		files[name] = append(text, '\n')
 	}
 	return files, nil
+}
+
+// errorCodes returns the values of the enum ErrorCode.
+func errorCodes(schema *ast.Schema) []string {
+	codes := []string{}
+	if def := schema.Types["ErrorCode"]; def != nil {
+		for _, value := range def.EnumValues {
+			codes = append(codes, value.Name)
+		}
+	}
+	return codes
 }
 
 // possibleTypes returns the names of the object types of each interface and union.

@@ -41,6 +41,9 @@ type PriceUpdate struct {
 	Spread        *Spread
 }
 
+// IsUpdate marks PriceUpdate as an Update.
+func (PriceUpdate) IsUpdate() {}
+
 // Token returns the token with the event's price.
 func (u PriceUpdate) Token() Token {
 	return Token{TokenID: u.Price.Quote.TokenID, Preloaded: &Preloaded{Price: &u.Price, Spread: u.Spread}}
@@ -54,6 +57,9 @@ type OrderbookUpdate struct {
 	PreviousSequence *string
 	Bids, Asks       []market.Level
 }
+
+// IsUpdate marks OrderbookUpdate as an Update.
+func (OrderbookUpdate) IsUpdate() {}
 
 // TokenID returns the token's id.
 func (u OrderbookUpdate) TokenID() string { return u.Book.Book.TokenID }

@@ -11,6 +11,11 @@ import (
 	"time"
 )
 
+// Event of a subscription. All events but those of `streamStatusChanged` implement it.
+type Update interface {
+	IsUpdate()
+}
+
 // Change of a wallet's balance.
 type BalanceUpdate struct {
 	// Why the event was sent.
@@ -18,6 +23,8 @@ type BalanceUpdate struct {
 	// The balance now; null if the venue has none for the account.
 	Balance *Balance `json:"balance,omitempty"`
 }
+
+func (BalanceUpdate) IsUpdate() {}
 
 // Page of history records.
 type HistoryConnection struct {
@@ -83,6 +90,8 @@ type MarketUpdate struct {
 	Market Market `json:"market"`
 }
 
+func (MarketUpdate) IsUpdate() {}
+
 // Page of orders.
 type OrderConnection struct {
 	// Orders with their cursors.
@@ -113,6 +122,8 @@ type OrdersUpdate struct {
 	ClosedOrderIds []string `json:"closedOrderIds"`
 }
 
+func (OrdersUpdate) IsUpdate() {}
+
 // Relay page information. Paging is forward only: `first` and `after`.
 type PageInfo struct {
 	// True when another page follows, even if this page is shorter than `first`.
@@ -136,6 +147,8 @@ type PortfolioUpdate struct {
 	// Sums over all positions.
 	Summary PortfolioSummary `json:"summary"`
 }
+
+func (PortfolioUpdate) IsUpdate() {}
 
 // Page of positions.
 type PositionConnection struct {
@@ -264,6 +277,8 @@ type TradesUpdate struct {
 	Gap bool `json:"gap"`
 }
 
+func (TradesUpdate) IsUpdate() {}
+
 // A kind of venue, and what it does not serve.
 type VenueStatus struct {
 	// Name of the driver that reads the venue's API, such as `generic` or `polymarket`.
@@ -326,6 +341,101 @@ func (e *BookUpdateKind) UnmarshalJSON(b []byte) error {
 }
 
 func (e BookUpdateKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Values of `extensions.code` of an error. No field has this type: it is here so that tools can generate the codes. A client must
+// expect codes that later versions add.
+type ErrorCode string
+
+const (
+	// The document is not GraphQL. Retrying does not help.
+	ErrorCodeGraphqlParseFailed ErrorCode = "GRAPHQL_PARSE_FAILED"
+	// The document does not fit the schema or exceeds a limit on its size or cost. Retrying does not help.
+	ErrorCodeGraphqlValidationFailed ErrorCode = "GRAPHQL_VALIDATION_FAILED"
+	// An argument, a variable or the request itself is malformed or out of its range. The message says what would be right.
+	ErrorCodeBadUserInput ErrorCode = "BAD_USER_INPUT"
+	// The field needs credentials, and the request has none or the venue refused them.
+	ErrorCodeUnauthenticated ErrorCode = "UNAUTHENTICATED"
+	// The credentials are those of another account, or the document is not on the list of permitted documents.
+	ErrorCodeForbidden ErrorCode = "FORBIDDEN"
+	// The service does not know the hash of the document. Send hash and document together.
+	ErrorCodePersistedQueryNotFound ErrorCode = "PERSISTED_QUERY_NOT_FOUND"
+	// The service accepts no hashes of unknown documents. Send the document.
+	ErrorCodePersistedQueryNotSupported ErrorCode = "PERSISTED_QUERY_NOT_SUPPORTED"
+	// The client or the service has used up its budget. Retry after `extensions.retryAfterMs`.
+	ErrorCodeRateLimited ErrorCode = "RATE_LIMITED"
+	// The response exceeds its limit. Request less.
+	ErrorCodeResponseTooLarge ErrorCode = "RESPONSE_TOO_LARGE"
+	// The venue could not be reached or failed. Retry later.
+	ErrorCodeUpstreamUnavailable ErrorCode = "UPSTREAM_UNAVAILABLE"
+	// The venue did not answer in time. Retry later.
+	ErrorCodeUpstreamTimeout ErrorCode = "UPSTREAM_TIMEOUT"
+	// The venue's answer could not be read. Retry later.
+	ErrorCodeUpstreamBadResponse ErrorCode = "UPSTREAM_BAD_RESPONSE"
+	// The venue does not serve this. The message gives the reason. Retrying does not help.
+	ErrorCodeUnsupported ErrorCode = "UNSUPPORTED"
+	// A fault of the service. Its log has the cause.
+	ErrorCodeInternalServerError ErrorCode = "INTERNAL_SERVER_ERROR"
+)
+
+var AllErrorCode = []ErrorCode{
+	ErrorCodeGraphqlParseFailed,
+	ErrorCodeGraphqlValidationFailed,
+	ErrorCodeBadUserInput,
+	ErrorCodeUnauthenticated,
+	ErrorCodeForbidden,
+	ErrorCodePersistedQueryNotFound,
+	ErrorCodePersistedQueryNotSupported,
+	ErrorCodeRateLimited,
+	ErrorCodeResponseTooLarge,
+	ErrorCodeUpstreamUnavailable,
+	ErrorCodeUpstreamTimeout,
+	ErrorCodeUpstreamBadResponse,
+	ErrorCodeUnsupported,
+	ErrorCodeInternalServerError,
+}
+
+func (e ErrorCode) IsValid() bool {
+	switch e {
+	case ErrorCodeGraphqlParseFailed, ErrorCodeGraphqlValidationFailed, ErrorCodeBadUserInput, ErrorCodeUnauthenticated, ErrorCodeForbidden, ErrorCodePersistedQueryNotFound, ErrorCodePersistedQueryNotSupported, ErrorCodeRateLimited, ErrorCodeResponseTooLarge, ErrorCodeUpstreamUnavailable, ErrorCodeUpstreamTimeout, ErrorCodeUpstreamBadResponse, ErrorCodeUnsupported, ErrorCodeInternalServerError:
+		return true
+	}
+	return false
+}
+
+func (e ErrorCode) String() string {
+	return string(e)
+}
+
+func (e *ErrorCode) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ErrorCode(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ErrorCode", str)
+	}
+	return nil
+}
+
+func (e ErrorCode) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ErrorCode) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ErrorCode) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -7,10 +7,13 @@ type CandleInterval string
 
 // The candle intervals. A week starts on Monday.
 const (
-	CandleFiveMinutes CandleInterval = "FIVE_MINUTES"
-	CandleHour        CandleInterval = "HOUR"
-	CandleDay         CandleInterval = "DAY"
-	CandleWeek        CandleInterval = "WEEK"
+	CandleMinute         CandleInterval = "MINUTE"
+	CandleFiveMinutes    CandleInterval = "FIVE_MINUTES"
+	CandleFifteenMinutes CandleInterval = "FIFTEEN_MINUTES"
+	CandleHour           CandleInterval = "HOUR"
+	CandleFourHours      CandleInterval = "FOUR_HOURS"
+	CandleDay            CandleInterval = "DAY"
+	CandleWeek           CandleInterval = "WEEK"
 )
 
 // Candle summarizes the prices of one interval.
@@ -53,10 +56,16 @@ func Candles(points []PricePoint, interval CandleInterval) []Candle {
 func (i CandleInterval) start(t time.Time) time.Time {
 	t = t.UTC()
 	switch i {
+	case CandleMinute:
+		return t.Truncate(time.Minute)
 	case CandleFiveMinutes:
 		return t.Truncate(5 * time.Minute)
+	case CandleFifteenMinutes:
+		return t.Truncate(15 * time.Minute)
 	case CandleHour:
 		return t.Truncate(time.Hour)
+	case CandleFourHours:
+		return t.Truncate(4 * time.Hour)
 	case CandleWeek:
 		return (DateOf(t) - Date((int(t.Weekday())+6)%7)).Start()
 	default:

@@ -10,7 +10,8 @@ import (
 // Code classifies an Error for clients; the codes are part of the public contract.
 type Code string
 
-// The error codes. CodeNotFound is internal: clients get null without an error for an absent value.
+// The error codes, as in the schema's enum ErrorCode. CodeNotFound is internal: for an absent value, queries return null, and
+// subscriptions report CodeBadUserInput.
 const (
 	CodeParseFailed         Code = "GRAPHQL_PARSE_FAILED"
 	CodeValidationFailed    Code = "GRAPHQL_VALIDATION_FAILED"

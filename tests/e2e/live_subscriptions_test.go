@@ -441,3 +441,26 @@ func TestThePaceOfASubscription(t *testing.T) {
 		t.Errorf("%d events of the book in %v, want at most %d", client.deltas, time.Since(begin), most)
 	}
 }
+
+// TestUpdate selects the reason of every kind of event through the interface.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	token := s.openTokens(1)[0]
+	m := text(s.ask(t, `query($t: String!) { token(tokenId: $t) { market { marketId } } }`, vars{"t": token}, anonymous), "token.market.marketId")
+	k := s.dial(t, keyOf2000)
+	for field, typ := range map[string]string{
+		fmt.Sprintf("priceChanged(tokenIds: [%q])", token):          "PriceUpdate",
+		fmt.Sprintf("orderbookChanged(tokenId: %q)", token):         "OrderbookUpdate",
+		fmt.Sprintf("marketChanged(marketIds: [%q])", m):            "MarketUpdate",
+		fmt.Sprintf("tradesAdded(tokenIds: [%q])", token):           "TradesUpdate",
+		fmt.Sprintf("portfolioChanged(address: %q)", addressOf2000): "PortfolioUpdate",
+		fmt.Sprintf("ordersChanged(address: %q)", addressOf2000):    "OrdersUpdate",
+		fmt.Sprintf("userTradesAdded(address: %q)", addressOf2000):  "TradesUpdate",
+		fmt.Sprintf("balanceChanged(address: %q)", addressOf2000):   "BalanceUpdate",
+	} {
+		event := k.subscribe(t, "subscription { "+field+" { ... on Update { __typename why: reason } } }", nil).value(t)
+		wantText(t, event, "__typename", typ)
+		wantText(t, event, "why", "INITIAL")
+	}
+}

@@ -1,12 +1,10 @@
 // Errors of the graph: their codes, and when to send a query again.
 
-/** Every value of extensions.code. */
-export const errorCodes = [
-  'BAD_USER_INPUT', 'FORBIDDEN', 'GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'INTERNAL_SERVER_ERROR', 'NOT_FOUND',
-  'PERSISTED_QUERY_NOT_FOUND', 'PERSISTED_QUERY_NOT_SUPPORTED', 'RATE_LIMITED', 'RESPONSE_TOO_LARGE', 'UNAUTHENTICATED',
-  'UNSUPPORTED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE',
-] as const
+import { errorCodes } from './schema.js'
 
+export { errorCodes }
+
+/** A value of extensions.code. */
 export type ErrorCode = (typeof errorCodes)[number]
 
 /** The part of an error of a response that the kit reads. */

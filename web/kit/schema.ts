@@ -9,6 +9,15 @@ export const possibleTypes: Record<string, string[]> = {
     "Position",
     "Token",
     "User"
+  ],
+  "Update": [
+    "BalanceUpdate",
+    "MarketUpdate",
+    "OrderbookUpdate",
+    "OrdersUpdate",
+    "PortfolioUpdate",
+    "PriceUpdate",
+    "TradesUpdate"
   ]
 }
 
@@ -84,3 +93,21 @@ export const connections: Record<string, Record<string, string[]>> = {
     ]
   }
 }
+
+/** Every value of extensions.code. */
+export const errorCodes = [
+  "GRAPHQL_PARSE_FAILED",
+  "GRAPHQL_VALIDATION_FAILED",
+  "BAD_USER_INPUT",
+  "UNAUTHENTICATED",
+  "FORBIDDEN",
+  "PERSISTED_QUERY_NOT_FOUND",
+  "PERSISTED_QUERY_NOT_SUPPORTED",
+  "RATE_LIMITED",
+  "RESPONSE_TOO_LARGE",
+  "UPSTREAM_UNAVAILABLE",
+  "UPSTREAM_TIMEOUT",
+  "UPSTREAM_BAD_RESPONSE",
+  "UNSUPPORTED",
+  "INTERNAL_SERVER_ERROR"
+] as const
