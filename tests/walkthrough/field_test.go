@@ -111,7 +111,7 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 }
 
 // generated are the files that the generator writes.
-var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema\.md)$`)
+var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema(-changelog)?\.md)$`)
 
 // changedFiles returns the files that differ in two copies of the module, without generated ones.
 func changedFiles(t *testing.T, root, work string) (changed []string) {
