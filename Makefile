@@ -29,7 +29,7 @@ help: ## list the verbs
 
 run: certificates $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
 	@$(if $(NPM),,echo "npm is not here to build GraphiQL and the live board: serving the small page in their place" >&2)
-	$(GO) run .
+	$(GO) run . --demo-control
 
 web: web/dist/index.html ## build GraphiQL and the live board, which the program embeds; the first time installs what they need with npm
 

@@ -156,7 +156,7 @@ func (s *App) openCache(w Wiring) {
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
 	s.registerMetrics(s.clock)
-	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, ofHosts(cfg, s.API))
+	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, ofHosts(cfg, s.withDemoControl(cfg, s.API)))
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
 		return err

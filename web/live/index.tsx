@@ -5,6 +5,7 @@ import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
 import { connect, ConnectionContext } from './connection'
 import { EventPage } from './EventPage'
+import { useFaults } from './useFaults'
 import { useKeys } from './keys'
 import { useAgain } from './live'
 import { Market } from './Market'
@@ -19,6 +20,7 @@ import '../design/tokens.css'
 import './index.css'
 
 const Palette = lazy(() => import('./Palette'))
+const Faults = lazy(() => import('./Faults'))
 
 function Board() {
   const hash = useHash()
@@ -26,7 +28,9 @@ function Board() {
   const [wallet, setWallet] = useState<Wallet>()
   const [palette, setPalette] = useState(false)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
+  const [faults, setFaults] = useState(false)
   const demo = data?.serviceStatus.demo ?? false
+  const controlled = useFaults(demo)
   useAgain(error, ask)
   usePlaces()
   useKeys(useCallback(() => setPalette(true), []))
@@ -45,8 +49,10 @@ function Board() {
           <a href="/">GraphiQL</a>
         </nav>
         <button type="button" className="open-palette" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
+        {controlled && <button type="button" className="open-palette" aria-expanded={faults} onClick={() => setFaults(!faults)}>Faults</button>}
         <Status />
       </header>
+      {faults && <Suspense><Faults route={route} /></Suspense>}
       <main id="main" tabIndex={-1}>
         {route.page === 'markets' && <Markets listing={route.listing} />}
         {route.page === 'market' && <Market key={route.marketId} {...route} />}

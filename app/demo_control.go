@@ -1,0 +1,63 @@
+package app
+
+import (
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"oddsgraph/internal/config"
+)
+
+// demoControlPath is where the service's own pages control the embedded demo venue. GET reports whether they may.
+const demoControlPath = "/demo/control"
+
+// demoActions are the control endpoints of the venue that the service serves under demoControlPath.
+var demoActions = []string{"faults", "market", "reset", "restart"}
+
+// hasDemoControl reports whether the service serves the control endpoints: with --demo-control and the embedded venue, if both the
+// venue and the service are reachable from this machine alone and no proxy is trusted.
+func (s *App) hasDemoControl(cfg *config.Config) bool {
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	return cfg.Demo.Control && s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host) && len(cfg.TrustedProxies) == 0
+}
+
+// withDemoControl adds the control endpoints to next. Without the embedded venue it adds nothing.
+func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handler {
+	if s.Demo == nil {
+		return next
+	}
+	allowed := s.hasDemoControl(cfg)
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.HandleFunc("GET "+demoControlPath, func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		_, _ = fmt.Fprintf(w, `{"allowed":%t}`, allowed)
+	})
+	if allowed {
+		mux.HandleFunc("POST "+demoControlPath+"/{action}", s.Demo.control)
+	}
+	return mux
+}
+
+// control passes a request to the venue's control endpoint of the same name, which refuses pages of other origins. Browsers send
+// JSON to another origin only after a preflight, and no preflight is answered here.
+func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
+	action := r.PathValue("action")
+	if !slices.Contains(demoActions, action) {
+		http.NotFound(w, r)
+		return
+	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	to := *r
+	to.URL = &url.URL{Path: "/__control/" + action}
+	d.engine.ServeHTTP(w, &to)
+}

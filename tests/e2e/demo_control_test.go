@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestDemoControl checks where the service's pages can control the demo venue: only the embedded one with --demo-control, on
+// loopback addresses and without a proxy, and only from their own origin.
+func TestDemoControl(t *testing.T) {
+	t.Parallel()
+	venue := start(t)
+	send := func(t *testing.T, method, url, kind, body string, header ...string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", kind)
+		if len(header) > 0 {
+			r.Header.Set(header[0], header[1])
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	const faults = `{"faults":[{"path":"*","kind":"status","status":503}]}`
+	const alone, asJSON = "--trusted-proxies=", "application/json"
+	for name, test := range map[string]struct {
+		args    []string
+		get     int
+		answer  string
+		allowed bool
+	}{
+		"loopback":              {[]string{alone}, 200, `{"allowed":true}`, true},
+		"no flag":               {[]string{alone, "--demo-control=false"}, 200, `{"allowed":false}`, false},
+		"a proxy":               {[]string{"--trusted-proxies=127.0.0.1"}, 200, `{"allowed":false}`, false},
+		"all interfaces":        {[]string{alone, "--listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
+		"demo on all addresses": {[]string{alone, "--demo-listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
+		"a configured venue":    {[]string{alone, "--venue-url=" + venue.Demo.URL()}, 404, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, test.args...)
+			path := "http://" + s.Addr().String() + "/demo/control"
+			if status, body := send(t, "GET", path, "", ""); status != test.get || !strings.HasPrefix(body, test.answer) {
+				t.Errorf("GET: %d %s, want %d %s", status, body, test.get, test.answer)
+			}
+			if !test.allowed {
+				if status, body := send(t, "POST", path+"/faults", asJSON, faults); status < 400 || status > 499 {
+					t.Errorf("POST: %d %s, want a refusal", status, body)
+				}
+				return
+			}
+			for _, refused := range []struct {
+				what, kind string
+				status     int
+				header     []string
+			}{
+				{"faults", asJSON, 403, []string{"Origin", "http://localhost:5173"}},
+				{"faults", asJSON, 403, []string{"Sec-Fetch-Site", "cross-site"}},
+				{"faults", asJSON, 403, []string{"Sec-Fetch-Site", "same-site"}},
+				{"faults", "text/plain", 415, nil},
+				{"stats", asJSON, 404, nil},
+				{"trade", asJSON, 404, nil},
+			} {
+				if status, body := send(t, "POST", path+"/"+refused.what, refused.kind, faults, refused.header...); status != refused.status {
+					t.Errorf("%+v: %d %s", refused, status, body)
+				}
+			}
+			if status, _ := send(t, "OPTIONS", path+"/faults", "", "", "Origin", "http://localhost:5173"); status < 400 {
+				t.Errorf("a preflight gets %d", status)
+			}
+			if got := s.Demo.Venue.Stats().Statuses; got["503"] > 0 {
+				t.Errorf("a refused request has set faults: %v", got)
+			}
+			reads := func() int {
+				status, _ := send(t, "GET", s.Demo.URL()+"/api/exchange/prices?tokenIds=1", "", "")
+				return status
+			}
+			if status := reads(); status == 503 {
+				t.Fatal("the venue fails before a fault is set")
+			}
+			if status, body := send(t, "POST", path+"/faults", asJSON, faults, "Origin", "http://"+s.Addr().String()); status != 200 {
+				t.Errorf("POST: %d %s", status, body)
+			}
+			if status := reads(); status != 503 {
+				t.Errorf("the venue answers %d despite the fault", status)
+			}
+			if status, body := send(t, "POST", path+"/reset", asJSON, "{}"); status != 200 || reads() == 503 {
+				t.Errorf("reset: %d %s", status, body)
+			}
+		})
+	}
+}

@@ -1,0 +1,47 @@
+// Causes faults at the demo venue, to show how the page deals with them.
+import { useState } from 'react'
+import type { Route } from './route'
+import { control } from './useFaults'
+
+async function send(action: string, body: object) {
+  const response = await fetch(`${control}/${action}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(await response.text())
+}
+
+/** The faults that last until they are repaired. */
+const lasting = {
+  'Drop stream': { path: '/ws', kind: 'status', status: 503 },
+  Throttle: { path: '*', kind: 'status', status: 429, retryAfter: '30' },
+  Outage: { path: '*', kind: 'status', status: 503 },
+} as const
+
+type Name = keyof typeof lasting
+
+export default function Faults({ route }: { route: Route }) {
+  const [active, setActive] = useState<readonly Name[]>([])
+  const [said, setSaid] = useState('')
+  const run = (what: string, work: () => Promise<unknown>) => work().then(() => setSaid(what), () => setSaid('The server refused this.'))
+  const apply = async (names: readonly Name[]) => {
+    await send('faults', { faults: names.map(name => lasting[name]) })
+    setActive(names)
+  }
+  const change = (name: Name) => run(active.includes(name) ? `${name}: ended` : `${name}: begun`, async () => {
+    await apply(active.includes(name) ? active.filter(other => other !== name) : [...active, name])
+    if (name === 'Drop stream' && !active.includes(name)) await send('restart', { code: 4003 }) // closes the open streams
+  })
+  const resolve = async () => {
+    if (route.page === 'market') await send('market', { marketId: route.marketId, winningTokenId: route.tokenId })
+  }
+  return (
+    <section className="faults" aria-label="Faults of the demo venue">
+      <p>Cause a fault at the demo venue:</p>
+      <div className="chips">
+        {(Object.keys(lasting) as Name[]).map(name => <button key={name} type="button" aria-pressed={active.includes(name)} onClick={() => change(name)}>{name}</button>)}
+        <button type="button" onClick={() => run('The venue has restarted.', () => send('restart', { code: 4003 }))}>Restart</button>
+        {route.page === 'market' && <button type="button" onClick={() => run('This outcome has won.', resolve)}>Resolve this market</button>}
+        <button type="button" onClick={() => run('All faults are repaired.', async () => { await send('reset', {}); setActive([]) })}>Repair all</button>
+      </div>
+      <p role="status">{said}</p>
+    </section>
+  )
+}

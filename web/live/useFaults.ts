@@ -1,0 +1,16 @@
+// Whether the page may cause faults at the demo venue.
+import { useEffect, useState } from 'react'
+
+export const control = '/demo/control'
+
+/** Whether this server lets its pages control the venue. Only a demo does. */
+export function useFaults(demo: boolean): boolean {
+  const [allowed, setAllowed] = useState(false)
+  useEffect(() => {
+    if (!demo) return
+    const stop = new AbortController()
+    fetch(control, { signal: stop.signal }).then(response => response.json()).then(answer => setAllowed(answer.allowed === true), () => {})
+    return () => stop.abort()
+  }, [demo])
+  return allowed
+}
