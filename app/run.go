@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"oddsgraph/graph"
+	"oddsgraph/graph/sdl"
+	"oddsgraph/httpapi/limits"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
@@ -54,8 +56,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 	log := telemetry.NewLogger(lines, &level, cfg.Log.Format)
 	switch cfg.Command {
 	case config.CommandSchema:
-		_, err := io.WriteString(stdout, graph.SDL())
-		return err
+		return printSchema(cfg, stdout)
 	case config.CommandVersion:
 		_, err := fmt.Fprintln(stdout, BuildVersion())
 		return err
@@ -89,6 +90,20 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, terminalClosed: terminalClosed}
 		return r.during(ctx, hangups, s.Serve)
 	}
+}
+
+// printSchema prints the schema with the directives that the flags select.
+func printSchema(cfg *config.Config, stdout io.Writer) error {
+	options := sdl.Options{Semantic: cfg.Semantic}
+	if cfg.Costs {
+		options.Cost = limits.Published
+	}
+	text, err := sdl.Print(graph.SDL(), options)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, text)
+	return err
 }
 
 // BuildVersion returns the version that the build has set, or else the commit of the build.

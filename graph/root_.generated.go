@@ -2845,7 +2845,7 @@ type User implements Node {
   id: ID!
   "Wallet address in lower case."
   address: Address!
-  "Cash and account value as the venue reports them. One upstream call."
+  "Cash and account value as the venue reports them; null if it has none for the account. One upstream call."
   balance: Balance
   """
   Holdings. The venue's whole list is read before it is filtered, sorted and cut into pages, so a further page costs no

@@ -36,7 +36,7 @@ type grammar struct {
 		Show  struct{} `cmd:"" help:"Print every setting with its value and its source."`
 	} `cmd:"" name:"config" help:"Check or print the configuration."`
 
-	Schema      struct{} `cmd:"" help:"Print the GraphQL schema."`
+	Schema      struct{} `cmd:"" help:"Print the GraphQL schema. The flags of the group Schema add directives."`
 	Version     struct{} `cmd:"" help:"Print the version."`
 	Licenses    struct{} `cmd:"" help:"Print the licences of the third-party code in the program and its pages."`
 	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 if it is not."`
@@ -50,6 +50,7 @@ var groups = kong.Groups{
 	"limit":     "Limits of an operation",
 	"log":       "Log",
 	"venue":     "Venue",
+	"schema":    "Schema",
 	"shared":    "Several replicas",
 	"cache":     "Cache",
 	"demo":      "Demo venue",

@@ -91,6 +91,14 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 			t.Errorf("%s: %v, %q", args, err, out.String())
 		}
 	}
+	for flag, want := range map[string]string{
+		"--semantic": "  ): [Token] @semanticNonNull(levels: [0,1])\n", "--costs": "  ): Market @cost(weight: \"41\")\n",
+	} {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"schema", flag}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("schema %s: %v, no %q", flag, err, want)
+		}
+	}
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"serve", "--help"}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), "--venue-url") {
 		t.Errorf("help: %v, %q", err, out.String())

@@ -1,0 +1,122 @@
+package sdl
+
+import (
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// Cost is the cost of a field for each object that has it.
+type Cost struct {
+	// Once is the cost of reading the field, in points. Each is the cost of each value that the field returns.
+	Once, Each int64
+	// Items is the number of values that the field returns. Page is the number of items in each list of the field's object.
+	Items, Page Size
+}
+
+// Size is a number of items: the value of an argument, or its length if it is a list, or else a fixed number. The zero value
+// is unknown.
+type Size struct {
+	Argument string
+	Fixed    int64
+}
+
+func (s Size) known() bool { return s != Size{} }
+
+const costHead = `"Points of each value: of the field, of each item of its list, or of a value of the type. Objects cost 1 by default."
+directive @cost(weight: String!) on FIELD_DEFINITION | SCALAR | ENUM
+
+"""
+Items of a list, or of the lists ` + "`sizedFields`" + ` below the field: the number in an argument, or the length of an argument that is a
+list; or else ` + "`assumedSize`" + `.
+"""
+directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: [String!], requireOneSlicingArgument: Boolean = true) on FIELD_DEFINITION
+
+`
+
+// costs adds @cost and @listSize.
+func (a *annotation) costs(of func(field string) Cost) {
+	for _, def := range a.doc.Definitions {
+		switch def.Kind {
+		case ast.Scalar, ast.Enum:
+			if a.isOutput(def.Name) {
+				def.Directives = append(def.Directives, directive("cost", "weight", "1"))
+			}
+		case ast.Object:
+			for _, f := range def.Fields {
+				a.cost(f, of(def.Name+"."+f.Name))
+			}
+		}
+	}
+}
+
+// isOutput reports whether a field of an object has the type.
+func (a *annotation) isOutput(name string) bool {
+	for _, def := range a.schema.Types {
+		if def.Kind != ast.Object || def.BuiltIn {
+			continue
+		}
+		for _, f := range def.Fields {
+			if f.Type.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cost adds the directives of a field.
+func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
+	to := a.schema.Types[f.Type.Name()]
+	leaf, list := to.IsLeafType(), f.Type.Elem != nil
+	weight := c.Once + c.Each
+	switch {
+	case list && leaf && !c.Items.known():
+		c.Items = Size{Fixed: 1} // a list of texts is one value
+	case list && c.Items.Fixed > 1: // divides the cost of the read among the items, rounded up
+		weight = c.Each + (c.Once+c.Items.Fixed-1)/c.Items.Fixed
+	case !list && c.Items.Fixed > 1: // a long text
+		weight = c.Once + c.Each*c.Items.Fixed
+	}
+	if weight != 1 || leaf && to.BuiltIn {
+		f.Directives = append(f.Directives, directive("cost", "weight", strconv.FormatInt(weight, 10)))
+	}
+	switch {
+	case list && c.Items.known():
+		f.Directives = append(f.Directives, c.Items.directive(f, nil))
+	case c.Page.known():
+		f.Directives = append(f.Directives, c.Page.directive(f, a.sized(to)))
+	}
+}
+
+// sized returns the lists of objects of a type.
+func (a *annotation) sized(of *ast.Definition) (fields []string) {
+	for _, f := range of.Fields {
+		if f.Type.Elem != nil && a.schema.Types[f.Type.Name()].Kind == ast.Object {
+			fields = append(fields, f.Name)
+		}
+	}
+	return fields
+}
+
+// directive returns the @listSize of a field.
+func (s Size) directive(f *ast.FieldDefinition, sized []string) *ast.Directive {
+	var arguments []any
+	if s.Fixed > 0 {
+		arguments = append(arguments, "assumedSize", s.Fixed)
+	}
+	if s.Argument != "" {
+		if d := f.Arguments.ForName(s.Argument).DefaultValue; d != nil && d.Kind == ast.IntValue {
+			n, _ := strconv.ParseInt(d.Raw, 10, 64)
+			arguments = append(arguments, "assumedSize", n)
+		}
+		arguments = append(arguments, "slicingArguments", []string{s.Argument})
+	}
+	if sized != nil {
+		arguments = append(arguments, "sizedFields", sized)
+	}
+	if s.Argument != "" {
+		arguments = append(arguments, "requireOneSlicingArgument", false)
+	}
+	return directive("listSize", arguments...)
+}

@@ -1,0 +1,24 @@
+package sdl
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// federationHead links the directives of the lowest version of the specification that has all of them.
+const federationHead = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])
+
+`
+
+// federation adds @key to the types with a global id, and @shareable to the pages of lists, which other subgraphs define too.
+func (a *annotation) federation() {
+	for _, def := range a.doc.Definitions {
+		switch {
+		case def.Kind == ast.Object && slices.Contains(def.Interfaces, "Node"):
+			def.Directives = append(def.Directives, directive("key", "fields", "id"))
+		case def.Name == "PageInfo":
+			def.Directives = append(def.Directives, directive("shareable"))
+		}
+	}
+}

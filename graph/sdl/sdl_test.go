@@ -1,0 +1,149 @@
+package sdl_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/sdl"
+)
+
+// printed returns the schema in text with directives.
+func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
+	t.Helper()
+	out, err := sdl.Print(text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Input: out})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	return schema
+}
+
+// TestPlainSchemaIsUnchanged: without options the text is that of schema.graphqls, with its comments and order.
+func TestPlainSchemaIsUnchanged(t *testing.T) {
+	if got, err := sdl.Print(graph.SDL(), sdl.Options{}); err != nil || got != graph.SDL() {
+		t.Errorf("%v, %d bytes instead of %d", err, len(got), len(graph.SDL()))
+	}
+}
+
+// TestNullableFieldsSayWhenTheyAreNull: the description of a nullable field says when it is null, unless the field is
+// @semanticNonNull at each of its levels.
+func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
+	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
+	marked := 0
+	for name, def := range schema.Types {
+		if def.Kind != ast.Object || def.BuiltIn {
+			continue
+		}
+		for _, f := range def.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			levels := levelsOf(f)
+			if levels != nil {
+				marked++
+			}
+			level := 0
+			for at := f.Type; at != nil; at = at.Elem {
+				if !at.NonNull && !slices.Contains(levels, level) && !strings.Contains(strings.ToLower(f.Description), "null") {
+					t.Errorf("%s.%s can be null at level %d: its description has to say when, or it has to be in the list of package sdl", name, f.Name, level)
+				}
+				if at.NonNull && slices.Contains(levels, level) {
+					t.Errorf("%s.%s is never null at level %d", name, f.Name, level)
+				}
+				level++
+			}
+		}
+	}
+	if marked < 15 {
+		t.Errorf("only %d fields are marked", marked)
+	}
+}
+
+// levelsOf returns the levels of a field's @semanticNonNull; nil if it has none.
+func levelsOf(f *ast.FieldDefinition) (levels []int) {
+	d := f.Directives.ForName("semanticNonNull")
+	if d == nil {
+		return nil
+	}
+	argument := d.Arguments.ForName("levels")
+	if argument == nil {
+		return []int{0}
+	}
+	for _, child := range argument.Value.Children {
+		levels = append(levels, int(child.Value.Raw[0]-'0'))
+	}
+	return levels
+}
+
+// TestSemanticListFitsTheSchema changes the schema in ways that the list does not fit.
+func TestSemanticListFitsTheSchema(t *testing.T) {
+	for _, test := range []struct{ old, changed, says string }{
+		{"): MarketConnection\n", "): MarketConnection!\n", "is never null at level 0"},
+		{"  tokenPrices(", "  allPrices(", "the schema has no Query.tokenPrices"},
+		{"  ): [Token]\n", "  ): [Token!]\n", "Query.tokens is never null at level 1"},
+	} {
+		changed := strings.Replace(graph.SDL(), test.old, test.changed, 1)
+		if changed == graph.SDL() {
+			t.Fatalf("the schema has no %q", test.old)
+		}
+		if _, err := sdl.Print(changed, sdl.Options{Semantic: true}); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%v; it should say %q", err, test.says)
+		}
+	}
+}
+
+// TestCosts prints the costs of a small schema.
+func TestCosts(t *testing.T) {
+	const text = `type Query {
+  things(ids: [ID!]!): [Thing]
+  page(first: Int = 20): Page
+  one: Thing
+  long: String
+  points: [Thing!]
+}
+type Page { nodes: [Thing!]! total: Int }
+type Thing { id: ID! names: [String!]! kind: Kind at: Time }
+enum Kind { A }
+enum Unused { A }
+scalar Time
+input Filter { unused: Unused }`
+	costs := map[string]sdl.Cost{
+		"Query.things": {Each: 41, Items: sdl.Size{Argument: "ids"}},
+		"Query.page":   {Once: 1000, Each: 1, Page: sdl.Size{Argument: "first"}},
+		"Query.one":    {Each: 1},
+		"Query.long":   {Once: 40, Each: 1, Items: sdl.Size{Fixed: 20}},
+		"Query.points": {Once: 1000, Each: 1, Items: sdl.Size{Fixed: 300}},
+	}
+	out, err := sdl.Print(text, sdl.Options{Cost: func(field string) sdl.Cost {
+		if c, ok := costs[field]; ok {
+			return c
+		}
+		return sdl.Cost{Each: 1}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"things(ids: [ID!]!): [Thing] @cost(weight: \"41\") @listSize(slicingArguments: [\"ids\"], requireOneSlicingArgument: false)\n",
+		"page(first: Int = 20): Page @cost(weight: \"1001\") @listSize(assumedSize: 20, slicingArguments: [\"first\"], sizedFields: [\"nodes\"], requireOneSlicingArgument: false)\n",
+		"  one: Thing\n",
+		"  long: String @cost(weight: \"60\")\n",
+		"  points: [Thing!] @cost(weight: \"5\") @listSize(assumedSize: 300)\n",
+		"  nodes: [Thing!]!\n  total: Int @cost(weight: \"1\")\n",
+		"  id: ID! @cost(weight: \"1\")\n  names: [String!]! @cost(weight: \"1\") @listSize(assumedSize: 1)\n  kind: Kind\n  at: Time\n",
+		"enum Kind @cost(weight: \"1\") {\n", "enum Unused {\n", "scalar Time @cost(weight: \"1\")\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
+	printed(t, text, sdl.Options{Cost: func(string) sdl.Cost { return sdl.Cost{Each: 1} }})
+}

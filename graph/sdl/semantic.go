@@ -1,0 +1,71 @@
+package sdl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const semanticHead = `"Null only together with an entry in ` + "`errors`" + `, at these levels: 0 is the field, 1 the items of its list."
+directive @semanticNonNull(levels: [Int] = [0]) on FIELD_DEFINITION
+
+`
+
+var (
+	field         = []int{0}
+	fieldAndItems = []int{0, 1}
+)
+
+// nonNull contains the nullable fields of objects that are null only if they fail, with the levels for which that is true. The
+// description of any other nullable field says when it is null.
+var nonNull = map[string][]int{
+	"Query.user":          field,
+	"Query.markets":       field,
+	"Query.searchMarkets": field,
+	"Query.token":         field,
+	"Query.tokens":        fieldAndItems,
+	"Query.tokenPrices":   field,
+	"Query.spreads":       field,
+	"User.positions":      field,
+	"User.orders":         field,
+	"User.trades":         field,
+	"User.history":        field,
+	"User.portfolio":      field,
+	"Event.markets":       field,
+	"TokenPrice.token":    field,
+	"Spread.token":        field,
+	"Orderbook.token":     field,
+	"ServiceStatus.venue": field,
+}
+
+// semantic adds @semanticNonNull. It returns an error if a field of the list is unknown, or is never null.
+func (a *annotation) semantic() error {
+	known := maps.Clone(nonNull)
+	for _, def := range a.doc.Definitions {
+		for _, f := range def.Fields {
+			name := def.Name + "." + f.Name
+			levels, ok := nonNull[name]
+			if !ok {
+				continue
+			}
+			delete(known, name)
+			t := f.Type
+			for level := range slices.Max(levels) + 1 {
+				if t == nil || t.NonNull && slices.Contains(levels, level) {
+					return fmt.Errorf("%s is never null at level %d", name, level)
+				}
+				t = t.Elem
+			}
+			d := directive("semanticNonNull")
+			if !slices.Equal(levels, field) {
+				d = directive("semanticNonNull", "levels", levels)
+			}
+			f.Directives = append(f.Directives, d)
+		}
+	}
+	if len(known) > 0 {
+		return fmt.Errorf("the schema has no %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/sdl"
+	"oddsgraph/internal/demo"
+)
+
+// TestSemanticNonNull queries every field with @semanticNonNull: while the venue works none is null, and otherwise each null has
+// an error.
+func TestSemanticNonNull(t *testing.T) {
+	t.Parallel()
+	text, err := sdl.Print(graph.SDL(), sdl.Options{Semantic: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: text})
+	s := start(t, "--venue-timeout=2s")
+	token := s.openTokens(1)[0]
+	eventID := ""
+	for _, market := range list(s.ask(t, `{ searchMarkets(first: 100) { nodes { event { eventId } } } }`, nil, anonymous), "searchMarkets.nodes") {
+		if id, ok := at(market, "event.eventId").(string); ok {
+			eventID = id
+			break
+		}
+	}
+	const query = `query ($token: String!, $event: String!) {
+		user(address: "` + addressOf50 + `") {
+			id positions { totalCount } orders { totalCount } trades { totalCount } history { totalCount } portfolio { id }
+		}
+		markets(marketIds: ["unknown"]) { id }
+		searchMarkets(first: 1) { totalCount }
+		token(tokenId: $token) { price { token { id } } spread { token { id } } orderbook { token { id } } }
+		tokens(tokenIds: [$token, "unknown"]) { id }
+		tokenPrices(tokenIds: [$token, "unknown"]) { token { id } }
+		spreads(tokenIds: [$token, "unknown"]) { token { id } }
+		event(eventId: $event) { markets { nodes { id } } }
+		serviceStatus { venue { driver } }
+	}`
+	doc, errs := gqlparser.LoadQuery(schema, query)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	variables := vars{"token": token, "event": eventID}
+	healthy := 0
+	for name, fault := range map[string]*demo.Fault{"": nil, "the venue fails": {Path: "*", Kind: demo.FaultStatus}} {
+		s.expireCaches()
+		if fault != nil {
+			s.setFaults(t, *fault)
+		}
+		for _, credentials := range []string{keyOf50, anonymous} {
+			data, errors := s.query(t, query, variables, credentials)
+			failed := map[string]bool{}
+			for _, e := range errors {
+				failed[asJSON(e.Path)] = true
+			}
+			w := semanticWalk{t: t, schema: schema, failed: failed, seen: map[string]bool{}}
+			w.object(doc.Operations[0].SelectionSet, data, nil)
+			if name == "" && credentials == keyOf50 {
+				healthy = len(w.seen)
+				if w.nulls > 0 {
+					t.Errorf("%d fields are null: %v", w.nulls, errors)
+				}
+			} else if w.nulls == 0 {
+				t.Errorf("%s: no field is null", name)
+			}
+		}
+		s.setFaults(t)
+	}
+	marked := 0
+	for _, def := range schema.Types {
+		for _, f := range def.Fields {
+			if f.Directives.ForName("semanticNonNull") != nil {
+				marked++
+			}
+		}
+	}
+	if healthy != marked {
+		t.Errorf("the query has %d of %d fields", healthy, marked)
+	}
+}
+
+// semanticWalk compares the nulls of a response with its errors.
+type semanticWalk struct {
+	t      *testing.T
+	schema *ast.Schema
+	failed map[string]bool // paths of errors
+	seen   map[string]bool // fields with @semanticNonNull that are in the response
+	nulls  int
+}
+
+func (w *semanticWalk) object(set ast.SelectionSet, v any, path []any) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, s := range set {
+		f := s.(*ast.Field)
+		levels := ""
+		if d := f.Definition.Directives.ForName("semanticNonNull"); d != nil {
+			w.seen[f.ObjectDefinition.Name+"."+f.Name] = true
+			levels = "0"
+			if a := d.Arguments.ForName("levels"); a != nil {
+				levels = a.Value.String()
+			}
+		}
+		w.value(f, levels, 0, object[f.Alias], append(path[:len(path):len(path)], f.Alias))
+	}
+}
+
+func (w *semanticWalk) value(f *ast.Field, levels string, level int, v any, path []any) {
+	switch v := v.(type) {
+	case nil:
+		if !strings.Contains(levels, string(rune('0'+level))) {
+			return
+		}
+		if w.nulls++; !w.failed[asJSON(path)] {
+			w.t.Errorf("%s is null without an error", asJSON(path))
+		}
+	case []any:
+		for i, item := range v {
+			w.value(f, levels, level+1, item, append(path[:len(path):len(path)], i))
+		}
+	default:
+		w.object(f.SelectionSet, v, path)
+	}
+}
