@@ -1,16 +1,19 @@
 // A live order book as a ladder: asks above, bids below, the middle between them. A click fills the ticket.
-import { useEffect, type CSSProperties } from 'react'
-import { applyDelta, type Book as Levels, type Level } from '../kit/applyDelta'
+import { useEffect, useState, type CSSProperties } from 'react'
+import { applyDelta, type Book as Levels } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
 import { Depth } from './Depth'
 import { centDecimals, compact, exactCents, plainCents, reason, shares, sizeDecimals } from './format'
 import { Freshness, type Heard } from './Freshness'
+import { grouped, steps, summed, type Step, type Summed } from './levels'
 import { useLive } from './live'
 import { Source } from './Source'
 import type { Draft } from './Ticket'
 
-const depth = 10
+/** The rows of each side, and the levels that are read to fill them with groups. */
+const rows = 10
+const deep = 100
 
 interface State extends Heard {
   levels: Levels
@@ -20,7 +23,7 @@ interface State extends Heard {
   broken: boolean
 }
 
-function useBook(tokenId: string) {
+function useBook(tokenId: string, depth: number) {
   const { link } = useConnection()
   const { data: book, error, ended, restart } = useLive<BookSubscription, State, BookSubscriptionVariables>(
     { query: BookDocument, variables: { tokenId, depth } },
@@ -49,9 +52,12 @@ interface Props {
 }
 
 export function Book({ tokenId, closed, onPick }: Props) {
-  const { book, error } = useBook(tokenId)
-  const bids = summed(book?.levels.bids ?? [])
-  const asks = summed(book?.levels.asks ?? [])
+  const [step, setStep] = useState<Step>(0)
+  const depth = step === 0 ? rows : deep
+  const { book, error } = useBook(tokenId, depth)
+  const side = (name: 'bids' | 'asks') => summed(grouped(book?.levels[name] ?? [], step, name).slice(0, rows))
+  const bids = side('bids')
+  const asks = side('asks')
   const levels = [...bids, ...asks]
   const shape = {
     decimals: centDecimals(levels.map(({ price }) => price)), fraction: sizeDecimals(levels.map(({ size }) => size)),
@@ -61,6 +67,9 @@ export function Book({ tokenId, closed, onPick }: Props) {
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>
       <h2 id="book">Order book <Freshness heard={book} final={empty} /> <Source of="Order book" document={BookDocument} variables={{ tokenId, depth }} /></h2>
+      <div className="chips" role="group" aria-label="Group by">
+        {steps.map(s => <button key={s} type="button" aria-pressed={s === step} onClick={() => setStep(s)}>{s === 0 ? 'All' : `${s / 100}¢`}</button>)}
+      </div>
       {error && <p role="alert">{reason(error)}</p>}
       {empty ? <p className="ended">{closed}</p> : (
         <table className="ladder">
@@ -86,16 +95,6 @@ export function Book({ tokenId, closed, onPick }: Props) {
       {!empty && <Depth bids={bids} asks={asks} />}
     </section>
   )
-}
-
-export interface Summed extends Level {
-  /** Shares at this price and all better ones. */
-  total: number
-}
-
-function summed(levels: readonly Level[]): Summed[] {
-  let total = 0
-  return levels.map(level => ({ ...level, total: (total += Number(level.size)) }))
 }
 
 interface SideProps {
@@ -125,7 +124,7 @@ function Side({ name, levels, most, decimals, fraction, known, onPick }: SidePro
         </tr>
       ))}
       {known && levels.length === 0 && <tr><td colSpan={3}>No {name}.</td></tr>}
-      {!known && Array.from({ length: depth }, (_, i) => <tr key={i} aria-hidden="true"><td colSpan={3}><span className="waiting long" /></td></tr>)}
+      {!known && Array.from({ length: rows }, (_, i) => <tr key={i} aria-hidden="true"><td colSpan={3}><span className="waiting long" /></td></tr>)}
     </tbody>
   )
 }

@@ -1,5 +1,5 @@
 // The shares of a book up to each price, as two areas. The ladder has the same figures, so screen readers skip it.
-import type { Summed } from './Book'
+import type { Summed } from './levels'
 
 const width = 300
 const height = 56

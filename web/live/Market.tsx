@@ -1,6 +1,7 @@
 // The page of a token: its price, chart, book, trades and a ticket, and the other outcomes of its market.
 import { useState } from 'react'
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
+import { AlertForm } from './AlertForm'
 import { Book } from './Book'
 import { Chart } from './Chart'
 import { date, reason, useMoney } from './format'
@@ -72,6 +73,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           <Book tokenId={tokenId} closed={closed} onPick={setDraft} />
           <div className="side">
             {closed === '' && <Ticket tokenId={tokenId} outcome={outcome} draft={draft} onDraft={setDraft} />}
+            {closed === '' && <AlertForm marketId={marketId} tokenId={tokenId} name={`${market?.question ?? marketId}: ${outcome}`} quote={quote} />}
             <section className="panel rules" aria-labelledby="rules">
               <h2 id="rules">Rules</h2>
               <p>{market?.description ?? '–'}</p>

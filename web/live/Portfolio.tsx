@@ -1,4 +1,4 @@
-// A wallet, valued as prices move: its sums, and tabs with positions, orders, trades and history.
+// A wallet, valued as prices move: its sums, and tabs with positions, orders, trades, history and profit.
 import { useEffect, useState } from 'react'
 import { applyPortfolio } from '../kit/lists'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
@@ -9,6 +9,7 @@ import { Freshness, useStale } from './Freshness'
 import { isLasting, useLive } from './live'
 import { Orders } from './Orders'
 import { Positions, type Position } from './Positions'
+import { Profit } from './Profit'
 import { useTitle } from './route'
 import { Source } from './Source'
 import { WalletHistory, WalletTrades } from './WalletPages'
@@ -21,7 +22,7 @@ interface State {
   session: number
 }
 
-const tabs = ['Positions', 'Orders', 'Trades', 'History'] as const
+const tabs = ['Positions', 'Orders', 'Trades', 'History', 'Profit'] as const
 
 interface Props {
   address: string
@@ -61,6 +62,7 @@ export function Portfolio({ address, onClose, onRefused }: Props) {
       {tab === 'Orders' && <Orders address={address} />}
       {tab === 'Trades' && <WalletTrades address={address} />}
       {tab === 'History' && <WalletHistory address={address} />}
+      {tab === 'Profit' && portfolio && <Profit address={address} positions={portfolio.positions} summary={portfolio.summary} />}
     </>
   )
 }

@@ -3,6 +3,7 @@ import { lazy, StrictMode, Suspense, useCallback, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
+import { Alerts } from './Alerts'
 import { connect, ConnectionContext } from './connection'
 import { EventPage } from './EventPage'
 import { useFaults } from './useFaults'
@@ -61,6 +62,7 @@ function Board() {
         {route.page === 'portfolio' && <Wallets demo={demo} wallet={wallet} onWallet={setWallet} />}
         {route.page === 'unknown' && <Unknown />}
       </main>
+      <Alerts />
       {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
       {demo && <footer>Demo venue: nothing shown is real money.</footer>}
     </>

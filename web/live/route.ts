@@ -108,9 +108,21 @@ export function usePlaces() {
   }, [])
 }
 
+let title = ''
+let unread = 0
+
+const writeTitle = () => { document.title = `${unread > 0 ? `(${unread}) ` : ''}${title} · oddsgraph` }
+
 /** Names the page in the browser's tab and to screen readers. */
-export function useTitle(title: string) {
+export function useTitle(name: string) {
   useEffect(() => {
-    document.title = `${title} · oddsgraph`
-  }, [title])
+    title = name
+    writeTitle()
+  }, [name])
+}
+
+/** Puts a number of notices before the page's name. */
+export function setUnread(count: number) {
+  unread = count
+  writeTitle()
 }

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { book, go, listed, paths, prices, tokenOf } from './board'
+import { grouped } from '../live/levels'
+import { realised, type Entry } from '../live/realised'
 import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
 
 const rows = (page: Page) => page.locator('.markets tbody tr').count()
@@ -264,6 +266,75 @@ test('the lists of a wallet are read', async t => {
     await eventually(name, () => page.locator(`[data-list=${name.toLowerCase()}] tbody tr`).count(), n => n > 0)
     await wantAccessible(page)
   }
+})
+
+test('profit and allocation are drawn from history and positions', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await page.getByRole('button', { name: 'Profit', exact: true }).click()
+  await eventually('a profit', () => page.locator('[data-profit]').getAttribute('data-profit'), profit => Number.isFinite(Number(profit ?? NaN)))
+  await eventually('its line', () => page.locator('.line path').nth(1).getAttribute('d'), line => (line?.match(/H/g)?.length ?? 0) > 10)
+  const shares = (await page.locator('.allocation .figure').allTextContents()).map(text => Number(/([\d.]+)%$/.exec(text)?.[1]))
+  assert.ok(shares.length > 2 && Math.abs(shares.reduce((sum, share) => sum + share, 0) - 100) < 1, shares.join())
+  await wantAccessible(page)
+})
+
+test('realised profit counts sales, redemptions, fees and rewards', () => {
+  const at = (minute: number, record: Partial<Entry>): Entry => ({ id: String(minute), kind: 'TRADE', timestamp: new Date(60_000 * minute).toISOString(), ...record })
+  const { steps, unknown } = realised([
+    at(5, { kind: 'REDEEM', tokenId: 'a', amount: '10', size: '10' }),
+    at(1, { side: 'BUY', tokenId: 'a', amount: '-8', size: '20' }),
+    at(2, { side: 'SELL', tokenId: 'a', amount: '6', size: '10' }),
+    at(3, { kind: 'FEE', amount: '-0.5' }),
+    at(4, { kind: 'DEPOSIT', amount: '1000' }),
+    at(6, { side: 'SELL', tokenId: 'b', amount: '6', size: '10' }),
+    at(7, { side: 'SELL', tokenId: 'c', amount: '6', size: '10' }),
+  ], new Map([['b', 0.5]]))
+  assert.deepEqual(steps.map(({ profit }) => profit), [2, 1.5, 7.5, 8.5])
+  assert.equal(unknown, 1)
+})
+
+test('an alert fires once when the price crosses it, on any page', async t => {
+  const { page } = await visit(t, '/live')
+  const path = (await paths(page))[2]!
+  await go(page, path)
+  const tokenId = tokenOf(path)
+  await control('price', { tokenId, price: 0.4 })
+  await eventually('the price', () => page.locator('.headline .price').getAttribute('data-price'), price => Number(price) < 0.5)
+  await page.getByLabel('Tell me at, ¢').fill('60')
+  await page.getByRole('button', { name: 'Set', exact: true }).click()
+  await page.getByText('Above 60.0¢').waitFor()
+  await wantAccessible(page)
+  await page.reload()
+  await page.getByText('Above 60.0¢').waitFor()
+  await go(page, '#/watchlist')
+  const notice = page.locator('.notices p')
+  assert.equal(await notice.count(), 0)
+  await eventually('a notice', async () => (await control('price', { tokenId, price: 0.7 }), notice.count()), n => n === 1)
+  assert.match(await page.title(), /^\(1\) /)
+  await wantAccessible(page)
+  await notice.getByRole('button', { name: 'Dismiss' }).click()
+  assert.equal(await notice.count(), 0)
+  assert.doesNotMatch(await page.title(), /^\(/)
+  assert.equal(await page.evaluate(() => localStorage.getItem('oddsgraph:alerts')), '[]')
+})
+
+test('the book is grouped', async t => {
+  const { page } = await visit(t, '/live')
+  await go(page, (await paths(page))[0]!)
+  await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  const total = async () => (await book(page)).bids.reduce((sum, { size }) => sum + Number(size), 0)
+  const fine = await total()
+  await page.getByRole('group', { name: 'Group by' }).getByRole('button', { name: '5¢' }).click()
+  await eventually('steps of 5¢', () => book(page), ({ bids, asks }) => [...bids, ...asks].every(({ price }) => Number(price) * 100 % 5 < 1e-9 || Number(price) * 100 % 5 > 5 - 1e-9))
+  await eventually('all levels', total, sum => sum >= fine / 2)
+})
+
+test('grouping keeps the worse price of each step', () => {
+  const levels = [{ price: '0.637', size: '1.5' }, { price: '0.631', size: '2' }, { price: '0.629', size: '4' }]
+  assert.deepEqual(grouped(levels, 100, 'bids'), [{ price: '0.63', size: '3.5' }, { price: '0.62', size: '4' }])
+  assert.deepEqual(grouped(levels.toReversed(), 100, 'asks'), [{ price: '0.63', size: '4' }, { price: '0.64', size: '3.5' }])
+  assert.equal(grouped(levels, 0, 'bids'), levels)
 })
 
 test('the chart has ranges and candles', async t => {

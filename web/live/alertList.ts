@@ -1,0 +1,31 @@
+// Price alerts, in the browser's storage.
+import { stored } from './stored'
+
+export interface Alert {
+  marketId: string
+  tokenId: string
+  /** The market and its outcome in words. */
+  name: string
+  /** The price that ends the alert, 0 to 1. */
+  at: number
+  /** Whether the price has to rise to reach it. */
+  above: boolean
+}
+
+const isAlert = (item: unknown): item is Alert => {
+  const { marketId, tokenId, name, at, above } = (item ?? {}) as Partial<Alert>
+  return [marketId, tokenId, name].every(text => typeof text === 'string') && typeof at === 'number' && typeof above === 'boolean'
+}
+
+const list = stored('oddsgraph:alerts', 50, isAlert)
+
+export const useAlerts = list.use
+
+const same = (a: Alert) => (b: Alert) => a.tokenId === b.tokenId && a.at === b.at && a.above === b.above
+
+export const add = (alert: Alert) => list.write([alert, ...list.read().filter(other => !same(alert)(other))])
+
+export const remove = (alert: Alert) => list.write(list.read().filter(other => !same(alert)(other)))
+
+/** Whether a price has reached the alert's. */
+export const isReached = ({ at, above }: Alert, price: number) => (above ? price >= at : price <= at)

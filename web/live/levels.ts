@@ -1,0 +1,29 @@
+// The levels of a book: their running totals, and groups of them.
+import type { Level } from '../kit/applyDelta'
+
+export interface Summed extends Level {
+  /** Shares at this price and all better ones. */
+  total: number
+}
+
+/** The steps that levels are grouped by, in hundredths of a cent; 0 for none. */
+export const steps = [0, 100, 500] as const
+
+export type Step = (typeof steps)[number]
+
+/** Joins the levels of each step at its worse end: bids at the lower price, asks at the higher one. */
+export function grouped(levels: readonly Level[], step: Step, side: 'bids' | 'asks'): readonly Level[] {
+  if (step === 0) return levels
+  const round = side === 'bids' ? Math.floor : Math.ceil
+  const sums = new Map<number, number>()
+  for (const { price, size } of levels) {
+    const key = round(Math.round(Number(price) * 10_000) / step) * step
+    sums.set(key, (sums.get(key) ?? 0) + Number(size))
+  }
+  return [...sums].map(([price, size]) => ({ price: String(price / 10_000), size: String(Math.round(size * 100) / 100) }))
+}
+
+export function summed(levels: readonly Level[]): Summed[] {
+  let total = 0
+  return levels.map(level => ({ ...level, total: (total += Number(level.size)) }))
+}
