@@ -119,8 +119,8 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfEachPage limits what a browser loads to show a page, compressed with brotli: 250 KiB for the board, 500 KiB for
-// GraphiQL.
+// TestSizeOfEachPage limits what a browser loads to show a page, compressed with gzip or brotli: 250 KiB for the board, 500 KiB
+// for GraphiQL.
 func TestSizeOfEachPage(t *testing.T) {
 	requireNode(t) // also builds the pages
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {
@@ -128,19 +128,21 @@ func TestSizeOfEachPage(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: run make web first, as make test does", err)
 		}
-		size, files := int64(0), 0
-		for _, file := range regexp.MustCompile(`assets/[^"]+`).FindAllString(string(html), -1) {
-			info, err := fs.Stat(web.Built(), file+".br")
-			if err != nil {
-				info, err = fs.Stat(web.Built(), file)
+		for _, coding := range []string{".gz", ".br"} {
+			size, files := int64(0), 0
+			for _, file := range regexp.MustCompile(`assets/[^"]+`).FindAllString(string(html), -1) {
+				info, err := fs.Stat(web.Built(), file+coding)
+				if err != nil {
+					info, err = fs.Stat(web.Built(), file)
+				}
+				if err == nil { // the icon is in another folder
+					size, files = size+info.Size(), files+1
+				}
 			}
-			if err == nil { // the icon is in another folder
-				size, files = size+info.Size(), files+1
+			t.Logf("%s%s: %d files, %d bytes", name, coding, files, size)
+			if files < 3 || size >= limit {
+				t.Errorf("%s%s: %d files of %d bytes, want fewer than %d", name, coding, files, size, limit)
 			}
-		}
-		t.Logf("%s: %d files, %d bytes", name, files, size)
-		if files < 3 || size >= limit {
-			t.Errorf("%s: %d files of %d bytes, want fewer than %d", name, files, size, limit)
 		}
 	}
 }

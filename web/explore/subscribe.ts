@@ -1,6 +1,6 @@
 // Subscriptions of GraphiQL over graphql-transport-ws, shown as a log of the last events. A failure arrives as an answer that
 // says what to do.
-import { CloseCode, createClient } from 'graphql-ws'
+import { CloseCode, createClient } from 'graphql-ws/client'
 
 interface Params { query: string; operationName?: string | null; variables?: unknown }
 

@@ -1,6 +1,6 @@
 // One connection to the server: a urql client, and the state of its socket.
 import { cacheExchange, Client, fetchExchange, subscriptionExchange } from 'urql'
-import { CloseCode, createClient } from 'graphql-ws'
+import { CloseCode, createClient } from 'graphql-ws/client'
 import { createContext, useContext, useSyncExternalStore } from 'react'
 
 /** What is known of a socket. */
