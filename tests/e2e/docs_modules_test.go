@@ -43,7 +43,7 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 
 	modules, open, written := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, b := range blocks {
-		if b.lang != "ts" {
+		if b.lang != "ts" || b.kind == guideKind {
 			continue
 		}
 		section := b.file + "#" + b.section

@@ -32,7 +32,7 @@ before(async () => {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
     ],
   })
 })
@@ -48,22 +48,26 @@ export interface Visit {
   problems: string[]
 }
 
-/** Opens a path of the server, or of options.baseURL, in a browser profile of its own. When the test ends there must be no outside request and no problem. */
-export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}): Promise<Visit> {
+/**
+ * Opens a path of the server, or of options.baseURL, in a browser profile of its own. The page may also send requests to the
+ * server at the origin others. When the test ends there must be no outside request and no problem.
+ */
+export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}, others = ''): Promise<Visit> {
   const home = options.baseURL ?? origin
+  const hosts = [home, ...(others ? [others] : [])].map(url => new URL(url).host)
   const context = await browser.newContext({ baseURL: home, viewport: desktop, reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const outside: string[] = []
   const problems: string[] = []
   await context.route(
-    url => url.origin !== home,
+    url => !hosts.includes(url.host),
     route => {
       outside.push(route.request().url())
       return route.abort()
     },
   )
   page.on('websocket', socket => {
-    if (new URL(socket.url()).host !== new URL(home).host) outside.push(socket.url())
+    if (!hosts.includes(new URL(socket.url()).host)) outside.push(socket.url())
   })
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) problems.push(`${message.text()} (${message.location().url})`)

@@ -1,0 +1,264 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/tests/tool"
+)
+
+const (
+	// guideKind marks the blocks of the chapter that TestGuide follows.
+	guideKind = "guide"
+	// guideSection is the heading of the chapter in docs/frontend.md.
+	guideSection = "From an empty folder to a live portfolio"
+	// guideChecks is the file in web/tests that opens the finished page.
+	guideChecks = "guide"
+	// guideTime limits the whole chapter, from the first command to the last check in the browser.
+	guideTime = 5 * time.Minute
+)
+
+var (
+	// firstLine matches the first line of a file, a comment with the file's name.
+	firstLine = regexp.MustCompile(`^(?://|#|<!--) ([\w./-]+)(?: -->)?\n`)
+	// devServer matches the address that a dev server prints.
+	devServer = regexp.MustCompile(`http://localhost:\d+`)
+	// noRegistry matches what npm prints if no registry of packages can be reached.
+	noRegistry = regexp.MustCompile(`code (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENOTCACHED|ERR_SOCKET_TIMEOUT)`)
+	// packageVersion matches a package with its version in a command.
+	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
+)
+
+// TestGuide follows the chapter of docs/frontend.md word for word: it starts in an empty folder, runs each command, writes each
+// file, and opens the page in a browser, where a position gets another value and later leaves the list. Only the ports differ from
+// the chapter. It needs a registry of npm, or the packages in npm's cache.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	requireNode(t)
+	chromium := tool.Require(t, "chromium")
+	s := startLive(t, "--demo-markets=1200")
+	ctx, cancel := context.WithTimeout(t.Context(), guideTime)
+	defer cancel()
+	g := &guide{ctx: ctx, dir: t.TempDir(), addresses: strings.NewReplacer("127.0.0.1:8080", s.Addr().String())}
+	begun := time.Now()
+	for _, b := range guideBlocks(t) {
+		if b.lang != "sh" {
+			g.writeFile(t, b)
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			g.runLine(t, b, strings.TrimSpace(line))
+		}
+	}
+	if g.url == "" {
+		t.Fatal("no command has started a dev server")
+	}
+	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "SCREENSHOTS="+t.TempDir(), "GUIDE_URL="+g.url,
+		"ODDSGRAPH_URL=http://"+s.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
+	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
+	t.Logf("the chapter took %v", time.Since(begun).Round(time.Second))
+	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, "http://"+s.Addr().String()) })
+}
+
+// guideBlocks returns the blocks of the chapter.
+func guideBlocks(t *testing.T) (blocks []block) {
+	t.Helper()
+	for _, b := range readDocs(t) {
+		chapter := b.file == "docs/frontend.md" && b.section == guideSection
+		switch {
+		case chapter && b.kind != guideKind:
+			t.Errorf("%s: the block is not marked %q, so the test would not follow it", b, guideKind)
+		case !chapter && b.kind == guideKind:
+			t.Errorf("%s: a block outside of the chapter is marked %q", b, guideKind)
+		case chapter:
+			blocks = append(blocks, b)
+		}
+	}
+	if len(blocks) < 5 {
+		t.Fatalf("the chapter has %d blocks", len(blocks))
+	}
+	return blocks
+}
+
+// guide is the folder of a reader who follows the chapter.
+type guide struct {
+	ctx       context.Context
+	dir       string
+	addresses *strings.Replacer // documented addresses by those of the test
+	url       string            // the page, when the dev server runs
+	bin       string            // a directory of programs before those of PATH, or empty
+}
+
+// writeFile writes a block under the name in its first line.
+func (g *guide) writeFile(t *testing.T, b block) {
+	t.Helper()
+	match := firstLine.FindStringSubmatch(b.text)
+	if match == nil {
+		t.Fatalf("%s: the first line does not name the file", b)
+	}
+	path := filepath.Join(g.dir, match[1])
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(g.addresses.Replace(b.text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runLine runs a command until it ends or has printed the address of a dev server, which then runs until the test ends.
+func (g *guide) runLine(t *testing.T, b block, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(g.ctx, "sh", "-c", g.addresses.Replace(line))
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "npm_config_prefer_offline=true")
+	if g.bin != "" {
+		cmd.Env = append(cmd.Env, "PATH="+g.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	var output strings.Builder
+	for lines := bufio.NewScanner(read); lines.Scan(); {
+		output.WriteString(lines.Text() + "\n")
+		if url := devServer.FindString(lines.Text()); url != "" {
+			g.url = url
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				_, _ = io.Copy(io.Discard, read)
+			}()
+			t.Cleanup(func() {
+				_ = cmd.Cancel()
+				_ = cmd.Wait()
+				<-drained
+				read.Close()
+			})
+			return
+		}
+	}
+	read.Close()
+	if err := cmd.Wait(); err != nil {
+		if noRegistry.MatchString(output.String()) {
+			tool.Missing(t, "npm reaches no registry: %s", output.String())
+		}
+		t.Fatalf("%s: %s: %v\n%s", b, line, err, output.String())
+	}
+}
+
+// newestNode is the newest version of Node.js that the code generator is run on, besides the installed one.
+const newestNode = "26.10.0"
+
+// runCodegen runs GraphQL Code Generator, on the installed Node.js and on the newest one, with the chapter's configuration and the one of
+// docs/client-kit.md. With the former it reads the schema as text and by introspection. All runs with one configuration must write the same file, and
+// it must compile with the chapter's page.
+func (g *guide) runCodegen(t *testing.T, origin string) {
+	g.ctx = t.Context()
+	generated := filepath.Join(g.dir, "src/operations.ts")
+	configs := map[string]string{"guide": read(t, filepath.Join(g.dir, "codegen.yml"))}
+	for _, b := range readDocs(t) {
+		if b.file == "docs/client-kit.md" && b.lang == "yaml" && b.kind == "codegen" {
+			configs["kit"] = g.addresses.Replace(b.text)
+		}
+	}
+	if len(configs) != 2 {
+		t.Fatal("docs/client-kit.md has no configuration of the code generator")
+	}
+	written := map[string]string{}
+	for _, version := range []string{"", newestNode} {
+		if version != "" {
+			g.installNode(t, version)
+		}
+		for name, config := range configs {
+			schemas := []string{"/schema.graphql", "/graphql"}
+			if name == "kit" {
+				schemas = schemas[:1]
+			}
+			for _, schema := range schemas {
+				config := strings.Replace(config, origin+"/schema.graphql", origin+schema, 1)
+				if !strings.Contains(config, "schema: "+origin+schema+"\n") {
+					t.Fatalf("the configuration does not read the schema of the service:\n%s", config)
+				}
+				if err := errors.Join(os.WriteFile(filepath.Join(g.dir, "codegen.yml"), []byte(config), 0o600), os.Remove(generated)); err != nil {
+					t.Fatal(err)
+				}
+				g.runLine(t, block{file: name + schema}, "npx graphql-codegen")
+				text := read(t, generated)
+				if written[name] == "" {
+					written[name] = text
+					g.runLine(t, block{file: name + schema}, "npx tsc")
+				}
+				if text != written[name] {
+					t.Errorf("the configuration of the %s with %s on Node.js %s writes another file", name, schema, version)
+				}
+			}
+		}
+	}
+}
+
+// installNode makes the following commands run on a version of Node.js, from a package of npm.
+func (g *guide) installNode(t *testing.T, version string) {
+	t.Helper()
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	name := "node-" + runtime.GOOS + "-" + cmp.Or(arch, runtime.GOARCH)
+	other := &guide{ctx: g.ctx, dir: t.TempDir(), addresses: g.addresses}
+	step := block{file: "Node.js " + version}
+	other.runLine(t, step, "npm init --yes")
+	other.runLine(t, step, "npm install --ignore-scripts "+name+"@"+version)
+	g.bin = filepath.Join(other.dir, "node_modules/.bin")
+	g.runLine(t, step, `test "$(node --version)" = v`+version)
+}
+
+// TestGuideVersions requires that the chapter names the versions of packages that the example app and clients/ use, which are tested
+// without a registry too.
+func TestGuideVersions(t *testing.T) {
+	want := map[string]string{}
+	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {
+		var p struct{ Dependencies, DevDependencies map[string]string }
+		decode(t, read(t, file), &p)
+		for _, packages := range []map[string]string{p.Dependencies, p.DevDependencies} {
+			for name, version := range packages {
+				want[name] = version
+			}
+		}
+	}
+	compared := 0
+	for _, b := range guideBlocks(t) {
+		if b.lang != "sh" {
+			continue
+		}
+		for _, match := range packageVersion.FindAllStringSubmatch(b.text, -1) {
+			if version, ok := want[match[1]]; ok {
+				compared++
+				if version != match[2] {
+					t.Errorf("%s: %s@%s, but the examples use %s", b, match[1], match[2], version)
+				}
+			}
+		}
+	}
+	if compared < 10 {
+		t.Errorf("only %d packages were compared", compared)
+	}
+}

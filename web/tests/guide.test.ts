@@ -1,0 +1,48 @@
+// The page that a reader of docs/frontend.md has built, in a browser. TestGuide builds it and starts its dev server.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { control, endpoint, eventually, visit } from './browser'
+
+interface Position { size: string; outcome: string; token: { tokenId: string }; market: { question: string } }
+
+/** Reads the positions that the page must show, directly from the service. */
+async function positions(): Promise<{ address: string; positions: { nodes: Position[] } }> {
+  const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id size outcome token { id tokenId } market { id question } } } } }'
+  const response = await fetch(endpoint, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer demo-50' }, body: JSON.stringify({ query }),
+  })
+  const { data, errors } = await response.json()
+  assert.equal(errors, undefined)
+  return data.viewer
+}
+
+const rows = (page: Page) => page.locator('tbody tr').evaluateAll(rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent ?? '')))
+
+test('the portfolio is live', async t => {
+  const url = process.env['GUIDE_URL']!
+  const { page } = await visit(t, '/', { baseURL: url }, endpoint)
+  const { address, positions: { nodes } } = await positions()
+  const before = await eventually('ten positions', () => rows(page), all => all.length === 10)
+  assert.deepEqual(before.map(([market, outcome]) => [market, outcome]), nodes.map(({ market, outcome }) => [market.question, outcome]))
+  assert.match(await page.locator('h1').innerText(), / in 50 positions$/)
+
+  const first = nodes[0]!
+  const valueOf = (all: string[][]) => all.find(([market, outcome]) => market === first.market.question && outcome === first.outcome)?.[3]
+  const value = valueOf(before)
+  assert.match(value ?? '', /^[\d,]+\.\d\d$/)
+  for (const price of [0.91, 0.93]) {
+    const shown = valueOf(await rows(page))
+    await control('price', { tokenId: first.token.tokenId, price })
+    await eventually(`another value at the price ${price}`, () => rows(page), all => valueOf(all) !== undefined && valueOf(all) !== shown)
+  }
+  const sorted = (await rows(page)).map(([, , , value]) => Number(value!.replaceAll(',', '')))
+  assert.deepEqual(sorted, sorted.toSorted((a, b) => b - a))
+
+  await page.getByRole('button', { name: 'More', exact: true }).click()
+  await eventually('another page', () => rows(page), all => all.length === 20)
+
+  await control('trade', { address, tokenId: first.token.tokenId, side: 'SELL', size: Number(first.size) })
+  await eventually('no row of the closed position', () => rows(page), all => valueOf(all) === undefined && all.length >= 19)
+  await eventually('49 positions', () => page.locator('h1').innerText(), text => text.endsWith(' in 49 positions'))
+})
