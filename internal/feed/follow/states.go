@@ -21,6 +21,8 @@ type stateSpec[T any] struct {
 	// state returns the value in a state of the feed. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
+	// older reports whether the venue numbered a before b. older may be nil.
+	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
 	// absent reports whether a value means that the venue does not know the key; nil means that no value does. unknown is the noun
 	// for such a key in error messages.
@@ -112,9 +114,17 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	}
 }
 
-// sendStreamed sends a live state if it differs from the last event.
+// overtakenFor is how long a value that was read over REST may be ahead of the stream. The bound ends a wait for numbers that the
+// venue has restarted.
+const overtakenFor = time.Minute
+
+// sendStreamed sends a live state if it differs from the last event. A state from before a value that was read over REST is not
+// sent, because the stream will catch up.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
+	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {
+		return nil
+	}
 	same := it.sent && b.equal(it.value, value)
 	reason := Changed
 	switch {

@@ -274,3 +274,40 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 	})
 }
+
+// TestStreamCatchesUp: states that the venue numbered before a book that was read over REST are not sent.
+func TestStreamCatchesUp(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}
+		book := func(seq uint64) *market.Book {
+			return &market.Book{TokenID: "T", Epoch: "e", Seq: seq, Bids: []market.Level{{Price: market.MustDecimal("0.5"), Size: market.NewDecimal(int64(seq), 0)}}}
+		}
+		snapshot := func(seq uint64) {
+			s.seqs[key] = seq - 1
+			s.send(key, messages.KindBookSnapshot, func(m *messages.Message) { m.Book = book(seq) })
+		}
+		show := func(b follow.BookUpdate) string { return fmt.Sprint(b.Book.Seq) + mark(b.Meta) }
+		r := &restSource[*market.Book]{value: book(18)}
+		f := run(t, follow.Book(s.ctx, s.source(), "T", 5, false, 0, r.read))
+		time.Sleep(6 * time.Second)
+		f.want(show, "INITIAL 18 REST")
+		s.live(key)
+		snapshot(16)
+		snapshot(17)
+		f.want(show)
+		snapshot(19)
+		f.want(show, "RESYNC 19 STREAM")
+
+		// The wait ends, because the venue may have restarted its numbers.
+		s.down(key)
+		r.set(book(1000))
+		time.Sleep(6 * time.Second)
+		f.want(show, "FRESHNESS 19 STREAM stale", "CHANGE 1000 REST")
+		s.live(key)
+		snapshot(20)
+		f.want(show)
+		time.Sleep(time.Minute)
+		snapshot(21)
+		f.want(show, "RESYNC 21 STREAM")
+	})
+}

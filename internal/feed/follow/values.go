@@ -69,6 +69,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 			return s.Book.Cut(depth), true
 		},
 		equal: func(a, b *market.Book) bool { return sameLevels(a.Bids, b.Bids) && sameLevels(a.Asks, b.Asks) },
+		older: func(a, b *market.Book) bool { return a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq },
 		read: readOne(func(ctx context.Context) (r market.Read[*market.Book], err error) {
 			if r, err = read(ctx); err == nil && r.Value != nil {
 				r.Value = r.Value.Cut(depth)
