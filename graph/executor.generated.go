@@ -383,6 +383,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				return &argumentsOfQueryMarket{
 					marketID: a["marketId"].(*string),
 					slug:     a["slug"].(*string),
+					by:       a["by"].(*model.MarketBy),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryMarket](x) },
@@ -430,6 +431,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				return &argumentsOfQueryEvent{
 					eventID: a["eventId"].(*string),
 					slug:    a["slug"].(*string),
+					by:      a["by"].(*model.EventBy),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryEvent](x) },
@@ -936,6 +938,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					side:   a["side"].(market.OrderSide),
 					size:   a["size"].(*market.Decimal),
 					amount: a["amount"].(*market.Decimal),
+					forArg: a["for"].(*model.FillFor),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenFillEstimate](x) },
@@ -1349,6 +1352,7 @@ type argumentsOfQueryUser struct {
 type argumentsOfQueryMarket struct {
 	marketID *string
 	slug     *string
+	by       *model.MarketBy
 }
 
 type argumentsOfQueryMarkets struct {
@@ -1358,6 +1362,7 @@ type argumentsOfQueryMarkets struct {
 type argumentsOfQueryEvent struct {
 	eventID *string
 	slug    *string
+	by      *model.EventBy
 }
 
 type argumentsOfQuerySearchMarkets struct {
@@ -1447,6 +1452,7 @@ type argumentsOfTokenFillEstimate struct {
 	side   market.OrderSide
 	size   *market.Decimal
 	amount *market.Decimal
+	forArg *model.FillFor
 }
 
 type argumentsOfUserPositions struct {
@@ -3454,7 +3460,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.query.Market(x.Enter(f), a.marketID, a.slug)
+			v, err := g.query.Market(x.Enter(f), a.marketID, a.slug, a.by)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -3506,7 +3512,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.query.Event(x.Enter(f), a.eventID, a.slug)
+			v, err := g.query.Event(x.Enter(f), a.eventID, a.slug, a.by)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -4386,7 +4392,7 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.token.FillEstimate(x.Enter(f), obj, a.side, a.size, a.amount)
+			v, err := g.token.FillEstimate(x.Enter(f), obj, a.side, a.size, a.amount, a.forArg)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()

@@ -313,8 +313,8 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Event         func(childComplexity int, eventID *string, slug *string) int
-		Market        func(childComplexity int, marketID *string, slug *string) int
+		Event         func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
+		Market        func(childComplexity int, marketID *string, slug *string, by *model.MarketBy) int
 		Markets       func(childComplexity int, marketIds []string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
@@ -404,7 +404,7 @@ type ComplexityRoot struct {
 
 	Token struct {
 		Candles      func(childComplexity int, interval market.CandleInterval, from *market.Date, to *market.Date) int
-		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal) int
+		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) int
 		History      func(childComplexity int, from *market.Date, to *market.Date, order *queries.Direction) int
 		ID           func(childComplexity int) int
 		Market       func(childComplexity int) int
@@ -1645,7 +1645,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Event(childComplexity, args["eventId"].(*string), args["slug"].(*string)), true
+		return e.ComplexityRoot.Query.Event(childComplexity, args["eventId"].(*string), args["slug"].(*string), args["by"].(*model.EventBy)), true
 
 	case "Query.market":
 		if e.ComplexityRoot.Query.Market == nil {
@@ -1657,7 +1657,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Market(childComplexity, args["marketId"].(*string), args["slug"].(*string)), true
+		return e.ComplexityRoot.Query.Market(childComplexity, args["marketId"].(*string), args["slug"].(*string), args["by"].(*model.MarketBy)), true
 	case "Query.markets":
 		if e.ComplexityRoot.Query.Markets == nil {
 			break
@@ -2139,7 +2139,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Token.FillEstimate(childComplexity, args["side"].(market.OrderSide), args["size"].(*market.Decimal), args["amount"].(*market.Decimal)), true
+		return e.ComplexityRoot.Token.FillEstimate(childComplexity, args["side"].(market.OrderSide), args["size"].(*market.Decimal), args["amount"].(*market.Decimal), args["for"].(*model.FillFor)), true
 	case "Token.history":
 		if e.ComplexityRoot.Token.History == nil {
 			break
@@ -2540,6 +2540,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputEventBy,
+		ec.unmarshalInputFillFor,
+		ec.unmarshalInputMarketBy,
 		ec.unmarshalInputMarketSearchFilter,
 	)
 	first := true
@@ -2658,6 +2661,8 @@ type Query {
     marketId: String
     "The market's name in the venue's URLs."
     slug: String
+    "Either of the two as one input."
+    by: MarketBy
   ): Market
   """
   Several markets at once. Same length and order as the argument; null if unknown. As few upstream calls as the
@@ -2673,6 +2678,8 @@ type Query {
     eventId: String
     "The event's name in the venue's URLs."
     slug: String
+    "Either of the two as one input."
+    by: EventBy
   ): Event
   """
   Search for markets. A page can hold fewer than ` + "`" + `first` + "`" + ` markets while ` + "`" + `hasNextPage` + "`" + ` is true, since every match is
@@ -3284,6 +3291,30 @@ type Market implements Node {
   freshness: Freshness!
 }
 
+"What identifies a market: exactly one of the two."
+input MarketBy @oneOf {
+  "The venue's market identifier, not the global ` + "`" + `id` + "`" + `."
+  marketId: String
+  "The market's name in the venue's URLs."
+  slug: String
+}
+
+"What identifies an event: exactly one of the two."
+input EventBy @oneOf {
+  "The venue's event identifier, not the global ` + "`" + `id` + "`" + `."
+  eventId: String
+  "The event's name in the venue's URLs."
+  slug: String
+}
+
+"How much to trade: exactly one of the two."
+input FillFor @oneOf {
+  "Shares to trade, more than 0."
+  size: Decimal
+  "Money to spend (BUY) or to receive (SELL), in the venue's currency, more than 0."
+  amount: Decimal
+}
+
 "State of a market."
 enum MarketStatus {
   "Announced, not yet traded."
@@ -3402,7 +3433,7 @@ type Token implements Node {
     to: Date
   ): [Candle!]
   """
-  What trading now against the book would give, before fees; nothing is placed. Pass exactly one of ` + "`" + `size` + "`" + ` and ` + "`" + `amount` + "`" + `.
+  What trading now against the book would give, before fees; nothing is placed. Pass exactly one of ` + "`" + `size` + "`" + `, ` + "`" + `amount` + "`" + ` and ` + "`" + `for` + "`" + `.
   Null when the token has no book. Costs what ` + "`" + `orderbook` + "`" + ` costs.
   """
   fillEstimate(
@@ -3412,6 +3443,8 @@ type Token implements Node {
     size: Decimal
     "Money to spend (BUY) or to receive (SELL), in the venue's currency, more than 0."
     amount: Decimal
+    "Either of the two as one input."
+    for: FillFor
   ): FillEstimate
 }
 

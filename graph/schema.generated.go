@@ -57,9 +57,9 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
 	User(ctx context.Context, address market.Address) (*model.User, error)
 	Viewer(ctx context.Context) (*model.User, error)
-	Market(ctx context.Context, marketID *string, slug *string) (*model.Market, error)
+	Market(ctx context.Context, marketID *string, slug *string, by *model.MarketBy) (*model.Market, error)
 	Markets(ctx context.Context, marketIds []string) ([]*model.Market, error)
-	Event(ctx context.Context, eventID *string, slug *string) (*model.Event, error)
+	Event(ctx context.Context, eventID *string, slug *string, by *model.EventBy) (*model.Event, error)
 	SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error)
 	Token(ctx context.Context, tokenID string) (*model.Token, error)
 	Tokens(ctx context.Context, tokenIds []string) ([]*model.Token, error)
@@ -89,7 +89,7 @@ type TokenResolver interface {
 	History(ctx context.Context, obj *model.Token, from *market.Date, to *market.Date, order *queries.Direction) (*model.PriceHistory, error)
 	RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error)
 	Candles(ctx context.Context, obj *model.Token, interval market.CandleInterval, from *market.Date, to *market.Date) ([]market.Candle, error)
-	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal) (*model.FillEstimate, error)
+	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) (*model.FillEstimate, error)
 }
 type TradeResolver interface {
 	Market(ctx context.Context, obj *model.Trade) (*model.Market, error)
@@ -177,6 +177,14 @@ func (ec *executionContext) field_Query_event_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["slug"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (*model.EventBy, error) {
+			return ec.unmarshalOEventBy2ᚖoddsgraphᚋgraphᚋmodelᚐEventBy(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg2
 	return args, nil
 }
 
@@ -199,6 +207,14 @@ func (ec *executionContext) field_Query_market_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["slug"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (*model.MarketBy, error) {
+			return ec.unmarshalOMarketBy2ᚖoddsgraphᚋgraphᚋmodelᚐMarketBy(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg2
 	return args, nil
 }
 
@@ -585,6 +601,14 @@ func (ec *executionContext) field_Token_fillEstimate_args(ctx context.Context, r
 		return nil, err
 	}
 	args["amount"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "for",
+		func(ctx context.Context, v any) (*model.FillFor, error) {
+			return ec.unmarshalOFillFor2ᚖoddsgraphᚋgraphᚋmodelᚐFillFor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["for"] = arg3
 	return args, nil
 }
 
@@ -5650,7 +5674,7 @@ func (ec *executionContext) _Query_market(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Market(ctx, fc.Args["marketId"].(*string), fc.Args["slug"].(*string))
+			return ec.Resolvers.Query().Market(ctx, fc.Args["marketId"].(*string), fc.Args["slug"].(*string), fc.Args["by"].(*model.MarketBy))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.Market) graphql.Marshaler {
@@ -5738,7 +5762,7 @@ func (ec *executionContext) _Query_event(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Event(ctx, fc.Args["eventId"].(*string), fc.Args["slug"].(*string))
+			return ec.Resolvers.Query().Event(ctx, fc.Args["eventId"].(*string), fc.Args["slug"].(*string), fc.Args["by"].(*model.EventBy))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.Event) graphql.Marshaler {
@@ -7884,7 +7908,7 @@ func (ec *executionContext) _Token_fillEstimate(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Token().FillEstimate(ctx, obj, fc.Args["side"].(market.OrderSide), fc.Args["size"].(*market.Decimal), fc.Args["amount"].(*market.Decimal))
+			return ec.Resolvers.Token().FillEstimate(ctx, obj, fc.Args["side"].(market.OrderSide), fc.Args["size"].(*market.Decimal), fc.Args["amount"].(*market.Decimal), fc.Args["for"].(*model.FillFor))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FillEstimate) graphql.Marshaler {
@@ -9206,6 +9230,117 @@ func (ec *executionContext) fieldContext_VenueStatus_unsupported(_ context.Conte
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputEventBy(ctx context.Context, obj any) (model.EventBy, error) {
+	var it model.EventBy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"eventId", "slug"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "eventId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eventId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EventID = data
+		case "slug":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slug"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slug = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputFillFor(ctx context.Context, obj any) (model.FillFor, error) {
+	var it model.FillFor
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"size", "amount"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "size":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("size"))
+			data, err := ec.unmarshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Size = data
+		case "amount":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("amount"))
+			data, err := ec.unmarshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Amount = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMarketBy(ctx context.Context, obj any) (model.MarketBy, error) {
+	var it model.MarketBy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"marketId", "slug"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "marketId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("marketId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MarketID = data
+		case "slug":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slug"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slug = data
+		}
+	}
+	return it, nil
+}
 
 func (ec *executionContext) unmarshalInputMarketSearchFilter(ctx context.Context, obj any) (model.MarketSearchFilter, error) {
 	var it model.MarketSearchFilter
@@ -14490,11 +14625,27 @@ func (ec *executionContext) marshalOEvent2ᚖoddsgraphᚋgraphᚋmodelᚐEvent(c
 	return ec._Event(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOEventBy2ᚖoddsgraphᚋgraphᚋmodelᚐEventBy(ctx context.Context, v any) (*model.EventBy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputEventBy(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOFillEstimate2ᚖoddsgraphᚋgraphᚋmodelᚐFillEstimate(ctx context.Context, sel ast.SelectionSet, v *model.FillEstimate) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._FillEstimate(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOFillFor2ᚖoddsgraphᚋgraphᚋmodelᚐFillFor(ctx context.Context, v any) (*model.FillFor, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputFillFor(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOHistoryConnection2ᚖoddsgraphᚋgraphᚋmodelᚐHistoryConnection(ctx context.Context, sel ast.SelectionSet, v *model.HistoryConnection) graphql.Marshaler {
@@ -14558,6 +14709,14 @@ func (ec *executionContext) marshalOMarket2ᚖoddsgraphᚋgraphᚋmodelᚐMarket
 		return graphql.Null
 	}
 	return ec._Market(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMarketBy2ᚖoddsgraphᚋgraphᚋmodelᚐMarketBy(ctx context.Context, v any) (*model.MarketBy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMarketBy(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOMarketChange2ᚖoddsgraphᚋgraphᚋmodelᚐMarketChange(ctx context.Context, v any) (*model.MarketChange, error) {

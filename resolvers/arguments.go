@@ -41,16 +41,41 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// oneOf returns the value of the argument that is set; first reports whether it is the first one. It returns an error unless
-// exactly one of the two arguments is set and contains a valid id.
-func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bool, value string, err error) {
+// exactlyOne returns the pair of arguments that is set: the two arguments themselves, or those in the input object by, which is nil
+// without one. It returns an error unless exactly one value is set in all.
+func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
+	set := 0
+	for _, value := range values {
+		if value != nil {
+			set++
+		}
+	}
+	if by != nil {
+		if set > 0 {
+			return values, badInput("give %s, %s or %s, and no two of them", names[0], names[1], input)
+		}
+		values = *by
+	}
+	if (values[0] == nil) == (values[1] == nil) {
+		if by != nil {
+			return values, badInput("%s must have exactly one of %s and %s", input, names[0], names[1])
+		}
+		return values, badInput("give exactly one of %s and %s", names[0], names[1])
+	}
+	return values, nil
+}
+
+// idOrSlug returns the value of the argument that is set; isID reports whether it is the id. It returns an error unless exactly one
+// value is set, which is a valid id.
+func idOrSlug(name string, id, slug *string, by *[2]*string) (isID bool, value string, err error) {
+	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	switch {
-	case (value1 == nil) == (value2 == nil):
-		return false, "", badInput("give exactly one of %s and %s", name1, name2)
-	case value1 != nil:
-		return true, *value1, market.CheckID(*value1)
+	case err != nil:
+		return false, "", err
+	case set[0] != nil:
+		return true, *set[0], market.CheckID(*set[0])
 	default:
-		return false, *value2, market.CheckID(*value2)
+		return false, *set[1], market.CheckID(*set[1])
 	}
 }
 

@@ -46,8 +46,12 @@ func byToken(tokenID string) market.MarketRef {
 	return market.MarketRef{By: market.ByToken, Value: tokenID}
 }
 
-func (r *queryResolver) Market(ctx context.Context, marketID, slug *string) (*model.Market, error) {
-	isID, value, err := oneOf("marketId", marketID, "slug", slug)
+func (r *queryResolver) Market(ctx context.Context, marketID, slug *string, by *model.MarketBy) (*model.Market, error) {
+	var input *[2]*string
+	if by != nil {
+		input = &[2]*string{by.MarketID, by.Slug}
+	}
+	isID, value, err := idOrSlug("marketId", marketID, slug, input)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +98,12 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	return out, nil
 }
 
-func (r *queryResolver) Event(ctx context.Context, eventID, slug *string) (*model.Event, error) {
-	isID, value, err := oneOf("eventId", eventID, "slug", slug)
+func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *model.EventBy) (*model.Event, error) {
+	var input *[2]*string
+	if by != nil {
+		input = &[2]*string{by.EventID, by.Slug}
+	}
+	isID, value, err := idOrSlug("eventId", eventID, slug, input)
 	if err != nil {
 		return nil, err
 	}

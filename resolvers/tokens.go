@@ -239,22 +239,21 @@ func (r *tokenResolver) Candles(ctx context.Context, t *model.Token, interval ma
 	return candles, nil
 }
 
-func checkEstimate(side market.OrderSide, size, amount *market.Decimal) error {
-	switch {
-	case side == market.SideUnknown:
-		return badInput("side must be BUY or SELL")
-	case (size == nil) == (amount == nil):
-		return badInput("give exactly one of size and amount")
-	case size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0:
-		return badInput("size and amount must be more than 0")
-	default:
-		return nil
+func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal, by *model.FillFor) (*model.FillEstimate, error) {
+	if side == market.SideUnknown {
+		return nil, badInput("side must be BUY or SELL")
 	}
-}
-
-func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal) (*model.FillEstimate, error) {
-	if err := checkEstimate(side, size, amount); err != nil {
+	var input *[2]*market.Decimal
+	if by != nil {
+		input = &[2]*market.Decimal{by.Size, by.Amount}
+	}
+	set, err := exactlyOne([2]string{"size", "amount"}, [2]*market.Decimal{size, amount}, "for", input)
+	if err != nil {
 		return nil, err
+	}
+	size, amount = set[0], set[1]
+	if size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0 {
+		return nil, badInput("size and amount must be more than 0")
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, queries.MaxBookDepth)
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {

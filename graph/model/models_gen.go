@@ -26,6 +26,22 @@ type BalanceUpdate struct {
 
 func (BalanceUpdate) IsUpdate() {}
 
+// What identifies an event: exactly one of the two.
+type EventBy struct {
+	// The venue's event identifier, not the global `id`.
+	EventID *string `json:"eventId,omitempty"`
+	// The event's name in the venue's URLs.
+	Slug *string `json:"slug,omitempty"`
+}
+
+// How much to trade: exactly one of the two.
+type FillFor struct {
+	// Shares to trade, more than 0.
+	Size *market.Decimal `json:"size,omitempty"`
+	// Money to spend (BUY) or to receive (SELL), in the venue's currency, more than 0.
+	Amount *market.Decimal `json:"amount,omitempty"`
+}
+
 // Page of history records.
 type HistoryConnection struct {
 	// Records with their cursors.
@@ -44,6 +60,14 @@ type HistoryEdge struct {
 	Cursor string `json:"cursor"`
 	// The record itself.
 	Node HistoryRecord `json:"node"`
+}
+
+// What identifies a market: exactly one of the two.
+type MarketBy struct {
+	// The venue's market identifier, not the global `id`.
+	MarketID *string `json:"marketId,omitempty"`
+	// The market's name in the venue's URLs.
+	Slug *string `json:"slug,omitempty"`
 }
 
 // Page of markets.
