@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 )
 
@@ -65,18 +66,36 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 	return values, nil
 }
 
-// idOrSlug returns the value of the argument that is set; isID reports whether it is the id. It returns an error unless exactly one
-// value is set, which is a valid id.
-func idOrSlug(name string, id, slug *string, by *[2]*string) (isID bool, value string, err error) {
+// reference returns the reference to an object by its id or its slug. It returns an error unless exactly one value is set, which is
+// a valid id. name is the name of the argument with the id.
+func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
-	switch {
-	case err != nil:
-		return false, "", err
-	case set[0] != nil:
-		return true, *set[0], market.CheckID(*set[0])
-	default:
-		return false, *set[1], market.CheckID(*set[1])
+	if err != nil {
+		return ref, err
 	}
+	value := set[0]
+	if value == nil {
+		value, byID = set[1], bySlug
+	}
+	return byID(*value), market.CheckID(*value)
+}
+
+// fillAmount returns the size or the amount of a fill estimate; the other one is nil.
+func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
+	var input *[2]*market.Decimal
+	if by != nil {
+		input = &[2]*market.Decimal{by.Size, by.Amount}
+	}
+	set, err := exactlyOne([2]string{"size", "amount"}, [2]*market.Decimal{size, amount}, "for", input)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, value := range set {
+		if value != nil && value.Sign() <= 0 {
+			return nil, nil, badInput("size and amount must be more than 0")
+		}
+	}
+	return set[0], set[1], nil
 }
 
 // addErrorAt reports the error of one element of the list that the current field returns.

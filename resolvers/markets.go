@@ -42,6 +42,14 @@ func byID(marketID string) market.MarketRef {
 	return market.MarketRef{By: market.ByMarketID, Value: marketID}
 }
 
+func bySlug(slug string) market.MarketRef {
+	return market.MarketRef{By: market.BySlug, Value: slug}
+}
+
+func eventByID(eventID string) market.EventRef { return market.EventRef{EventID: eventID} }
+
+func eventBySlug(slug string) market.EventRef { return market.EventRef{EventSlug: slug} }
+
 func byToken(tokenID string) market.MarketRef {
 	return market.MarketRef{By: market.ByToken, Value: tokenID}
 }
@@ -51,14 +59,11 @@ func (r *queryResolver) Market(ctx context.Context, marketID, slug *string, by *
 	if by != nil {
 		input = &[2]*string{by.MarketID, by.Slug}
 	}
-	isID, value, err := idOrSlug("marketId", marketID, slug, input)
+	ref, err := reference("marketId", marketID, slug, input, byID, bySlug)
 	if err != nil {
 		return nil, err
 	}
-	if isID {
-		return readMarket(ctx, byID(value))
-	}
-	return readMarket(ctx, market.MarketRef{By: market.BySlug, Value: value})
+	return readMarket(ctx, ref)
 }
 
 func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
@@ -103,14 +108,11 @@ func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *mo
 	if by != nil {
 		input = &[2]*string{by.EventID, by.Slug}
 	}
-	isID, value, err := idOrSlug("eventId", eventID, slug, input)
+	ref, err := reference("eventId", eventID, slug, input, eventByID, eventBySlug)
 	if err != nil {
 		return nil, err
 	}
-	if isID {
-		return readEvent(loaders.From(ctx), market.EventRef{EventID: value})
-	}
-	return readEvent(loaders.From(ctx), market.EventRef{EventSlug: value})
+	return readEvent(loaders.From(ctx), ref)
 }
 
 // fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, fullMarket returns m

@@ -243,17 +243,9 @@ func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side m
 	if side == market.SideUnknown {
 		return nil, badInput("side must be BUY or SELL")
 	}
-	var input *[2]*market.Decimal
-	if by != nil {
-		input = &[2]*market.Decimal{by.Size, by.Amount}
-	}
-	set, err := exactlyOne([2]string{"size", "amount"}, [2]*market.Decimal{size, amount}, "for", input)
+	size, amount, err := fillAmount(size, amount, by)
 	if err != nil {
 		return nil, err
-	}
-	size, amount = set[0], set[1]
-	if size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0 {
-		return nil, badInput("size and amount must be more than 0")
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, queries.MaxBookDepth)
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
