@@ -86,9 +86,15 @@ func (d *docs) runModule(t *testing.T, b block) {
 	if module == "" {
 		return // this block is a later part of a module that has run
 	}
+	d.answer = d.execModule(t, "node", module)
+}
+
+// execModule runs a compiled module and returns what it printed.
+func (d *docs) execModule(t *testing.T, program, module string) []byte {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "browser.js", module)
+	cmd := exec.CommandContext(ctx, program, "browser.js", module)
 	cmd.Dir = filepath.Join(d.dir, "frontend")
 	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
 	var stdout, stderr bytes.Buffer
@@ -96,7 +102,15 @@ func (d *docs) runModule(t *testing.T, b block) {
 	if err := cmd.Run(); err != nil {
 		t.Errorf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
 	}
-	d.answer = stdout.Bytes()
+	return stdout.Bytes()
+}
+
+// runOnNewestNode runs all modules on the newest Node.js too.
+func (d *docs) runOnNewestNode(t *testing.T) {
+	program := filepath.Join(installNode(t, newestNode), "node")
+	for first, module := range d.modules {
+		t.Run(first, func(t *testing.T) { d.execModule(t, program, module) })
+	}
 }
 
 // importConfig checks that a block is a module that exports an object by default.

@@ -27,7 +27,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oddsgraph/graph"
-	"oddsgraph/httpapi"
 	"oddsgraph/internal/config"
 )
 
@@ -58,10 +57,10 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"json manifest":  (*docs).checkFile,    // a file for --documents-manifest
 	"http":           (*docs).runHTTP,      // sent as it is; the status must be below 400
 	"ts":             (*docs).runModule,    // compiled strictly; all blocks of a section are one module, see docs_modules_test.go
-	"js":             (*docs).importConfig, // the configuration of a build tool, which exports an object
+	"js":             (*docs).importConfig, // the configuration of a build tool, which exports an object; TestGuide runs Vite with it
 	"yaml":           (*docs).parseYAML,    // parsed; TestDocsLinks checks the variables in it
-	"yaml codegen":   (*docs).checkCodegen,
-	"ini":            (*docs).checkINI, // a file for --config if it has variables, otherwise a systemd unit
+	"yaml codegen":   (*docs).parseYAML,    // TestGuide runs GraphQL Code Generator with it
+	"ini":            (*docs).checkINI,     // a file for --config if it has variables, otherwise a systemd unit
 	"mermaid":        (*docs).checkPicture,
 	"diff":           func(*docs, *testing.T, block) {}, // tests/walkthrough applies these edits
 	"text":           (*docs).countPicture,
@@ -112,6 +111,7 @@ func TestDocs(t *testing.T) {
 			rule(d, t, b)
 		})
 	}
+	t.Run("Node.js "+newestNode, d.runOnNewestNode)
 	if !maps.Equal(d.pictures, pictures) {
 		t.Errorf("blocks of text: %v, expected are %v", d.pictures, pictures)
 	}
@@ -465,44 +465,6 @@ func (d *docs) parseYAML(t *testing.T, b block) {
 	var v any
 	if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
 		t.Error(err)
-	}
-}
-
-// checkCodegen compares a configuration of GraphQL Code Generator with the one of clients/.
-func (d *docs) checkCodegen(t *testing.T, b block) {
-	var v struct {
-		Schema    string
-		Config    struct{ Scalars map[string]string }
-		Generates map[string]struct{ Plugins []string }
-	}
-	if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
-		t.Fatal(err)
-	}
-	var scalars map[string]string
-	decode(t, read(t, "web/kit/scalars.json"), &scalars)
-	if !maps.Equal(v.Config.Scalars, scalars) {
-		t.Errorf("scalars are %v, those of the kit %v", v.Config.Scalars, scalars)
-	}
-	packages := read(t, "clients/package.json")
-	for file, output := range v.Generates {
-		for _, plugin := range output.Plugins {
-			if !strings.Contains(packages, `"@graphql-codegen/`+plugin+`"`) {
-				t.Errorf("%s: clients/ does not use the plugin %s", file, plugin)
-			}
-		}
-	}
-	// Not the GraphQL endpoint: graphql-codegen would request zstd, which Node.js 20 cannot decode.
-	if want := "http://127.0.0.1:8080" + httpapi.PathSchema; v.Schema != want {
-		t.Errorf("schema is %s, not %s", v.Schema, want)
-	}
-	resp, err := d.client.Get("http://" + d.Addr().String() + httpapi.PathSchema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	served, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK || string(served) != graph.SDL() {
-		t.Errorf("%s answers %d with %d bytes, %v", httpapi.PathSchema, resp.StatusCode, len(served), err)
 	}
 }
 

@@ -4,15 +4,12 @@ package e2e
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,6 +68,7 @@ func TestGuide(t *testing.T) {
 		"ODDSGRAPH_URL=http://"+s.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 	t.Logf("the chapter took %v", time.Since(begun).Round(time.Second))
+	t.Run("proxy of Vite", func(t *testing.T) { g.runProxy(t) })
 	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, "http://"+s.Addr().String()) })
 }
 
@@ -166,69 +164,6 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 		}
 		t.Fatalf("%s: %s: %v\n%s", b, line, err, output.String())
 	}
-}
-
-// newestNode is the newest version of Node.js that the code generator is run on, besides the installed one.
-const newestNode = "26.10.0"
-
-// runCodegen runs GraphQL Code Generator, on the installed Node.js and on the newest one, with the chapter's configuration and the one of
-// docs/client-kit.md. With the former it reads the schema as text and by introspection. All runs with one configuration must write the same file, and
-// it must compile with the chapter's page.
-func (g *guide) runCodegen(t *testing.T, origin string) {
-	g.ctx = t.Context()
-	generated := filepath.Join(g.dir, "src/operations.ts")
-	configs := map[string]string{"guide": read(t, filepath.Join(g.dir, "codegen.yml"))}
-	for _, b := range readDocs(t) {
-		if b.file == "docs/client-kit.md" && b.lang == "yaml" && b.kind == "codegen" {
-			configs["kit"] = g.addresses.Replace(b.text)
-		}
-	}
-	if len(configs) != 2 {
-		t.Fatal("docs/client-kit.md has no configuration of the code generator")
-	}
-	written := map[string]string{}
-	for _, version := range []string{"", newestNode} {
-		if version != "" {
-			g.installNode(t, version)
-		}
-		for name, config := range configs {
-			schemas := []string{"/schema.graphql", "/graphql"}
-			if name == "kit" {
-				schemas = schemas[:1]
-			}
-			for _, schema := range schemas {
-				config := strings.Replace(config, origin+"/schema.graphql", origin+schema, 1)
-				if !strings.Contains(config, "schema: "+origin+schema+"\n") {
-					t.Fatalf("the configuration does not read the schema of the service:\n%s", config)
-				}
-				if err := errors.Join(os.WriteFile(filepath.Join(g.dir, "codegen.yml"), []byte(config), 0o600), os.Remove(generated)); err != nil {
-					t.Fatal(err)
-				}
-				g.runLine(t, block{file: name + schema}, "npx graphql-codegen")
-				text := read(t, generated)
-				if written[name] == "" {
-					written[name] = text
-					g.runLine(t, block{file: name + schema}, "npx tsc")
-				}
-				if text != written[name] {
-					t.Errorf("the configuration of the %s with %s on Node.js %s writes another file", name, schema, version)
-				}
-			}
-		}
-	}
-}
-
-// installNode makes the following commands run on a version of Node.js, from a package of npm.
-func (g *guide) installNode(t *testing.T, version string) {
-	t.Helper()
-	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	name := "node-" + runtime.GOOS + "-" + cmp.Or(arch, runtime.GOARCH)
-	other := &guide{ctx: g.ctx, dir: t.TempDir(), addresses: g.addresses}
-	step := block{file: "Node.js " + version}
-	other.runLine(t, step, "npm init --yes")
-	other.runLine(t, step, "npm install --ignore-scripts "+name+"@"+version)
-	g.bin = filepath.Join(other.dir, "node_modules/.bin")
-	g.runLine(t, step, `test "$(node --version)" = v`+version)
 }
 
 // TestGuideVersions requires that the chapter names the versions of packages that the example app and clients/ use, which are tested

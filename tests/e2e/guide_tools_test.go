@@ -1,0 +1,163 @@
+//go:build unix
+
+package e2e
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// newestNode is the newest version of Node.js that the documentation's code runs on, besides the installed one.
+const newestNode = "26.10.0"
+
+// installNode installs a version of Node.js from a package of npm, and returns the directory of its program.
+func installNode(t *testing.T, version string) string {
+	t.Helper()
+	name := "node-" + runtime.GOOS + "-" + cmp.Or(map[string]string{"amd64": "x64"}[runtime.GOARCH], runtime.GOARCH)
+	g := &guide{ctx: t.Context(), dir: t.TempDir(), addresses: strings.NewReplacer()}
+	step := block{file: "Node.js " + version}
+	g.runLine(t, step, "npm init --yes")
+	g.runLine(t, step, "npm install --ignore-scripts "+name+"@"+version)
+	g.bin = filepath.Join(g.dir, "node_modules", ".bin")
+	g.runLine(t, step, `test "$(node --version)" = v`+version)
+	return g.bin
+}
+
+// runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on the newest one.
+// With the chapter's configuration it reads the schema as text and by introspection. All runs with one configuration must write
+// the same file, which must compile with the chapter's page.
+func (g *guide) runCodegen(t *testing.T, origin string) {
+	g.ctx = t.Context()
+	generated := filepath.Join(g.dir, "src/operations.ts")
+	configs := g.codegenConfigs(t)
+	written := map[string]string{}
+	for _, version := range []string{"", newestNode} {
+		if version != "" {
+			g.bin = installNode(t, version)
+		}
+		for _, name := range slices.Sorted(maps.Keys(configs)) {
+			schemas := []string{"/schema.graphql"}
+			if name == "guide" {
+				schemas = append(schemas, "/graphql")
+			}
+			for _, schema := range schemas {
+				config := strings.Replace(configs[name], origin+"/schema.graphql", origin+schema, 1)
+				if !strings.Contains(config, "schema: "+origin+schema+"\n") {
+					t.Fatalf("the configuration does not read the schema of the service:\n%s", config)
+				}
+				if err := errors.Join(os.WriteFile(filepath.Join(g.dir, "codegen.yml"), []byte(config), 0o600), os.Remove(generated)); err != nil {
+					t.Fatal(err)
+				}
+				g.runLine(t, block{file: name + schema}, "npx graphql-codegen")
+				text := read(t, generated)
+				if written[name] == "" {
+					written[name] = text
+					g.runLine(t, block{file: name + schema}, "npx tsc")
+				}
+				if text != written[name] {
+					t.Errorf("the configuration of the %s with %s on Node.js %s writes another file", name, schema, version)
+				}
+			}
+		}
+	}
+}
+
+// codegenConfigs returns the configurations of GraphQL Code Generator in the chapter and in docs/client-kit.md. The kit's has the scalars
+// of the package, and its alternative for Decimal is the chapter's.
+func (g *guide) codegenConfigs(t *testing.T) map[string]string {
+	t.Helper()
+	type configuration struct {
+		Config struct{ Scalars map[string]any }
+	}
+	parse := func(text string) (c configuration) {
+		if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	chapter := read(t, filepath.Join(g.dir, "codegen.yml"))
+	configs := map[string]string{"guide": chapter}
+	var packaged map[string]any
+	decode(t, read(t, "web/kit/scalars.json"), &packaged)
+	want := map[string]map[string]any{"codegen": packaged, "": parse(chapter).Config.Scalars}
+	compared := 0
+	for _, b := range readDocs(t) {
+		if b.file != "docs/client-kit.md" || b.lang != "yaml" {
+			continue
+		}
+		compared++
+		if got := yamlText(t, parse(b.text).Config.Scalars); got != yamlText(t, want[b.kind]) {
+			t.Errorf("%s: scalars are %s, want %s", b, got, yamlText(t, want[b.kind]))
+		}
+		if b.kind == "codegen" {
+			configs["kit"] = g.addresses.Replace(b.text)
+		}
+	}
+	if compared != 2 || configs["kit"] == "" {
+		t.Fatalf("docs/client-kit.md has %d configurations of the code generator", compared)
+	}
+	return configs
+}
+
+// yamlText writes a value with its keys in order, for a comparison.
+func yamlText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// runProxy starts a dev server with the configuration of Vite in docs/frontend.md, and sends a query and opens a WebSocket through it.
+func (g *guide) runProxy(t *testing.T) {
+	var config string
+	for _, b := range readDocs(t) {
+		if b.file == "docs/frontend.md" && b.lang == "js" && strings.Contains(b.text, "server: { proxy") {
+			config = g.addresses.Replace(b.text)
+		}
+	}
+	path := filepath.Join(g.dir, "vite.config.ts")
+	if config == "" || os.WriteFile(path, []byte(config), 0o600) != nil {
+		t.Fatal("docs/frontend.md has no configuration of Vite, or it cannot be written")
+	}
+	g.ctx = t.Context()
+	g.runLine(t, block{file: path}, "npx vite")
+	resp, err := http.Post(g.url+"/graphql", "application/json", strings.NewReader(`{"query": "{ serviceStatus { demo } }"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != `{"data":{"serviceStatus":{"demo":true}}}` {
+		t.Errorf("a query through the proxy gets %s %s, %v", resp.Status, body, err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+"/graphql", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+		"Sec-WebSocket-Protocol": "graphql-transport-ws", "Origin": g.url,
+	} {
+		r.Header.Set(name, value)
+	}
+	socket, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Body.Close()
+	if socket.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("a WebSocket through the proxy gets %s", socket.Status)
+	}
+}
