@@ -101,6 +101,7 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 
 // NewFront returns the part of the API's configuration that depends only on cfg.
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
+	executed.Schema = graph.Schema(cfg.Federation)
 	compiler := graph.NewCompiler(executed)
 	front = httpapi.Config{
 		Compiler: compiler, SDL: graph.SDL(), Log: log,

@@ -94,7 +94,10 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 
 // printSchema prints the schema with the directives that the flags select.
 func printSchema(cfg *config.Config, stdout io.Writer) error {
-	options := sdl.Options{Semantic: cfg.Semantic}
+	if cfg.Federation && (cfg.Semantic || cfg.Costs) {
+		return errors.New("--federation prints what a gateway composes, which has no place for --semantic and --costs; use one of them")
+	}
+	options := sdl.Options{Semantic: cfg.Semantic, Federation: cfg.Federation}
 	if cfg.Costs {
 		options.Cost = limits.Published
 	}

@@ -569,7 +569,18 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				},
 			},
 			"serviceStatus": {Number: 13},
-			"__type": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"_service":      {Number: 14},
+			"_entities": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query__entities_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuery_entities{
+					representations: a["representations"].([]any),
+				}, nil
+			},
+			},
+			"__type": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query___type_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -590,7 +601,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"__schema": {Number: 15},
+			"__schema": {Number: 17},
 		}},
 		"Resolution": {Fields: map[string]exec.FieldOf{
 			"winningToken":   {Number: 1},
@@ -1178,6 +1189,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"driver":      {Number: 1},
 			"unsupported": {Number: 2},
 		}},
+		"_Service": {Fields: map[string]exec.FieldOf{
+			"sdl": {Number: 1},
+		}},
 		"__Directive": {Fields: map[string]exec.FieldOf{
 			"name":         {Number: 1},
 			"description":  {Number: 2},
@@ -1308,7 +1322,8 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"ofType":      {Number: 10},
 			"isOneOf":     {Number: 11},
 		}},
-		"Node": {Possible: []string{"Event", "Market", "Order", "Position", "Token", "User"}},
+		"Node":    {Possible: []string{"Event", "Market", "Order", "Position", "Token", "User"}},
+		"_Entity": {Possible: []string{"Event", "Market", "Order", "Position", "Token", "User"}},
 	}, g.writeQuery, g.streamSubscription)
 }
 
@@ -1388,6 +1403,10 @@ type argumentsOfQueryTokenPrices struct {
 
 type argumentsOfQuerySpreads struct {
 	tokenIds []string
+}
+
+type argumentsOfQuery_entities struct {
+	representations []any
 }
 
 type argumentsOfQuery__type struct {
@@ -3673,7 +3692,42 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 14: // __type
+		case 14: // _service
+			v, err := g.ec.__resolve__service(x.Enter(f))
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			if !g.write_Service(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 15: // _entities
+			a, ok := x.Arguments(f).(*argumentsOfQuery_entities)
+			if !ok {
+				o.Nullify()
+				break
+			}
+			v := g.ec.__resolve_entities(x.Enter(f), a.representations)
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if v[i0] == nil {
+					x.Null()
+				} else {
+					if !g.write_Entity(x, f, v[i0]) {
+						x.Null()
+					}
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+		case 16: // __type
 			a, ok := x.Arguments(f).(*argumentsOfQuery__type)
 			if !ok {
 				x.Null()
@@ -3692,7 +3746,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 15: // __schema
+		case 17: // __schema
 			v, err := g.ec.IntrospectSchema()
 			if err != nil {
 				x.Error(f, err)
@@ -4928,6 +4982,25 @@ func (g *executor) writeVenueStatus(x *exec.Execution, s *exec.Selection, obj *m
 	return x.Close(s, &o)
 }
 
+func (g *executor) write_Service(x *exec.Execution, s *exec.Selection, obj *model.Subgraph) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"_Service"`...)
+		case 1: // sdl
+			x.Buf = exec.AppendString(x.Buf, obj.SDL)
+		}
+	}
+	return x.Close(s, &o)
+}
+
 func (g *executor) write__Directive(x *exec.Execution, s *exec.Selection, obj *introspection.Directive) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
@@ -5522,5 +5595,54 @@ func (g *executor) writeNode(x *exec.Execution, f *exec.Field, obj model.Node) b
 		return g.writeEvent(x, f.Of[0], obj)
 	default:
 		panic(fmt.Errorf("unexpected type %T for Node", obj))
+	}
+}
+
+func (g *executor) write_Entity(x *exec.Execution, f *exec.Field, obj model.Node) bool {
+	switch obj := obj.(type) {
+	case model.User:
+		return g.writeUser(x, f.Of[5], &obj)
+	case *model.User:
+		if obj == nil {
+			return false
+		}
+		return g.writeUser(x, f.Of[5], obj)
+	case model.Token:
+		return g.writeToken(x, f.Of[4], &obj)
+	case *model.Token:
+		if obj == nil {
+			return false
+		}
+		return g.writeToken(x, f.Of[4], obj)
+	case model.Position:
+		return g.writePosition(x, f.Of[3], &obj)
+	case *model.Position:
+		if obj == nil {
+			return false
+		}
+		return g.writePosition(x, f.Of[3], obj)
+	case model.Order:
+		return g.writeOrder(x, f.Of[2], &obj)
+	case *model.Order:
+		if obj == nil {
+			return false
+		}
+		return g.writeOrder(x, f.Of[2], obj)
+	case model.Market:
+		return g.writeMarket(x, f.Of[1], &obj)
+	case *model.Market:
+		if obj == nil {
+			return false
+		}
+		return g.writeMarket(x, f.Of[1], obj)
+	case model.Event:
+		return g.writeEvent(x, f.Of[0], &obj)
+	case *model.Event:
+		if obj == nil {
+			return false
+		}
+		return g.writeEvent(x, f.Of[0], obj)
+	default:
+		panic(fmt.Errorf("unexpected type %T for _Entity", obj))
 	}
 }

@@ -5,6 +5,7 @@ package graph
 import (
 	"bytes"
 	"context"
+	"embed"
 	"fmt"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
@@ -313,19 +314,21 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Event         func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
-		Market        func(childComplexity int, marketID *string, slug *string, by *model.MarketBy) int
-		Markets       func(childComplexity int, marketIds []string) int
-		Node          func(childComplexity int, id string) int
-		Nodes         func(childComplexity int, ids []string) int
-		SearchMarkets func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
-		ServiceStatus func(childComplexity int) int
-		Spreads       func(childComplexity int, tokenIds []string) int
-		Token         func(childComplexity int, tokenID string) int
-		TokenPrices   func(childComplexity int, tokenIds []string) int
-		Tokens        func(childComplexity int, tokenIds []string) int
-		User          func(childComplexity int, address market.Address) int
-		Viewer        func(childComplexity int) int
+		Event              func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
+		Market             func(childComplexity int, marketID *string, slug *string, by *model.MarketBy) int
+		Markets            func(childComplexity int, marketIds []string) int
+		Node               func(childComplexity int, id string) int
+		Nodes              func(childComplexity int, ids []string) int
+		SearchMarkets      func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
+		ServiceStatus      func(childComplexity int) int
+		Spreads            func(childComplexity int, tokenIds []string) int
+		Token              func(childComplexity int, tokenID string) int
+		TokenPrices        func(childComplexity int, tokenIds []string) int
+		Tokens             func(childComplexity int, tokenIds []string) int
+		User               func(childComplexity int, address market.Address) int
+		Viewer             func(childComplexity int) int
+		__resolve__service func(childComplexity int) int
+		__resolve_entities func(childComplexity int, representations []any) int
 	}
 
 	Resolution struct {
@@ -487,6 +490,10 @@ type ComplexityRoot struct {
 	VenueStatus struct {
 		Driver      func(childComplexity int) int
 		Unsupported func(childComplexity int) int
+	}
+
+	_Service struct {
+		SDL func(childComplexity int) int
 	}
 }
 
@@ -1769,6 +1776,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+	case "Query._service":
+		if e.ComplexityRoot.Query.__resolve__service == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.__resolve__service(childComplexity), true
+	case "Query._entities":
+		if e.ComplexityRoot.Query.__resolve_entities == nil {
+			break
+		}
+
+		args, err := ec.field_Query__entities_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.__resolve_entities(childComplexity, args["representations"].([]any)), true
 
 	case "Resolution.resolvedAt":
 		if e.ComplexityRoot.Resolution.ResolvedAt == nil {
@@ -2532,6 +2556,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.VenueStatus.Unsupported(childComplexity), true
 
+	case "_Service.sdl":
+		if e.ComplexityRoot._Service.SDL == nil {
+			break
+		}
+
+		return e.ComplexityRoot._Service.SDL(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -2618,6 +2649,17 @@ func newExecutionContext(
 			deferredResults,
 		),
 	}
+}
+
+//go:embed "federation.graphqls"
+var sourcesFS embed.FS
+
+func sourceData(filename string) string {
+	data, err := sourcesFS.ReadFile(filename)
+	if err != nil {
+		panic(fmt.Sprintf("codegen problem: %s not available", filename))
+	}
+	return string(data)
 }
 
 var sources = []*ast.Source{
@@ -4077,6 +4119,7 @@ type BalanceUpdate implements Update {
   balance: Balance
 }
 `, BuiltIn: false},
+	{Name: "federation.graphqls", Input: sourceData("federation.graphqls"), BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -4918,6 +4961,14 @@ func (ec *executionContext) childFields_VenueStatus(ctx context.Context, field g
 		return ec.fieldContext_VenueStatus_unsupported(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VenueStatus", field.Name)
+}
+
+func (ec *executionContext) childFields__Service(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sdl":
+		return ec.fieldContext__Service_sdl(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type _Service", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

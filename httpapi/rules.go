@@ -35,10 +35,10 @@ func validationRules(introspection, suggestions bool) []core.Rule {
 	return list
 }
 
-// noIntrospection rejects __schema and __type. __typename stays allowed.
+// noIntrospection rejects __schema, __type and the _service of a subgraph. __typename stays allowed.
 func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnField(func(_ *core.Walker, f *ast.Field) {
-		if f.Name == "__schema" || f.Name == "__type" {
+		if f.Name == "__schema" || f.Name == "__type" || f.Name == "_service" {
 			addError(core.Message("introspection is switched off"), core.At(f.Position))
 		}
 	})
@@ -46,21 +46,31 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 
 // ownScalars makes number literals of custom scalars remain text. The library would parse them as int64 or float64. That is
 // inexact for a Decimal, and the library panics for large numbers. The rule also rejects lists and objects, which no custom
-// scalar accepts.
+// scalar accepts except _Any.
 func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnValue(func(_ *core.Walker, v *ast.Value) {
 		if v.Definition == nil || v.Definition.Kind != ast.Scalar || v.Definition.BuiltIn || v.ExpectedType == nil {
 			return
 		}
-		switch v.Kind {
-		case ast.IntValue, ast.FloatValue:
+		switch {
+		case v.Kind == ast.IntValue, v.Kind == ast.FloatValue:
 			v.Kind = ast.StringValue
-		case ast.ListValue:
-			if v.ExpectedType.Elem == nil {
-				addError(core.Message(`Expected value of type "%s", found a list.`, v.ExpectedType), core.At(v.Position))
-			}
-		case ast.ObjectValue:
+		case v.Definition.Name == "_Any":
+			keepNumbers(v)
+		case v.Kind == ast.ListValue && v.ExpectedType.Elem == nil:
+			addError(core.Message(`Expected value of type "%s", found a list.`, v.ExpectedType), core.At(v.Position))
+		case v.Kind == ast.ObjectValue:
 			addError(core.Message(`Expected value of type "%s", found an object.`, v.ExpectedType), core.At(v.Position))
 		}
 	})
+}
+
+// keepNumbers makes all numbers in a literal remain text.
+func keepNumbers(v *ast.Value) {
+	if v.Kind == ast.IntValue || v.Kind == ast.FloatValue {
+		v.Kind = ast.StringValue
+	}
+	for _, child := range v.Children {
+		keepNumbers(child.Value)
+	}
 }

@@ -55,8 +55,12 @@ type Compiler struct {
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {
+		def := schema.Types[name]
+		if def == nil { // generated code may know more than the schema
+			continue
+		}
 		names := []string{name}
-		for _, abstract := range schema.GetImplements(schema.Types[name]) {
+		for _, abstract := range schema.GetImplements(def) {
 			names = append(names, abstract.Name)
 		}
 		c.satisfies[name] = names

@@ -59,6 +59,15 @@ func DecodeID(id string) (kind string, parts []string, ok bool) {
 	return kind, parts, n > 0 && len(parts) == n && parts[0] != ""
 }
 
+// TypeOf returns the name of the type in the graph of the object that a global id names. ok is false if id is not a global id.
+func TypeOf(id string) (name string, ok bool) {
+	kind, _, ok := DecodeID(id)
+	if kind == KindLot {
+		return KindPosition, ok
+	}
+	return kind, ok
+}
+
 // PositionID returns the global id of a wallet's position.
 func PositionID(a market.Address, p *market.Position) string {
 	var buf [256]byte

@@ -12,6 +12,9 @@ import (
 // Node is any object with a global id that the node field accepts.
 type Node interface{ IsNode() }
 
+// Subgraph describes this service to the gateway of a federated graph.
+type Subgraph struct{ SDL string }
+
 // Freshness is the graph's view of a market.Meta.
 type Freshness struct {
 	AsOf       *time.Time

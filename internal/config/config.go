@@ -84,8 +84,9 @@ type Config struct {
 
 	Ask bool `default:"false" group:"venue" help:"Whether config check also requests public data of every kind from the venue, about ten calls, and prints what it could not read. Other commands ignore it."`
 
-	Semantic bool `default:"false" group:"schema" help:"Whether schema adds @semanticNonNull to the nullable fields that are null only together with an error. Other commands ignore it."`
-	Costs    bool `default:"false" group:"schema" help:"Whether schema adds @cost and @listSize with the points that --limit-cost bounds. Other commands ignore it."`
+	Federation bool `default:"false" group:"schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
+	Semantic   bool `default:"false" group:"schema" help:"Whether schema adds @semanticNonNull to the nullable fields that are null only together with an error. Other commands ignore it."`
+	Costs      bool `default:"false" group:"schema" help:"Whether schema adds @cost and @listSize with the points that --limit-cost bounds. Other commands ignore it."`
 
 	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
 

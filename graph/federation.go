@@ -1,0 +1,87 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph/exec"
+	"oddsgraph/graph/model"
+	"oddsgraph/graph/sdl"
+	"oddsgraph/internal/market"
+)
+
+// maxRepresentations is the greatest number of entities that one field returns.
+const maxRepresentations = 500
+
+// The generated code knows the fields of federation. Only operations on the schema of a subgraph can select them.
+var subgraph, public = parsedSchema, gqlparser.MustLoadSchema(sources[0])
+
+func init() { parsedSchema = public } // the schema of a Config without one
+
+// Schema returns the schema of schema.graphqls. With federation it has the fields of a Federation 2 subgraph, too. The caller
+// must not change it.
+func Schema(federation bool) *ast.Schema {
+	if federation {
+		return subgraph
+	}
+	return public
+}
+
+var subgraphSDL = sync.OnceValues(func() (string, error) {
+	return sdl.Print(SDL(), sdl.Options{Federation: true})
+})
+
+// __resolve__service resolves Query._service. gqlgen chose the name.
+func (ec *executionContext) __resolve__service(context.Context) (model.Subgraph, error) {
+	text, err := subgraphSDL()
+	return model.Subgraph{SDL: text}, err
+}
+
+// __resolve_entities resolves Query._entities: it finds each entity by its global id, as Query.nodes does, so that all entities of
+// a type are one batch. A representation that is invalid, or whose entity cannot be read, becomes null with an error.
+func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) []model.Node {
+	entities := make([]model.Node, len(representations))
+	if len(representations) > maxRepresentations {
+		exec.Report(ctx, market.Errorf(market.CodeBadUserInput, "representations holds %d objects; at most %d are accepted", len(representations), maxRepresentations))
+		return entities
+	}
+	query := ec.Resolvers.Query()
+	for i, representation := range representations {
+		id, err := entityID(representation)
+		if err == nil {
+			entities[i], err = query.Node(ctx, id)
+		}
+		if err != nil {
+			exec.ReportAt(ctx, i, err)
+		}
+	}
+	return entities
+}
+
+// entityID returns the global id in the representation of an entity.
+func entityID(representation any) (string, error) {
+	fields, ok := representation.(map[string]any)
+	if !ok {
+		return "", market.Errorf(market.CodeBadUserInput, "a representation is not an object")
+	}
+	typename, ok := fields["__typename"].(string)
+	if !ok {
+		return "", market.Errorf(market.CodeBadUserInput, "a representation has no __typename")
+	}
+	if !slices.Contains(subgraph.Types["_Entity"].Types, typename) {
+		return "", market.Errorf(market.CodeBadUserInput, "the type of a representation is no entity of this subgraph; its entities are %s", strings.Join(subgraph.Types["_Entity"].Types, ", "))
+	}
+	id, ok := fields["id"].(string)
+	if !ok {
+		return "", market.Errorf(market.CodeBadUserInput, "a representation of %s has no id, which is its key", typename)
+	}
+	if kind, ok := model.TypeOf(id); !ok || kind != typename {
+		return "", market.Errorf(market.CodeBadUserInput, "the id in a representation of %s is not the global id of one", typename)
+	}
+	return id, nil
+}
