@@ -27,6 +27,8 @@ type App struct {
 	Demo   *demoVenue // nil with a configured venue
 	Client venue.Driver
 	driver string // the name of Client
+	// currency is the unit of the venue's money; nil if it is unknown.
+	currency *string
 	// unsupported are the names of the endpoints that Client does not serve.
 	unsupported []string
 	budget      *ratelimit.Budget // nil if the venue has no limit of calls
@@ -75,6 +77,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
+	a.currency = currency(cfg)
 	a.openCache(w)
 	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
 		return nil, err

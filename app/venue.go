@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
@@ -90,6 +91,18 @@ func retries(n int) int {
 // embedded reports whether the service uses the embedded demo venue: no venue is configured, and the demo venue has the driver's API.
 func embedded(cfg *config.Config) bool {
 	return cfg.Venue.URL == "" && cfg.Demo.Driver == cfg.Venue.Driver
+}
+
+// currency returns the unit of the venue's money, or nil if it is unknown.
+func currency(cfg *config.Config) *string {
+	unit := cmp.Or(cfg.Venue.Currency, venue.Currency(cfg.Venue.Driver))
+	if unit == "" && embedded(cfg) {
+		unit = demo.Currency
+	}
+	if unit == "" {
+		return nil
+	}
+	return &unit
 }
 
 // venueName tells the venue apart from others in records of calls: its URL, or the driver if that has addresses of its own.

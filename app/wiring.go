@@ -109,6 +109,7 @@ func unsupportedBy(d venue.Driver) []string {
 // Status returns the value of the field serviceStatus.
 func (s *App) Status(context.Context) model.ServiceStatus {
 	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
+	status.Currency = s.currency
 	status.Venue = &model.VenueStatus{Driver: s.driver, Unsupported: s.unsupported}
 	if s.budget != nil {
 		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {

@@ -617,6 +617,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"throttledUntil":    {Number: 5},
 			"shared":            {Number: 6},
 			"venue":             {Number: 7},
+			"currency":          {Number: 8},
 		}},
 		"SharedLimit": {Fields: map[string]exec.FieldOf{
 			"granted":     {Number: 1},
@@ -3862,6 +3863,12 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 				if !g.writeVenueStatus(x, f.Sub, obj.Venue) {
 					x.Null()
 				}
+			}
+		case 8: // currency
+			if obj.Currency == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.Currency)
 			}
 		}
 	}

@@ -339,6 +339,7 @@ type ComplexityRoot struct {
 	}
 
 	ServiceStatus struct {
+		Currency          func(childComplexity int) int
 		Demo              func(childComplexity int) int
 		Shared            func(childComplexity int) int
 		Stream            func(childComplexity int) int
@@ -1819,6 +1820,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Resolution.WinningToken(childComplexity), true
 
+	case "ServiceStatus.currency":
+		if e.ComplexityRoot.ServiceStatus.Currency == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceStatus.Currency(childComplexity), true
 	case "ServiceStatus.demo":
 		if e.ComplexityRoot.ServiceStatus.Demo == nil {
 			break
@@ -3795,6 +3802,11 @@ type ServiceStatus {
   shared: SharedStatus
   "The kind of venue, and what it does not serve."
   venue: VenueStatus
+  """
+  The currency of all money: a code of ISO 4217 such as ` + "`" + `USD` + "`" + `, or the name of the venue's own unit such as ` + "`" + `USDC` + "`" + `. Null if
+  it is not configured. It does not change while the service runs.
+  """
+  currency: String
 }
 
 "A kind of venue, and what it does not serve."
@@ -4695,6 +4707,8 @@ func (ec *executionContext) childFields_ServiceStatus(ctx context.Context, field
 		return ec.fieldContext_ServiceStatus_shared(ctx, field)
 	case "venue":
 		return ec.fieldContext_ServiceStatus_venue(ctx, field)
+	case "currency":
+		return ec.fieldContext_ServiceStatus_currency(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ServiceStatus", field.Name)
 }

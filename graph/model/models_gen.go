@@ -210,6 +210,9 @@ type ServiceStatus struct {
 	Shared *SharedStatus `json:"shared,omitempty"`
 	// The kind of venue, and what it does not serve.
 	Venue *VenueStatus `json:"venue,omitempty"`
+	// The currency of all money: a code of ISO 4217 such as `USD`, or the name of the venue's own unit such as `USDC`. Null if
+	// it is not configured. It does not change while the service runs.
+	Currency *string `json:"currency,omitempty"`
 }
 
 // A replica's part of the limit of upstream calls without credentials that all replicas keep together.

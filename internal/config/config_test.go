@@ -286,6 +286,9 @@ func TestBadValues(t *testing.T) {
 		{"cache-price-size", "0", "small"},
 		{"demo-markets", "0", "small"},
 		{"demo-seed", "-1", "small"},
+		{"venue-currency", "usd", "characters"},
+		{"venue-currency", "$", "short"},
+		{"venue-currency", "ABCDEFGHIJKLM", "long"},
 		{"log-format", "JSON", "choices"},
 		{"demo-without", "spreads,fame", "choices"},
 		{"log-level", "INFO", "choices"},
@@ -307,7 +310,7 @@ func TestGoodValues(t *testing.T) {
 	for _, args := range []string{
 		"--listen=:0", "--listen=[::1]:80", "--listen=example.org:65535",
 		"--admin-listen=:0", "--admin-listen=off", "--admin-listen=",
-		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
+		"--venue-currency=", "--venue-currency=USDC", "--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
 		"--stream-url=ws://venue/ws", "--stream-url=wss://u:p@venue:443/ws?key=a",
 		"--shared-url=rediss://u:p@redis:6380/2", "--shared-url=unix://u:p@/run/redis.sock", "--shared-url=redis://s:26379?addr=t:26379&master_set=odds",
 		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",

@@ -87,6 +87,7 @@ var kinds = map[string]kind{
 		"http:// or https:// URL"},
 	"redis":      {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
 	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
+	"currency":   {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
 	"text":       {nil, "a text", "text"},
 	"file":       {nil, "the path of a file, or nothing", "path"},
 	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
@@ -216,6 +217,19 @@ func checkAdmin(s string) error {
 		return nil
 	}
 	return checkListen(s)
+}
+
+func checkCurrency(s string) error {
+	if s == "" {
+		return nil
+	}
+	if len(s) < 2 || len(s) > 12 {
+		return errors.New("is too short or too long")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
+		return errors.New("has other characters")
+	}
+	return nil
 }
 
 func checkVenue(s string) error {

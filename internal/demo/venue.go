@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// Currency is the unit of the venue's money.
+const Currency = "USD"
+
 // Clock returns the time. Tests control it.
 type Clock interface {
 	Now() time.Time

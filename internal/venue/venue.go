@@ -80,15 +80,17 @@ type driver struct {
 	// publicAccounts reports that the driver needs no credentials of a caller: the venue shows accounts to everybody, or the
 	// driver serves none.
 	publicAccounts bool
+	// currency is the unit of the venue's money, or empty if it differs between venues of this kind.
+	currency string
 }
 
 // drivers are the drivers by name.
 var drivers = map[string]driver{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
-	}, false},
-	"kalshi":     {func(c Config) (Driver, error) { return kalshi.New(c.Config) }, true},
-	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true},
+	}, false, ""},
+	"kalshi":     {func(c Config) (Driver, error) { return kalshi.New(c.Config) }, true, "USD"},
+	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true, "USDC"},
 }
 
 // limits are the documented limits of venues by driver.
@@ -107,6 +109,9 @@ func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
 // PublicAccounts reports whether a driver reads accounts by their address, without credentials of a caller.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
+
+// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. It is empty if the driver does not know it.
+func Currency(name string) string { return drivers[name].currency }
 
 // Open returns the driver that cfg names. It makes no call.
 func Open(cfg Config) (Driver, error) {
