@@ -11,7 +11,7 @@ import type { Quote } from './prices'
 import { byLength, fromOf, ranges } from './ranges'
 import { Source } from './Source'
 
-export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
+export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
   const [range, setRange] = useState(ranges[0])
   const [asCandles, setAsCandles] = useState(false)
   const line = useMemo(() => ({ tokenId, from: fromOf(range) }), [tokenId, range])

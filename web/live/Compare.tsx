@@ -12,7 +12,7 @@ import { Source } from './Source'
 /** The number of lines: each reads the history of a token. */
 const most = 4
 
-export function Compare({ outcomes }: { outcomes: { tokenId: string; name: string }[] }) {
+export default function Compare({ outcomes }: { outcomes: { tokenId: string; name: string }[] }) {
   // The lines stay those that led when the page was opened.
   const [lines] = useState(() => outcomes.slice(0, most))
   const variables = { tokenIds: lines.map(({ tokenId }) => tokenId), from: null }

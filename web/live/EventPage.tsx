@@ -1,13 +1,15 @@
 // The page of an event: all outcomes by price, and the leading ones in one chart.
+import { lazy, Suspense } from 'react'
 import { useQuery } from 'urql'
 import { EventPageDocument } from './__generated__/operations'
-import { Compare } from './Compare'
 import { cents, date, reason, useMoney } from './format'
 import { nameOf } from './EventCards'
 import { isLasting, useAgain } from './live'
 import { candidates, usePrices } from './prices'
 import { tokenPath, useTitle } from './route'
 import { Source } from './Source'
+
+const Compare = lazy(() => import('./Compare'))
 
 export function EventPage({ eventId }: { eventId: string }) {
   const variables = { eventId }
@@ -46,7 +48,9 @@ export function EventPage({ eventId }: { eventId: string }) {
             ))}
           </div>
         </section>
-        {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} /> : <section className="panel chart" />}
+        <Suspense fallback={<section className="panel chart" />}>
+          {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} /> : <section className="panel chart" />}
+        </Suspense>
       </div>
     </>
   )

@@ -1,9 +1,8 @@
 // The page of a token: its price, chart, book, trades and a ticket, and the other outcomes of its market.
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
 import { AlertForm } from './AlertForm'
 import { Book } from './Book'
-import { Chart } from './Chart'
 import { date, reason, useMoney } from './format'
 import { Freshness } from './Freshness'
 import { isLasting, useLive } from './live'
@@ -14,6 +13,8 @@ import { Source } from './Source'
 import { Star } from './Star'
 import { Ticket, type Draft } from './Ticket'
 import { Trades } from './Trades'
+
+const Chart = lazy(() => import('./Chart'))
 
 type Details = MarketSubscription['marketChanged']['market']
 
@@ -69,7 +70,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           )) ?? <span className="waiting long" />}
         </nav>
         <div className="panels" key={tokenId}>
-          <Chart tokenId={tokenId} quote={quote} />
+          <Suspense fallback={<section className="panel chart" />}><Chart tokenId={tokenId} quote={quote} /></Suspense>
           <Book tokenId={tokenId} closed={closed} onPick={setDraft} />
           <div className="side">
             {closed === '' && <Ticket tokenId={tokenId} outcome={outcome} draft={draft} onDraft={setDraft} />}

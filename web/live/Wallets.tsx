@@ -14,7 +14,8 @@ export function refusalOf(code: string): Refusal {
 }
 
 interface Props {
-  demo: boolean
+  /** Undefined while it is not known. */
+  demo: boolean | undefined
   wallet: Wallet | undefined
   onWallet: (wallet: Wallet | undefined) => void
 }
@@ -37,7 +38,8 @@ export function Wallets({ demo, wallet, onWallet }: Props) {
   useEffect(() => {
     if (shown) document.querySelector('h1')?.focus({ preventScroll: true })
   }, [shown])
-  if (!wallet) return <SignIn demo={demo} entered={entered} refusal={refusal} onOpen={start} />
+  if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // the form has its place below the demo wallet
+  if (!wallet) return <SignIn demo={demo === true} entered={entered} refusal={refusal} onOpen={start} />
   return (
     <ConnectionContext value={wallet.connection}>
       <Provider value={wallet.connection.client}>

@@ -30,8 +30,8 @@ function Board() {
   const [palette, setPalette] = useState(false)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const [faults, setFaults] = useState(false)
-  const demo = data?.serviceStatus.demo ?? false
-  const controlled = useFaults(demo)
+  const demo = data?.serviceStatus.demo ?? (error ? false : undefined)
+  const controlled = useFaults(demo === true)
   useAgain(error, ask)
   usePlaces()
   useKeys(useCallback(() => setPalette(true), []))

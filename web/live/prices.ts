@@ -34,6 +34,7 @@ export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Combined
       const followed = Object.entries(quotes).filter(([tokenId]) => tokenIds.includes(tokenId))
       const point = { time: Date.parse(price.freshness.asOf ?? price.freshness.receivedAt), price: Number(price.price) }
       const heard = [...(quotes[token.tokenId]?.heard ?? []), point].slice(-maxPoints)
+      if (performance.getEntriesByName('first-price').length === 0) performance.mark('first-price')
       const quote = { price: price.price, freshness: price.freshness, session: link().session, heard }
       return { ...Object.fromEntries(followed), [token.tokenId]: quote }
     },

@@ -83,16 +83,29 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
   return { page, outside, problems }
 }
 
-/** Fails when axe finds something serious about who can use the page as it is. */
+/** Fails when axe finds anything, however small. */
 export async function wantAccessible(page: Page) {
   const found = await page.evaluate(async () => {
     // Selectors of elements that a moving page has replaced meanwhile cannot be made.
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'], selectors: false })
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => `${node.html.slice(0, 200)} ${node.failureSummary}`).join('\n')}`)
+    return violations.map(({ id, impact, help, nodes }) => `${id} (${impact}): ${help}: ${nodes.map(node => `${node.html.slice(0, 200)} ${node.failureSummary}`).join('\n')}`)
   })
   assert.deepEqual(found, [], 'what axe finds')
+}
+
+/** Returns the part of some seconds in which the page's main thread worked, by its CPU time. */
+export async function mainThread(page: Page, seconds: number): Promise<number> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const read = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return { at: performance.now() / 1000, worked: metrics.find(({ name }) => name === 'TaskDuration')!.value }
+  }
+  const before = await read()
+  await new Promise(resolve => setTimeout(resolve, 1000 * seconds))
+  const after = await read()
+  await session.detach()
+  return (after.worked - before.worked) / (after.at - before.at)
 }
 
 /** Waits until a page was drawn some times. */
