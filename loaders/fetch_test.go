@@ -171,7 +171,7 @@ func TestBookDepths(t *testing.T) {
 	of := func(covers int) func(q queries.Book) *market.Book {
 		return func(q queries.Book) *market.Book {
 			depth := max(q.Depth, covers)
-			return &market.Book{TokenID: q.TokenID, Depth: depth, Bids: levels[:depth]}
+			return &market.Book{TokenID: q.TokenID, Depth: depth, Bids: market.NewSide(levels[:depth])}
 		}
 	}
 	cached := func(depths ...int) (keys []queries.Book) {

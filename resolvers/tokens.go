@@ -45,7 +45,7 @@ func pendingSpread(tokenID string) *market.Spread {
 }
 
 func pendingBook(tokenID string) *market.Book {
-	return &market.Book{TokenID: tokenID, Bids: make([]market.Level, 1)}
+	return &market.Book{TokenID: tokenID, Bids: market.NewSide(make([]market.Level, 1))}
 }
 
 func (r *queryResolver) TokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
@@ -170,7 +170,7 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	if err == loaders.ErrPending {
 		read.Value, err = pendingBook(t.TokenID), nil
 	}
-	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
+	if err != nil || read.Value == nil || read.Value.Bids.Len() == 0 && read.Value.Asks.Len() == 0 {
 		return nil, err
 	}
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
@@ -248,7 +248,7 @@ func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side m
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, queries.MaxBookDepth)
-	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
+	if err != nil || read.Value == nil || read.Value.Bids.Len() == 0 && read.Value.Asks.Len() == 0 {
 		return nil, err
 	}
 	var fill market.Fill

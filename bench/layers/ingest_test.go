@@ -133,8 +133,8 @@ func BenchmarkIngest(b *testing.B) {
 				}
 			}
 		}
-		if got := take(1); len(got.Bids) != levels {
-			b.Fatalf("the book has %d levels", len(got.Bids))
+		if got := take(1); got.Bids.Len() != levels {
+			b.Fatalf("the book has %d levels", got.Bids.Len())
 		}
 		seq := uint64(1)
 		b.ReportAllocs()

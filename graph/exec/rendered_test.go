@@ -11,12 +11,12 @@ import (
 
 // ladder returns a book with n levels a side that caches its texts.
 func ladder(n int) *market.Book {
-	b := &market.Book{Depth: n, Rendered: new(market.Rendered)}
+	var bids, asks []market.Level
 	for i := range n {
-		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: market.NewDecimal(int64(i), 0)})
-		b.Asks = append(b.Asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: market.NewDecimal(int64(i), 0)})
+		bids = append(bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: market.NewDecimal(int64(i), 0)})
+		asks = append(asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: market.NewDecimal(int64(i), 0)})
 	}
-	return b
+	return &market.Book{Depth: n, Bids: market.NewSide(bids), Asks: market.NewSide(asks), Rendered: new(market.Rendered)}
 }
 
 // kept counts the cached texts of a book and their bytes, selections included.
@@ -33,24 +33,24 @@ func TestRendered(t *testing.T) {
 	if cut.Rendered != w {
 		t.Fatal("a book with fewer levels does not share the cache")
 	}
-	KeepRendered(w, b.Bids, "s", []byte("bids"))
-	KeepRendered(w, b.Asks, "s", []byte("asks"))
+	KeepRendered(w, b.Bids.Levels(), "s", []byte("bids"))
+	KeepRendered(w, b.Asks.Levels(), "s", []byte("asks"))
 	if n, _ := kept(w); n != 0 {
 		t.Errorf("%d texts are kept of a book that was read once", n)
 	}
 	text := []byte("bids")
-	KeepRendered(w, b.Bids, "s", text)
+	KeepRendered(w, b.Bids.Levels(), "s", text)
 	copy(text, "xxxx")
-	KeepRendered(w, b.Asks, "s", []byte("asks"))
-	KeepRendered(w, cut.Bids, "s", []byte("five"))
-	KeepRendered(w, b.Bids, "t", []byte("other"))
+	KeepRendered(w, b.Asks.Levels(), "s", []byte("asks"))
+	KeepRendered(w, cut.Bids.Levels(), "s", []byte("five"))
+	KeepRendered(w, b.Bids.Levels(), "t", []byte("other"))
 	for _, test := range []struct {
 		levels          []market.Level
 		selection, want string
 	}{
-		{b.Bids, "s", "bids"}, {b.Asks, "s", "asks"}, {b.Cut(5).Bids, "s", "five"}, {b.Bids, "t", "other"},
-		{b.Cut(20).Bids, "s", "bids"}, {cut.Asks, "s", ""}, {b.Cut(6).Bids, "s", ""}, {b.Bids[1:], "s", ""}, {b.Asks, "t", ""}, {b.Bids, "st", ""},
-		{b.Bids, "", ""}, {nil, "s", ""}, {append([]market.Level(nil), b.Bids...), "s", ""},
+		{b.Bids.Levels(), "s", "bids"}, {b.Asks.Levels(), "s", "asks"}, {b.Cut(5).Bids.Levels(), "s", "five"}, {b.Bids.Levels(), "t", "other"},
+		{b.Cut(20).Bids.Levels(), "s", "bids"}, {cut.Asks.Levels(), "s", ""}, {b.Cut(6).Bids.Levels(), "s", ""}, {b.Bids.Levels()[1:], "s", ""}, {b.Asks.Levels(), "t", ""}, {b.Bids.Levels(), "st", ""},
+		{b.Bids.Levels(), "", ""}, {nil, "s", ""}, {append([]market.Level(nil), b.Bids.Levels()...), "s", ""},
 	} {
 		if got := FindRendered(w, test.levels, test.selection); got != test.want {
 			t.Errorf("%d levels are %q for %q, want %q", len(test.levels), got, test.selection, test.want)
@@ -58,15 +58,15 @@ func TestRendered(t *testing.T) {
 	}
 	other := ladder(20).Rendered
 	for range 5 {
-		KeepRendered(other, b.Bids, "", []byte("who knows"))
+		KeepRendered(other, b.Bids.Levels(), "", []byte("who knows"))
 		KeepRendered(other, nil, "s", []byte("[]"))
 	}
 	if n, _ := kept(other); n != 0 {
 		t.Errorf("%d texts are kept of nothing, or for selections that do not tell", n)
 	}
 	var none *market.Rendered
-	KeepRendered(none, b.Bids, "s", []byte("bids"))
-	if got := FindRendered(none, b.Bids, "s"); got != "" {
+	KeepRendered(none, b.Bids.Levels(), "s", []byte("bids"))
+	if got := FindRendered(none, b.Bids.Levels(), "s"); got != "" {
 		t.Errorf("nothing finds %q", got)
 	}
 }
@@ -82,7 +82,7 @@ func TestRenderedIsBounded(t *testing.T) {
 			for range 3 {
 				for n := range 30 {
 					selection := fmt.Sprint(n, strings.Repeat("k", key))
-					for _, side := range [][]market.Level{b.Bids, b.Asks, b.Cut(1 + n/2).Bids, nil} {
+					for _, side := range [][]market.Level{b.Bids.Levels(), b.Asks.Levels(), b.Cut(1 + n/2).Bids.Levels(), nil} {
 						KeepRendered(b.Rendered, side, selection, make([]byte, size))
 						KeepRendered(b.Rendered, side, "", make([]byte, size))
 					}
@@ -99,7 +99,7 @@ func TestRenderedIsBounded(t *testing.T) {
 	}
 	b := ladder(20)
 	for range 10 {
-		KeepRendered(b.Rendered, b.Bids, "s", []byte("bids"))
+		KeepRendered(b.Rendered, b.Bids.Levels(), "s", []byte("bids"))
 	}
 	if n, _ := kept(b.Rendered); n != 1 {
 		t.Errorf("one text is kept %d times", n)
@@ -116,7 +116,7 @@ func TestRenderedConcurrently(t *testing.T) {
 				for i := range 40 {
 					depth, selection := 5+15*(i%2), fmt.Sprint((n+i)/2%3)
 					cut := b.Cut(depth)
-					for side, levels := range [][]market.Level{cut.Bids, cut.Asks} {
+					for side, levels := range [][]market.Level{cut.Bids.Levels(), cut.Asks.Levels()} {
 						want := fmt.Sprint(side, depth, selection)
 						if got := FindRendered(b.Rendered, levels, selection); got != "" && got != want {
 							t.Errorf("%q is found for %q", got, want)

@@ -25,7 +25,7 @@ func levels(selection string, depth int) string {
 func deep() *universe {
 	for seed := uint64(0); ; seed++ {
 		u := &universe{seed: seed}
-		if b := u.book("token-1"); len(b.Bids) >= 20 && len(b.Asks) >= 20 {
+		if b := u.book("token-1"); b.Bids.Len() >= 20 && b.Asks.Len() >= 20 {
 			return u
 		}
 	}
@@ -93,8 +93,9 @@ func TestSidesAreCopied(t *testing.T) {
 	for i, document := range kept {
 		want[i] = show(document, map[string]any{"d": 3})
 	}
-	for i := range book.Bids {
-		book.Bids[i].Size, book.Asks[i%len(book.Asks)].Size = market.NewDecimal(987, 0), market.NewDecimal(987, 0)
+	bids, asks := book.Bids.Levels(), book.Asks.Levels()
+	for i := range bids {
+		bids[i].Size, asks[i%len(asks)].Size = market.NewDecimal(987, 0), market.NewDecimal(987, 0)
 	}
 	if got := show(first, nil); got != before {
 		t.Errorf("%s is written anew as %s", before, got)

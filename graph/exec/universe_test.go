@@ -180,12 +180,14 @@ func (u *universe) book(id string) *market.Book {
 	}
 	r := u.random("book " + id)
 	b := &market.Book{Rendered: new(market.Rendered), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: queries.MaxBookDepth}
+	var bids, asks []market.Level
 	for i := range r.IntN(70) {
-		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
+		bids = append(bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
 	}
 	for i := range r.IntN(70) {
-		b.Asks = append(b.Asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: price(r)})
+		asks = append(asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: price(r)})
 	}
+	b.Bids, b.Asks = market.NewSide(bids), market.NewSide(asks)
 	first, _ := u.books.LoadOrStore(id, b)
 	return first.(*market.Book)
 }

@@ -236,10 +236,10 @@ func (b Orderbook) TokenID() string { return b.Book.TokenID }
 func (b Orderbook) Token() *Token { return &Token{TokenID: b.Book.TokenID} }
 
 // Bids returns the buy levels, best first.
-func (b Orderbook) Bids() []market.Level { return b.Book.Bids }
+func (b Orderbook) Bids() []market.Level { return b.Book.Bids.Levels() }
 
 // Asks returns the sell levels, best first.
-func (b Orderbook) Asks() []market.Level { return b.Book.Asks }
+func (b Orderbook) Asks() []market.Level { return b.Book.Asks.Levels() }
 
 // Rendered returns the cache of the rendered bids and asks.
 func (b Orderbook) Rendered() *market.Rendered { return b.Book.Rendered }

@@ -57,7 +57,7 @@ func TestBookDepths(t *testing.T) {
 func TestWholeBookCoversAnyDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{book: func(token string, depth int) *market.Book {
-			return &market.Book{TokenID: token, Depth: depth, Bids: make([]market.Level, 3), Asks: make([]market.Level, 19)}
+			return &market.Book{TokenID: token, Depth: depth, Bids: market.NewSide(make([]market.Level, 3)), Asks: market.NewSide(make([]market.Level, 19))}
 		}}
 		c := open(t, v)
 		mustRead(t, c.Books(), depth(20))
@@ -96,7 +96,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 					if depth == 200 {
 						b = tt.deep
 					}
-					b.TokenID, b.Depth, b.Bids, b.Asks = token, depth, make([]market.Level, depth), make([]market.Level, depth)
+					b.TokenID, b.Depth, b.Bids, b.Asks = token, depth, market.NewSide(make([]market.Level, depth)), market.NewSide(make([]market.Level, depth))
 					return &b
 				}
 				c := open(t, v)

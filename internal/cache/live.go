@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"encoding/hex"
-	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -218,16 +217,14 @@ func olderBook(a, b *market.Book) bool {
 }
 
 // sameSide reports whether one side of two books is equal down to the depth of the smaller side.
-func sameSide(a, b *market.Book, as, bs []market.Level) bool {
-	if len(as) > len(bs) {
+func sameSide(a, b *market.Book, as, bs market.Side) bool {
+	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as
 	}
-	if len(as) < len(bs) && len(as) < a.Depth {
+	if as.Len() < bs.Len() && as.Len() < a.Depth {
 		return false // a contains all levels of its book, and there are fewer than in b
 	}
-	return slices.EqualFunc(as, bs[:len(as)], func(x, y market.Level) bool {
-		return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0
-	})
+	return as.Equal(bs.Cut(as.Len()))
 }
 
 func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }

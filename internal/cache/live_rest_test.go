@@ -71,10 +71,12 @@ func newSpread(bid, ask string, second int) *market.Spread {
 
 // newBook returns a book with bids of the given sizes.
 func newBook(epoch string, seq uint64, second, depth int, sizes ...int64) *market.Book {
-	b := &market.Book{TokenID: "t", Epoch: epoch, Seq: seq, Timestamp: at(second), Depth: depth, Asks: []market.Level{}}
+	b := &market.Book{TokenID: "t", Epoch: epoch, Seq: seq, Timestamp: at(second), Depth: depth}
+	var bids []market.Level
 	for i, size := range sizes {
-		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(50-i), -2), Size: market.NewDecimal(size, 0)})
+		bids = append(bids, market.Level{Price: market.NewDecimal(int64(50-i), -2), Size: market.NewDecimal(size, 0)})
 	}
+	b.Bids = market.NewSide(bids)
 	return b
 }
 

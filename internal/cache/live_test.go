@@ -77,7 +77,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
-		live := &market.Book{TokenID: "t", Depth: 50, Bids: make([]market.Level, 50), Asks: make([]market.Level, 50)}
+		live := &market.Book{TokenID: "t", Depth: 50, Bids: market.NewSide(make([]market.Level, 50)), Asks: market.NewSide(make([]market.Level, 50))}
 		session := &market.Session{}
 		c.StreamBook(session, live, streamed(time.Now()))
 		for range 3 {

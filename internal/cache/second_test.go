@@ -160,7 +160,7 @@ func TestSecondRound(t *testing.T) {
 		&market.Market{MarketID: "m", Tags: []string{}, AcceptingOrders: &yes, StartsAt: time.Unix(1, 5).UTC(), Volume: &price,
 			Outcomes: []market.Outcome{{TokenID: "t", Price: &price, Winner: &yes}}, Resolution: &market.Resolution{Outcome: "Yes"}},
 		&market.Price{TokenID: "t", Price: price}, &market.Spread{TokenID: "t", BestBid: &price, FromBook: true},
-		&market.Book{TokenID: "t", Bids: []market.Level{{Price: price, Size: price}}, Asks: []market.Level{}, Epoch: "e", Seq: 7, Depth: 20},
+		&market.Book{TokenID: "t", Bids: market.NewSide([]market.Level{{Price: price, Size: price}}), Epoch: "e", Seq: 7, Depth: 20},
 		&market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: time.Unix(9, 0).UTC(), Price: price}}},
 		&market.Event{EventID: "e", Markets: []*market.Market{{MarketID: "m"}}}, &queries.SearchPage{Markets: []*market.Market{{MarketID: "m", Summary: true}}, Next: "n"},
 	} {

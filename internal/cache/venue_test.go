@@ -232,7 +232,7 @@ func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, e
 		if v.book != nil {
 			return v.book(id, depth)
 		}
-		return &market.Book{TokenID: id, Depth: depth, Bids: make([]market.Level, depth), Asks: make([]market.Level, depth)}
+		return &market.Book{TokenID: id, Depth: depth, Bids: market.NewSide(make([]market.Level, depth)), Asks: market.NewSide(make([]market.Level, depth))}
 	})
 }
 

@@ -85,9 +85,9 @@ func weighSpread(s *market.Spread) int {
 // weighBook includes the rendered levels, which readers add later. It does not visit the levels, because streamed books are
 // replaced often.
 func weighBook(b *market.Book) int {
-	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + rows(b.Bids) + rows(b.Asks)
+	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + b.Bids.Bytes() + b.Asks.Bytes()
 	if b.Rendered != nil {
-		bytes += market.RenderedBytes(max(len(b.Bids), len(b.Asks)))
+		bytes += market.RenderedBytes(max(b.Bids.Len(), b.Asks.Len()))
 	}
 	return bytes
 }

@@ -42,7 +42,7 @@ func sampleMarkets(n int) (list []*market.Market) {
 
 func sampleBook(depth int) *market.Book {
 	b := &market.Book{TokenID: name(78), Depth: depth, Spread: number(), Hash: name(40), Epoch: name(20), Rendered: new(market.Rendered)}
-	b.Bids, b.Asks = make([]market.Level, depth), make([]market.Level, depth)
+	b.Bids, b.Asks = market.NewSide(make([]market.Level, depth)), market.NewSide(make([]market.Level, depth))
 	b.Rendered.Last.Store(make([]byte, market.RenderedBytes(depth)))
 	return b
 }
@@ -177,7 +177,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	positions, large := samplePositions(2000), strings.Repeat("d", 500_000)
 	for n := range 5000 {
 		c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
-		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: make([]market.Level, 200), Asks: make([]market.Level, 200), Rendered: new(market.Rendered)}, market.Meta{})
+		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: market.NewSide(make([]market.Level, 200)), Asks: market.NewSide(make([]market.Level, 200)), Rendered: new(market.Rendered)}, market.Meta{})
 		m := &market.Market{MarketID: fmt.Sprint("m", n), Slug: fmt.Sprint(strings.Repeat("s", 2000), n), Description: large}
 		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, origin{})
 		c.searches.accept(queries.SearchKey{Text: fmt.Sprint(n)}, &queries.SearchPage{Markets: []*market.Market{m}}, origin{})

@@ -251,8 +251,8 @@ func (c *chaos) snapshot(t messages.Topic) {
 	}
 	m := c.bookMessage(k)
 	_, on := c.topicOnLink(t)
-	if m.Seq != 0 && len(m.Book.Asks) > 0 && c.inject("crossed snapshot", 4, on) {
-		m.Book.Bids = append([]market.Level{m.Book.Asks[0]}, m.Book.Bids...)
+	if m.Seq != 0 && m.Book.Asks.Len() > 0 && c.inject("crossed snapshot", 4, on) {
+		m.Book.Bids = market.NewSide(append([]market.Level{*m.Book.Asks.Best()}, m.Book.Bids.Levels()...))
 	}
 	c.sendFaulty(m)
 }

@@ -44,7 +44,7 @@ func (r *replayer) read() error {
 		return err
 	}
 	cut := s.Book.Cut(r.depth)
-	same := r.book != nil && sameSide(r.book.Bids, cut.Bids) && sameSide(r.book.Asks, cut.Asks)
+	same := r.book != nil && r.book.Bids.Equal(cut.Bids) && r.book.Asks.Equal(cut.Asks)
 	reason := ""
 	switch {
 	case !r.sent:
@@ -65,17 +65,13 @@ func (r *replayer) read() error {
 		play(r.asks, market.BookSideDelta(r.book.Asks, cut.Asks, market.SideSell))
 	} else {
 		r.bids, r.asks = make(map[int32]int32), make(map[int32]int32)
-		play(r.bids, cut.Bids)
-		play(r.asks, cut.Asks)
+		play(r.bids, cut.Bids.Levels())
+		play(r.asks, cut.Asks.Levels())
 	}
 	r.book = cut
 	r.events++
 	r.settled[reason]++
 	return r.check(reason)
-}
-
-func sameSide(a, b []market.Level) bool {
-	return slices.EqualFunc(a, b, func(x, y market.Level) bool { return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0 })
 }
 
 func play(side map[int32]int32, levels []market.Level) {
@@ -123,7 +119,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	for _, side := range [...]struct {
 		got  []market.Level
 		want []tickLevel
-	}{{got.Bids, want.bids}, {got.Asks, want.asks}} {
+	}{{got.Bids.Levels(), want.bids}, {got.Asks.Levels(), want.asks}} {
 		if !slices.EqualFunc(side.got, side.want, func(l market.Level, x tickLevel) bool {
 			return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size
 		}) {

@@ -186,7 +186,7 @@ func (c *chaos) run(ctx context.Context) error {
 			if !r.live {
 				return fmt.Errorf("hang: the reader of %s at depth %d was not signalled that it is live", r.token.id, r.depth)
 			}
-			if want := r.token.now.cut(r.depth); !slices.EqualFunc(r.book.Bids, want.bids, func(l market.Level, x tickLevel) bool { return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size }) {
+			if want := r.token.now.cut(r.depth); !slices.EqualFunc(r.book.Bids.Levels(), want.bids, func(l market.Level, x tickLevel) bool { return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size }) {
 				return fmt.Errorf("hang: the reader of %s at depth %d stayed behind, at %v of %d", r.token.id, r.depth, stateIDOf(r.book), r.token.seq)
 			}
 		}

@@ -41,13 +41,15 @@ func (b *venueBook) cut(depth int) venueBook {
 
 func (b *venueBook) book(token, epoch string, seq uint64, hash string, depth int) *market.Book {
 	c := b.cut(depth)
-	out := &market.Book{TokenID: token, Epoch: epoch, Seq: seq, Hash: hash, Depth: depth, Bids: []market.Level{}, Asks: []market.Level{}}
+	out := &market.Book{TokenID: token, Epoch: epoch, Seq: seq, Hash: hash, Depth: depth}
+	var bids, asks []market.Level
 	for _, r := range c.bids {
-		out.Bids = append(out.Bids, r.level())
+		bids = append(bids, r.level())
 	}
 	for _, r := range c.asks {
-		out.Asks = append(out.Asks, r.level())
+		asks = append(asks, r.level())
 	}
+	out.Bids, out.Asks = market.NewSide(bids), market.NewSide(asks)
 	return out
 }
 

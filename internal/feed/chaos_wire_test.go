@@ -235,7 +235,7 @@ func frame(m *messages.Message) fields {
 	case messages.KindPrice:
 		o["type"], o["price"] = "price_update", json.Number(m.Price.Price.String())
 	case messages.KindBookSnapshot:
-		o["type"], o["bids"], o["asks"], o["hash"] = "orderbook_snapshot", side(m.Book.Bids), side(m.Book.Asks), m.Book.Hash
+		o["type"], o["bids"], o["asks"], o["hash"] = "orderbook_snapshot", side(m.Book.Bids.Levels()), side(m.Book.Asks.Levels()), m.Book.Hash
 	default:
 		list := make([]fields, len(m.Changes))
 		for i, x := range m.Changes {

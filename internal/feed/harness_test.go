@@ -289,7 +289,7 @@ func levels(s string) []market.Level {
 // parseBook parses ".50x10 .40x5 | .60x7", best first.
 func parseBook(id, s string) *market.Book {
 	bids, asks, _ := strings.Cut(s, "|")
-	return &market.Book{TokenID: id, Bids: levels(bids), Asks: levels(asks), Depth: 200}
+	return &market.Book{TokenID: id, Bids: market.NewSide(levels(bids)), Asks: market.NewSide(levels(asks)), Depth: 200}
 }
 
 // text formats a decimal without the 0 before the point.
@@ -300,11 +300,11 @@ func showBook(b *market.Book) string {
 		return ""
 	}
 	var out []string
-	for _, l := range b.Bids {
+	for _, l := range b.Bids.Levels() {
 		out = append(out, text(l.Price)+"x"+l.Size.String())
 	}
 	out = append(out, "|")
-	for _, l := range b.Asks {
+	for _, l := range b.Asks.Levels() {
 		out = append(out, text(l.Price)+"x"+l.Size.String())
 	}
 	return strings.Join(out, " ")

@@ -232,7 +232,8 @@ func apply(s *State, m *messages.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
 	case messages.KindBookDelta:
-		s.Book = withPosition(applyChanges(limitDepth(s.Book, m.Depth), m.Changes), m)
+		s.Book = applyChanges(limitDepth(s.Book, m.Depth), m.Changes)
+		setBookPosition(s.Book, m)
 	case messages.KindTrade:
 		s.Trades, items.Trades = appendNew(s.Trades, m.Trades, m.Seq != 0)
 	case messages.KindMarket:

@@ -31,7 +31,7 @@ func TestSides(t *testing.T) {
 	if next.Spread == nil || next.Spread.String() != "0.095" {
 		t.Errorf("the spread is %v", next.Spread)
 	}
-	if none := applyChanges(b, deltaMessage("T", "", 0, "b.50x0 b.49x0").Changes); none.Spread != nil || len(none.Bids) != 0 {
+	if none := applyChanges(b, deltaMessage("T", "", 0, "b.50x0 b.49x0").Changes); none.Spread != nil || none.Bids.Len() != 0 {
 		t.Errorf("a book without bids has the spread %v", none.Spread)
 	}
 	// Unchanged sides are shared. An append to one book must not change the other.

@@ -62,7 +62,7 @@ type Level struct {
 type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
-	Bids, Asks []Level
+	Bids, Asks Side
 	// Spread is the venue's spread, or else best ask − best bid. It is nil if a side is empty.
 	Spread    *Decimal
 	Timestamp time.Time
@@ -90,19 +90,25 @@ func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 // Covers reports whether the book has all levels up to a depth. A book with fewer levels than requested on both sides is
 // complete and covers every depth.
 func (b *Book) Covers(depth int) bool {
-	return depth <= b.Depth || len(b.Bids) < b.Depth && len(b.Asks) < b.Depth
+	return depth <= b.Depth || b.Bids.Len() < b.Depth && b.Asks.Len() < b.Depth
 }
 
 // Cut returns the book with at most depth levels on each side. Both books share the levels.
 func (b *Book) Cut(depth int) *Book {
-	if len(b.Bids) <= depth && len(b.Asks) <= depth {
+	if b.Bids.Len() <= depth && b.Asks.Len() <= depth {
 		return b
 	}
 	c := *b
-	c.Bids, c.Asks = cut(b.Bids, depth), cut(b.Asks, depth)
+	c.Bids, c.Asks = b.Bids.Cut(depth), b.Asks.Cut(depth)
 	c.Depth = depth
 	return &c
 }
+
+// BestBid returns the highest price of a bid, or nil if there is none.
+func (b *Book) BestBid() *Decimal { return best(b.Bids) }
+
+// BestAsk returns the lowest price of an ask, or nil if there is none.
+func (b *Book) BestAsk() *Decimal { return best(b.Asks) }
 
 // Midpoint returns the mean of best bid and best ask, or nil if a side is empty.
 func (b *Book) Midpoint() *Decimal { return midpoint(best(b.Bids), best(b.Asks)) }
@@ -110,18 +116,11 @@ func (b *Book) Midpoint() *Decimal { return midpoint(best(b.Bids), best(b.Asks))
 // Width returns best ask − best bid, or nil if a side is empty.
 func (b *Book) Width() *Decimal { return width(best(b.Bids), best(b.Asks)) }
 
-func best(levels []Level) *Decimal {
-	if len(levels) == 0 {
-		return nil
+func best(s Side) *Decimal {
+	if l := s.Best(); l != nil {
+		return &l.Price
 	}
-	return &levels[0].Price
-}
-
-func cut(levels []Level, depth int) []Level {
-	if len(levels) > depth {
-		return levels[:depth:depth]
-	}
-	return levels
+	return nil
 }
 
 func midpoint(bid, ask *Decimal) *Decimal {
@@ -155,40 +154,6 @@ type PriceHistory struct {
 	From, To Date
 	Points   []PricePoint
 	LeftOut  LeftOut
-}
-
-// BookSideDelta returns the changes that turn one side of a book into another: new levels, levels with a new size, and removed
-// levels with size 0. All three lists are sorted best price first.
-func BookSideDelta(from, to []Level, side OrderSide) []Level {
-	delta := []Level{}
-	for i, j := 0, 0; i < len(from) || j < len(to); {
-		order := 0
-		switch {
-		case i == len(from):
-			order = 1
-		case j == len(to):
-			order = -1
-		default:
-			if order = from[i].Price.Cmp(to[j].Price); side == SideBuy {
-				order = -order
-			}
-		}
-		switch {
-		case order < 0:
-			delta = append(delta, Level{Price: from[i].Price})
-			i++
-		case order > 0:
-			delta = append(delta, to[j])
-			j++
-		default:
-			if from[i].Size.Cmp(to[j].Size) != 0 {
-				delta = append(delta, to[j])
-			}
-			i++
-			j++
-		}
-	}
-	return delta
 }
 
 // LevelChange sets the total size of one price level; size 0 removes it.

@@ -32,7 +32,7 @@ func (f Fill) show() string {
 }
 
 func TestFillByHand(t *testing.T) {
-	b := &Book{Bids: levels("0.60x100 0.55x100 0.50x50"), Asks: levels("0.62x100 0.65x200 0.70x10")}
+	b := &Book{Bids: NewSide(levels("0.60x100 0.55x100 0.50x50")), Asks: NewSide(levels("0.62x100 0.65x200 0.70x10"))}
 	for _, tt := range []struct {
 		name string
 		got  Fill
@@ -52,8 +52,8 @@ func TestFillByHand(t *testing.T) {
 		{"receive", FillAmount(b, SideSell, MustDecimal("115")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
 		{"empty book", FillSize(&Book{}, SideBuy, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
 		{"empty book, amount", FillAmount(&Book{}, SideSell, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
-		{"levels without a size", FillSize(&Book{Asks: levels("0.1x0 0.2x5 0.3x0 0.9x0")}, SideBuy, MustDecimal("9")), "5 for 1, average 0.2, worst 0.2, slippage 0, complete false"},
-		{"levels without a price", FillAmount(&Book{Bids: levels("0.5x10 0x1000")}, SideSell, MustDecimal("9")), "10 for 5, average 0.5, worst 0.5, slippage 0, complete false"},
+		{"levels without a size", FillSize(&Book{Asks: NewSide(levels("0.1x0 0.2x5 0.3x0 0.9x0"))}, SideBuy, MustDecimal("9")), "5 for 1, average 0.2, worst 0.2, slippage 0, complete false"},
+		{"levels without a price", FillAmount(&Book{Bids: NewSide(levels("0.5x10 0x1000"))}, SideSell, MustDecimal("9")), "10 for 5, average 0.5, worst 0.5, slippage 0, complete false"},
 	} {
 		if got := tt.got.show(); got != tt.want {
 			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
@@ -62,18 +62,18 @@ func TestFillByHand(t *testing.T) {
 }
 
 func randomBook(r *rand.Rand) *Book {
-	b := &Book{}
+	var bids, asks []Level
 	price := 1 + r.IntN(400)
 	for range r.IntN(6) {
-		b.Bids = append(b.Bids, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
+		bids = append(bids, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
 		price += 1 + r.IntN(20)
 	}
-	slices.Reverse(b.Bids)
+	slices.Reverse(bids)
 	for range r.IntN(6) {
-		b.Asks = append(b.Asks, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
+		asks = append(asks, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
 		price += 1 + r.IntN(20)
 	}
-	return b
+	return &Book{Bids: NewSide(bids), Asks: NewSide(asks)}
 }
 
 // TestFillProperties compares fills with the same computation in big.Rat.
@@ -83,7 +83,7 @@ func TestFillProperties(t *testing.T) {
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
-		book := against(b, side)
+		book := against(b, side).Levels()
 		for _, byAmount := range []bool{false, true} {
 			got, left := FillSize(b, side, wanted), rat(t, wanted)
 			if byAmount {
@@ -200,7 +200,7 @@ func TestCandles(t *testing.T) {
 
 func TestBookCoversAndCut(t *testing.T) {
 	book := func(bids, asks, depth int) *Book {
-		return &Book{TokenID: "t", Bids: make([]Level, bids), Asks: make([]Level, asks), Depth: depth, Seq: 3}
+		return &Book{TokenID: "t", Bids: NewSide(make([]Level, bids)), Asks: NewSide(make([]Level, asks)), Depth: depth, Seq: 3}
 	}
 	for _, tt := range []struct {
 		book  *Book
@@ -213,7 +213,7 @@ func TestBookCoversAndCut(t *testing.T) {
 		{book(0, 0, 0), 1, false}, // the requested depth is unknown
 	} {
 		if got := tt.book.Covers(tt.depth); got != tt.want {
-			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", len(tt.book.Bids), len(tt.book.Asks), tt.book.Depth, tt.depth, got)
+			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", tt.book.Bids.Len(), tt.book.Asks.Len(), tt.book.Depth, tt.depth, got)
 		}
 	}
 	b := book(5, 3, 20)
@@ -221,14 +221,14 @@ func TestBookCoversAndCut(t *testing.T) {
 		t.Error("a book that is short enough is copied")
 	}
 	c := b.Cut(4)
-	if c == b || len(c.Bids) != 4 || len(c.Asks) != 3 || c.Depth != 4 || c.Seq != 3 || c.TokenID != "t" || len(b.Bids) != 5 || b.Depth != 20 {
+	if c == b || c.Bids.Len() != 4 || c.Asks.Len() != 3 || c.Depth != 4 || c.Seq != 3 || c.TokenID != "t" || b.Bids.Len() != 5 || b.Depth != 20 {
 		t.Errorf("cut to 4: %+v of %+v", c, b)
 	}
 	if c.Covers(5) {
 		t.Error("a cut book covers levels that were cut off")
 	}
-	_ = append(c.Bids, Level{Price: MustDecimal("1")})
-	if b.Bids[4].Price.Sign() != 0 {
+	_ = append(c.Bids.Levels(), Level{Price: MustDecimal("1")})
+	if b.Bids.Levels()[4].Price.Sign() != 0 {
 		t.Error("appending to a cut book writes into the whole one")
 	}
 }
@@ -237,14 +237,8 @@ func TestMidpoint(t *testing.T) {
 	for _, tt := range []struct {
 		bids, asks, want string
 	}{{"0.60x1 0.1x1", "0.65x1", "0.625"}, {"0.60x1", "0.62x1", "0.61"}, {"", "0.62x1", "-"}, {"0.60x1", "", "-"}} {
-		b := &Book{Bids: levels(tt.bids), Asks: levels(tt.asks)}
-		s := &Spread{}
-		if len(b.Bids) > 0 {
-			s.BestBid = &b.Bids[0].Price
-		}
-		if len(b.Asks) > 0 {
-			s.BestAsk = &b.Asks[0].Price
-		}
+		b := &Book{Bids: NewSide(levels(tt.bids)), Asks: NewSide(levels(tt.asks))}
+		s := &Spread{BestBid: b.BestBid(), BestAsk: b.BestAsk()}
 		if show(b.Midpoint()) != tt.want || show(s.Midpoint()) != tt.want {
 			t.Errorf("%s | %s: %s and %s", tt.bids, tt.asks, show(b.Midpoint()), show(s.Midpoint()))
 		}
@@ -419,10 +413,10 @@ func TestBookSideDelta(t *testing.T) {
 		from, to := randomBook(r), randomBook(r)
 		for _, tt := range []struct {
 			side     OrderSide
-			from, to []Level
+			from, to Side
 		}{{SideBuy, from.Bids, to.Bids}, {SideSell, from.Asks, to.Asks}} {
 			sizes := map[string]Decimal{}
-			for _, l := range tt.from {
+			for _, l := range tt.from.Levels() {
 				sizes[l.Price.String()] = l.Size
 			}
 			delta := BookSideDelta(tt.from, tt.to, tt.side)
@@ -435,10 +429,10 @@ func TestBookSideDelta(t *testing.T) {
 					delete(sizes, l.Price.String())
 				}
 			}
-			if len(sizes) != len(tt.to) {
+			if len(sizes) != tt.to.Len() {
 				t.Fatalf("from %v to %v: %v leaves %v", tt.from, tt.to, delta, sizes)
 			}
-			for _, l := range tt.to {
+			for _, l := range tt.to.Levels() {
 				if size, ok := sizes[l.Price.String()]; !ok || size.Cmp(l.Size) != 0 {
 					t.Fatalf("from %v to %v: %v leaves %v", tt.from, tt.to, delta, sizes)
 				}

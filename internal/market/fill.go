@@ -19,7 +19,7 @@ type Fill struct {
 func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	var f Fill
 	left := size
-	for _, l := range against(b, side) {
+	for l := range against(b, side).All() {
 		if left.Sign() <= 0 {
 			break
 		}
@@ -42,7 +42,7 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount
-	for _, l := range against(b, side) {
+	for l := range against(b, side).All() {
 		if left.Sign() <= 0 {
 			break
 		}
@@ -61,7 +61,7 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	return f.finish()
 }
 
-func against(b *Book, side OrderSide) []Level {
+func against(b *Book, side OrderSide) Side {
 	if side == SideBuy {
 		return b.Asks
 	}

@@ -72,7 +72,7 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 		now, _ := w.sim.Book(id)
 		s, err := watch.State()
 		if err != nil || !s.Live || s.Book == nil || publishedTop(s.Book) != topOf(now) ||
-			whole && (!sameLevels(s.Book.Bids, now.Bids) || !sameLevels(s.Book.Asks, now.Asks)) {
+			whole && (!sameLevels(s.Book.Bids.Levels(), now.Bids) || !sameLevels(s.Book.Asks.Levels(), now.Asks)) {
 			late = append(late, id)
 		}
 	}

@@ -280,11 +280,11 @@ func topOf(b demo.Book) (top bestPrices) {
 }
 
 func publishedTop(b *market.Book) (top bestPrices) {
-	if len(b.Bids) > 0 {
-		top.bid = b.Bids[0].Price.String()
+	if bid := b.BestBid(); bid != nil {
+		top.bid = bid.String()
 	}
-	if len(b.Asks) > 0 {
-		top.ask = b.Asks[0].Price.String()
+	if ask := b.BestAsk(); ask != nil {
+		top.ask = ask.String()
 	}
 	return top
 }

@@ -98,10 +98,10 @@ var mutations = []mutation{
 		file: "internal/feed/messages.go", find: "s.Book = withPosition(m.Book, m)\n\tcase messages.KindTradesSnapshot", replace: `book := m.Book
 		if s.Book != nil && m.Book.Seq != 0 {
 			var levels []market.LevelChange
-			for _, l := range m.Book.Bids {
+			for _, l := range m.Book.Bids.Levels() {
 				levels = append(levels, market.LevelChange{Side: market.SideBuy, Level: l})
 			}
-			for _, l := range m.Book.Asks {
+			for _, l := range m.Book.Asks.Levels() {
 				levels = append(levels, market.LevelChange{Side: market.SideSell, Level: l})
 			}
 			book = applyChanges(s.Book, levels)

@@ -68,7 +68,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 			}
 			return s.Book.Cut(depth), true
 		},
-		equal: func(a, b *market.Book) bool { return sameLevels(a.Bids, b.Bids) && sameLevels(a.Asks, b.Asks) },
+		equal: func(a, b *market.Book) bool { return a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks) },
 		older: func(a, b *market.Book) bool { return a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq },
 		read: readOne(func(ctx context.Context) (r market.Read[*market.Book], err error) {
 			if r, err = read(ctx); err == nil && r.Value != nil {
@@ -79,10 +79,12 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		absent: func(b *market.Book) bool { return b == nil }, unknown: "token", mode: mode,
 	}
 	return mapStream(stream(ctx, s, every, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
-		b := BookUpdate{Book: u.Value, Previous: u.Previous, Bids: u.Value.Bids, Asks: u.Value.Asks, Meta: u.Meta}
+		b := BookUpdate{Book: u.Value, Previous: u.Previous, Meta: u.Meta}
 		if b.Delta = deltas && u.Continues && u.Value.Seq != 0 && !reason.isState(); b.Delta {
-			b.Bids = market.BookSideDelta(u.Previous.Bids, b.Bids, market.SideBuy)
-			b.Asks = market.BookSideDelta(u.Previous.Asks, b.Asks, market.SideSell)
+			b.Bids = market.BookSideDelta(u.Previous.Bids, u.Value.Bids, market.SideBuy)
+			b.Asks = market.BookSideDelta(u.Previous.Asks, u.Value.Asks, market.SideSell)
+		} else {
+			b.Bids, b.Asks = u.Value.Bids.Levels(), u.Value.Asks.Levels()
 		}
 		return b
 	})
@@ -172,10 +174,6 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 
 // errNoAnswer means that the venue returned nothing for an account.
 var errNoAnswer error = market.Errorf(market.CodeUpstreamBadResponse, "the venue gave no answer for this account")
-
-func sameLevels(a, b []market.Level) bool {
-	return slices.EqualFunc(a, b, func(x, y market.Level) bool { return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0 })
-}
 
 func sameDecimal(a, b *market.Decimal) bool { return a == b || a != nil && b != nil && a.Cmp(*b) == 0 }
 

@@ -90,7 +90,7 @@ func (v *venue) snapshot(t messages.Topic) (*messages.Message, int64) {
 	defer v.mu.Unlock()
 	b := v.book(t)
 	m := v.message(t, messages.KindBookSnapshot, b.number)
-	m.Book = &market.Book{TokenID: t.ID, Bids: b.levels(), Asks: []market.Level{}, Depth: 200, Epoch: m.Epoch, Seq: m.Seq}
+	m.Book = &market.Book{TokenID: t.ID, Bids: market.NewSide(b.levels()), Depth: 200, Epoch: m.Epoch, Seq: m.Seq}
 	return m, b.number
 }
 
@@ -315,12 +315,12 @@ func (f *fleet) check(w *feed.Watch) {
 		return
 	}
 	f.checked++
-	number := s.Book.Bids[len(s.Book.Bids)-1].Size
+	number := s.Book.Bids.Levels()[s.Book.Bids.Len()-1].Size
 	f.venue.mu.Lock()
 	defer f.venue.mu.Unlock()
 	var n int64
 	_, _ = fmt.Sscan(number.String(), &n)
-	if f.venue.history[w.Topic()][n] != show(s.Book.Bids) {
+	if f.venue.history[w.Topic()][n] != show(s.Book.Bids.Levels()) {
 		f.wrong++
 	}
 }
@@ -331,7 +331,7 @@ func (f *fleet) explain() {
 		for t, w := range r.watches {
 			s, err := w.State()
 			f.venue.mu.Lock()
-			if want := show(f.venue.book(t).levels()); !r.port.dead && (err != nil || !s.Live || show(s.Book.Bids) != want) {
+			if want := show(f.venue.book(t).levels()); !r.port.dead && (err != nil || !s.Live || show(s.Book.Bids.Levels()) != want) {
 				f.Logf("replica %d (%+v): %s is live %t, error %v, at\n%v, the venue at\n%s", i, r.Stats(), t.ID, s.Live, err, s.Book, want)
 			}
 			f.venue.mu.Unlock()
@@ -349,7 +349,7 @@ func (f *fleet) live() (live, all int) {
 			all++
 			s, err := w.State()
 			f.venue.mu.Lock()
-			if err == nil && s.Live && show(s.Book.Bids) == show(f.venue.book(t).levels()) {
+			if err == nil && s.Live && show(s.Book.Bids.Levels()) == show(f.venue.book(t).levels()) {
 				live++
 			}
 			f.venue.mu.Unlock()

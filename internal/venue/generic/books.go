@@ -80,10 +80,11 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 // spreadOf returns the venue's spread, or else the difference of the best prices. It returns nil if a side is empty. A book
 // whose best bid is above its best ask makes the row bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
-	if len(b.Bids) == 0 || len(b.Asks) == 0 {
+	bid, ask := b.BestBid(), b.BestAsk()
+	if bid == nil || ask == nil {
 		return nil
 	}
-	if b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
+	if bid.Cmp(*ask) > 0 {
 		r.Note("crossed book")
 		r.Fail(wire.FieldBids, "cross the asks")
 		return nil

@@ -137,10 +137,10 @@ func FuzzBook(f *testing.F) {
 		if checkError(t, err); err != nil {
 			return
 		}
-		if b.TokenID != "101" || b.Depth != depth || len(b.Bids) > depth || len(b.Asks) > depth {
+		if b.TokenID != "101" || b.Depth != depth || b.Bids.Len() > depth || b.Asks.Len() > depth {
 			t.Fatalf("%+v", b)
 		}
-		for side, levels := range map[int][]market.Level{-1: b.Bids, 1: b.Asks} {
+		for side, levels := range map[int][]market.Level{-1: b.Bids.Levels(), 1: b.Asks.Levels()} {
 			for i, l := range levels {
 				checkUnit(t, &l.Price)
 				if l.Size.Sign() <= 0 || i > 0 && side*l.Price.Cmp(levels[i-1].Price) <= 0 {
@@ -148,7 +148,7 @@ func FuzzBook(f *testing.F) {
 				}
 			}
 		}
-		if both := len(b.Bids) > 0 && len(b.Asks) > 0; both != (b.Spread != nil) || both && b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
+		if both := b.Bids.Len() > 0 && b.Asks.Len() > 0; both != (b.Spread != nil) || both && b.BestBid().Cmp(*b.BestAsk()) > 0 {
 			t.Fatalf("%+v", b)
 		}
 	})

@@ -254,7 +254,7 @@ func showBook(b *market.Book) string {
 		}
 		return "[" + strings.Join(s, " ") + "]"
 	}
-	return fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %d hash %s depth %d", b.TokenID, side(b.Bids), side(b.Asks),
+	return fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %d hash %s depth %d", b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()),
 		showDecimal(b.Spread), showTime(b.Timestamp), showText(b.Epoch), b.Seq, showText(b.Hash), b.Depth)
 }
 

@@ -105,7 +105,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			}
 			well.Store(true)
 			clock.Advance(time.Minute)
-			if b, err := c.Book(ctx, "101", 20); err != nil || len(b.Bids) != 1 {
+			if b, err := c.Book(ctx, "101", 20); err != nil || b.Bids.Len() != 1 {
 				t.Errorf("when it has passed: %v, %v", b, err)
 			}
 			if n := connections.Load(); n != 1 {

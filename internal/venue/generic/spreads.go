@@ -124,14 +124,9 @@ func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.R
 
 // topOf returns the best prices of a book.
 func topOf(b *market.Book) *market.Spread {
-	s := &market.Spread{TokenID: b.TokenID, Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true}
-	if len(b.Bids) > 0 {
-		s.BestBid = &b.Bids[0].Price
+	return &market.Spread{
+		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
 	}
-	if len(b.Asks) > 0 {
-		s.BestAsk = &b.Asks[0].Price
-	}
-	return s
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of the three must be present; it may be null. A missing spread is

@@ -94,19 +94,15 @@ func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
 // book returns the book of an outcome with at most depth levels on each side: its own bids, and an ask at 1 − p for each bid of the
 // other outcome at p.
 func (b bids) book(ticker string, s side, depth int) *market.Book {
-	out := &market.Book{TokenID: s.token(ticker), Bids: firstLevels(b[s], depth), Depth: depth, Rendered: new(market.Rendered)}
-	opposite := firstLevels(b[s.other()], depth)
-	out.Asks = make([]market.Level, len(opposite))
-	for i, l := range opposite {
-		out.Asks[i] = market.Level{Price: one.Sub(l.Price), Size: l.Size}
+	out := &market.Book{TokenID: s.token(ticker), Bids: market.NewSide(b[s]).Cut(depth), Depth: depth, Rendered: new(market.Rendered)}
+	opposite := b[s.other()]
+	asks := make([]market.Level, min(len(opposite), depth))
+	for i := range asks {
+		asks[i] = market.Level{Price: one.Sub(opposite[i].Price), Size: opposite[i].Size}
 	}
+	out.Asks = market.NewSide(asks)
 	if w := out.Width(); w != nil && w.Sign() >= 0 {
 		out.Spread = w
 	}
 	return out
-}
-
-func firstLevels(levels []market.Level, depth int) []market.Level {
-	n := min(len(levels), depth)
-	return levels[:n:n]
 }

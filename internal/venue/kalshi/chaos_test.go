@@ -94,7 +94,7 @@ func (l *link) apply(m *messages.Message) {
 			if c.Side == market.SideSell {
 				list = &b.Asks
 			}
-			*list = setLevel(*list, c)
+			*list = market.NewSide(setLevel(list.Levels(), c))
 		}
 	}
 }
@@ -121,7 +121,7 @@ func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) 
 // levelsOf returns the sides of a book as a text.
 func levelsOf(b *market.Book) string {
 	var out strings.Builder
-	for _, side := range [][]market.Level{b.Bids, b.Asks} {
+	for _, side := range [][]market.Level{b.Bids.Levels(), b.Asks.Levels()} {
 		for _, l := range side {
 			fmt.Fprintf(&out, "%s×%s ", l.Price.Reduce(), l.Size.Reduce())
 		}

@@ -105,7 +105,7 @@ func TestEmptyBooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got[0].Value == nil || len(got[0].Value.Bids)+len(got[0].Value.Asks) != 0 || got[1].Value != nil || got[1].Err != nil {
+	if got[0].Value == nil || got[0].Value.Bids.Len()+got[0].Value.Asks.Len() != 0 || got[1].Value != nil || got[1].Err != nil {
 		t.Errorf("the market without orders has %+v, the unknown market %+v", got[0], got[1])
 	}
 	if want := []string{"/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1"}; !slices.Equal(s.calls, want) {
@@ -370,7 +370,7 @@ func TestDriverOnSimulator(t *testing.T) {
 	}
 	for i, s := range spreads {
 		b := gotBooks[i].Value
-		if b == nil || s.Value == nil || b.Bids[0].Price.Cmp(*s.Value.BestBid) != 0 || b.Asks[0].Price.Cmp(*s.Value.BestAsk) != 0 {
+		if b == nil || s.Value == nil || b.BestBid().Cmp(*s.Value.BestBid) != 0 || b.BestAsk().Cmp(*s.Value.BestAsk) != 0 {
 			t.Errorf("%s has the book %+v and the spread %+v", ids[i], b, s.Value)
 		}
 	}

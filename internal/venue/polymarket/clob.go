@@ -69,7 +69,7 @@ func readBook(r *wire.Row, id string) *market.Book {
 		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth, Rendered: new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
-	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 && r.Err == nil {
+	if bid, ask := b.BestBid(), b.BestAsk(); bid != nil && ask != nil && bid.Cmp(*ask) > 0 && r.Err == nil {
 		r.Note("crossed book")
 		r.Err = errCrossed
 	}
@@ -79,14 +79,9 @@ func readBook(r *wire.Row, id string) *market.Book {
 
 // spreadOf returns the top of a book.
 func spreadOf(b *market.Book) *market.Spread {
-	s := &market.Spread{TokenID: b.TokenID, Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true}
-	if len(b.Bids) > 0 {
-		s.BestBid = &b.Bids[0].Price
+	return &market.Spread{
+		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
 	}
-	if len(b.Asks) > 0 {
-		s.BestAsk = &b.Asks[0].Price
-	}
-	return s
 }
 
 // readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no

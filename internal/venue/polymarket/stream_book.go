@@ -1,7 +1,6 @@
 package polymarket
 
 import (
-	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -45,8 +44,8 @@ type asset struct {
 	top *top
 }
 
-// ladder has both sides of a book, best price first.
-type ladder struct{ bids, asks []market.Level }
+// ladder has both sides of a book. It never changes.
+type ladder struct{ bids, asks market.Side }
 
 // top is the best bid and ask. An empty side is nil.
 type top struct{ bid, ask *market.Decimal }
@@ -64,43 +63,30 @@ func same(a, b *market.Decimal) bool {
 
 func (t top) equal(u top) bool { return same(t.bid, u.bid) && same(t.ask, u.ask) }
 
-func (l *ladder) top() (t top) {
-	if len(l.bids) > 0 {
-		t.bid = &l.bids[0].Price
+func (l ladder) top() (t top) {
+	if best := l.bids.Best(); best != nil {
+		t.bid = &best.Price
 	}
-	if len(l.asks) > 0 {
-		t.ask = &l.asks[0].Price
+	if best := l.asks.Best(); best != nil {
+		t.ask = &best.Price
 	}
 	return t
 }
 
-// clone returns a copy that may be changed.
-func (l *ladder) clone() *ladder { return &ladder{slices.Clone(l.bids), slices.Clone(l.asks)} }
-
-// set sets the total at a price. A total of 0 removes the level.
-func (l *ladder) set(c market.LevelChange) {
-	side, order := &l.asks, 1
+// with returns the ladder with another total at a price. A total of 0 removes the level.
+func (l ladder) with(c market.LevelChange) *ladder {
 	if c.Side == market.SideBuy {
-		side, order = &l.bids, -1
+		l.bids = l.bids.Set(c.Side, c.Level)
+	} else {
+		l.asks = l.asks.Set(c.Side, c.Level)
 	}
-	i, found := slices.BinarySearchFunc(*side, c.Price, func(x market.Level, p market.Decimal) int { return order * x.Price.Cmp(p) })
-	switch {
-	case found && c.Size.IsZero():
-		*side = slices.Delete(*side, i, i+1)
-	case found:
-		(*side)[i].Size = c.Size
-	case !c.Size.IsZero():
-		*side = slices.Insert(*side, i, c.Level)
-	}
+	return &l
 }
 
-func (l *ladder) equal(bids, asks []market.Level) bool {
-	level := func(a, b market.Level) bool { return a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 }
-	return slices.EqualFunc(l.bids, bids, level) && slices.EqualFunc(l.asks, asks, level)
-}
+func (l ladder) equal(bids, asks market.Side) bool { return l.bids.Equal(bids) && l.asks.Equal(asks) }
 
 // market returns the book of an asset.
-func (l *ladder) market(id string, at time.Time) *market.Book {
+func (l ladder) market(id string, at time.Time) *market.Book {
 	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
 	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
 		b.Spread = nil
@@ -129,9 +115,9 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 		return nil, true
 	}
 	if len(a.burst) == 0 {
-		a.scratch, a.burstAt, a.burstBy = a.book.clone(), c.at, now.Add(burstWithin)
+		a.scratch, a.burstAt, a.burstBy = a.book, c.at, now.Add(burstWithin)
 	}
-	a.scratch.set(c.LevelChange)
+	a.scratch = a.scratch.with(c.LevelChange)
 	a.burst = append(a.burst, c)
 	if !a.scratch.top().equal(c.top) {
 		return nil, false
@@ -162,10 +148,10 @@ func (a *asset) keep(c change) {
 // splice returns a book of REST with the kept changes that are later. ok is false if the result disagrees with the last reported top,
 // so changes are missing or the book is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
-	l, at = (&ladder{b.Bids, b.Asks}).clone(), b.Timestamp
+	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range a.kept {
 		if c.at.After(b.Timestamp) {
-			l.set(c.LevelChange)
+			l = l.with(c.LevelChange)
 			at = c.at
 		}
 	}

@@ -131,7 +131,7 @@ func (a *asset) owes(channel messages.Channel) bool {
 func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
-		m.Book = a.book.clone().market(a.id, a.at)
+		m.Book = a.book.market(a.id, a.at)
 		m.Book.Epoch, m.Book.Seq = m.Epoch, m.Seq
 		events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 	}

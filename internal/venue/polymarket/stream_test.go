@@ -87,7 +87,7 @@ func show(events []stream.Event) string {
 		text := fmt.Sprintf("%s %s %d", m.Topic.Channel, m.Topic.ID, m.Seq)
 		switch m.Kind {
 		case messages.KindBookSnapshot:
-			text += " book" + levels("b", m.Book.Bids) + levels("a", m.Book.Asks)
+			text += " book" + levels("b", m.Book.Bids.Levels()) + levels("a", m.Book.Asks.Levels())
 		case messages.KindBookDelta:
 			for _, c := range m.Changes {
 				text += levels(map[market.OrderSide]string{market.SideBuy: " b", market.SideSell: " a"}[c.Side], []market.Level{c.Level})
@@ -130,8 +130,8 @@ func changeText(id string, ms int, side, price, size, bid, ask string) string {
 
 // restBook returns a book of REST with one bid and one ask.
 func restBook(id string, ms int64, bid, ask string) *market.Book {
-	level := func(p string) []market.Level {
-		return []market.Level{{Price: market.MustDecimal(p), Size: market.MustDecimal("10")}}
+	level := func(p string) market.Side {
+		return market.NewSide([]market.Level{{Price: market.MustDecimal(p), Size: market.MustDecimal("10")}})
 	}
 	return &market.Book{TokenID: id, Timestamp: time.UnixMilli(epochMs + ms), Bids: level(bid), Asks: level(ask)}
 }

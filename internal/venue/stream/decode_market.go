@@ -221,7 +221,7 @@ func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 		Rendered:  new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
-	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) <= 0 {
+	if bid, ask := b.BestBid(), b.BestAsk(); bid != nil && ask != nil && bid.Cmp(*ask) <= 0 {
 		if b.Spread = r.Unit(wire.FieldSpread); b.Spread == nil {
 			b.Spread = b.Width()
 		}

@@ -123,11 +123,11 @@ func show(e Event) string {
 		}
 		if k := m.Book; k != nil {
 			say(" book %s %s/%d depth %d spread %s hash %q %s bids", k.TokenID, k.Epoch, k.Seq, k.Depth, number(k.Spread), k.Hash, instant(k.Timestamp))
-			for _, l := range k.Bids {
+			for _, l := range k.Bids.Levels() {
 				say(" %s×%s", &l.Price, &l.Size)
 			}
 			say(" asks")
-			for _, l := range k.Asks {
+			for _, l := range k.Asks.Levels() {
 				say(" %s×%s", &l.Price, &l.Size)
 			}
 		}
@@ -450,8 +450,8 @@ func check(t *testing.T, m *messages.Message) {
 		ok = m.Price != nil && wire.InUnit(m.Price.Price) && m.Price.TokenID == m.Topic.ID
 	case messages.KindBookSnapshot:
 		ok = m.Book != nil && m.Book.Seq == m.Seq && m.Book.TokenID == m.Topic.ID && m.Book.Rendered != nil
-		sorted(m.Book.Bids, -1)
-		sorted(m.Book.Asks, 1)
+		sorted(m.Book.Bids.Levels(), -1)
+		sorted(m.Book.Asks.Levels(), 1)
 	case messages.KindBookDelta:
 		ok = m.Changes != nil
 		for _, c := range m.Changes {

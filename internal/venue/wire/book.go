@@ -7,14 +7,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Levels reads both sides of a book, best level first. It sums levels of the same price and leaves out levels of size 0. The
+// Levels reads the bids and the asks of a book, best level first. It sums levels of the same price and leaves out levels of size 0. The
 // row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose best bid is above
 // its best ask.
-func (r *Row) Levels() (bids, asks []market.Level) {
-	bids, asks = r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
+func (r *Row) Levels() (market.Side, market.Side) {
+	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
 	slices.SortFunc(asks, func(x, y market.Level) int { return x.Price.Cmp(y.Price) })
-	return r.merge(bids), r.merge(asks)
+	return market.NewSide(r.merge(bids)), market.NewSide(r.merge(asks))
 }
 
 // side reads one side of a book. A missing side makes the row bad. If one side is null and the other side is a list, the null
