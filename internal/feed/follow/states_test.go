@@ -280,7 +280,7 @@ func TestStreamCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}
 		book := func(seq uint64) *market.Book {
-			return &market.Book{TokenID: "T", Epoch: "e", Seq: seq, Bids: []market.Level{{Price: market.MustDecimal("0.5"), Size: market.NewDecimal(int64(seq), 0)}}}
+			return &market.Book{TokenID: "T", Epoch: "e", Seq: seq, Bids: market.NewSide([]market.Level{{Price: market.MustDecimal("0.5"), Size: market.NewDecimal(int64(seq), 0)}})}
 		}
 		snapshot := func(seq uint64) {
 			s.seqs[key] = seq - 1
