@@ -9,8 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // compileModules writes the TypeScript of each section as one module. Next to the modules is the code that the code
@@ -126,5 +130,23 @@ func (d *docs) checkRelay(t *testing.T, b block) {
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	if !strings.Contains(flat(read(t, "clients/src/relay/Positions.ts")), flat(b.text)) {
 		t.Error("clients/src/relay/Positions.ts has no such fragment")
+	}
+}
+
+// checkKotlin checks that a Gradle file of Apollo Kotlin maps all scalars of the schema and no others.
+func (d *docs) checkKotlin(t *testing.T, b block) {
+	var want, got []string
+	for _, def := range d.schema.Types {
+		if def.Kind == ast.Scalar && !def.BuiltIn {
+			want = append(want, def.Name)
+		}
+	}
+	for _, match := range regexp.MustCompile(`mapScalar\w*\("(\w+)"`).FindAllStringSubmatch(b.text, -1) {
+		got = append(got, match[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want the scalars %q", got, want)
 	}
 }

@@ -47,23 +47,25 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 // | All blocks run against the program over its demo venue, on a free port. 127.0.0.1:8080, 127.0.0.1:8091 and
 // 127.0.0.1:9091 are replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
 var docsRules = map[string]func(*docs, *testing.T, block){
-	"sh":             (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
-	"graphql":        (*docs).runGraphQL,   // executed with the variables of the next block, if it has some; a fragment alone is validated
-	"graphql relay":  (*docs).checkRelay,   // part of a file in clients/ that relay-compiler compiles
-	"json variables": (*docs).parseJSON,    // the variables of the document before
-	"json answer":    (*docs).wantAnswer,   // the output of the block before, compared by members and types
-	"json request":   (*docs).runRequests,  // one body for POST /graphql on each line
-	"json accounts":  (*docs).checkFile,    // a file for --accounts-file
-	"json manifest":  (*docs).checkFile,    // a file for --documents-manifest
-	"http":           (*docs).runHTTP,      // sent as it is; the status must be below 400
-	"ts":             (*docs).runModule,    // compiled strictly; all blocks of a section are one module, see docs_modules_test.go
-	"js":             (*docs).importConfig, // the configuration of a build tool, which exports an object; TestGuide runs Vite with it
-	"yaml":           (*docs).parseYAML,    // parsed; TestDocsLinks checks the variables in it
-	"yaml codegen":   (*docs).parseYAML,    // TestGuide runs GraphQL Code Generator with it
-	"ini":            (*docs).checkINI,     // a file for --config if it has variables, otherwise a systemd unit
-	"mermaid":        (*docs).checkPicture,
-	"diff":           func(*docs, *testing.T, block) {}, // tests/walkthrough applies these edits
-	"text":           (*docs).countPicture,
+	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
+	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if it has some; a fragment alone is validated
+	"graphql relay":   (*docs).checkRelay,   // part of a file in clients/ that relay-compiler compiles
+	"json variables":  (*docs).parseJSON,    // the variables of the document before
+	"json answer":     (*docs).wantAnswer,   // the output of the block before, compared by members and types
+	"json request":    (*docs).runRequests,  // one body for POST /graphql on each line
+	"json accounts":   (*docs).checkFile,    // a file for --accounts-file
+	"json manifest":   (*docs).checkFile,    // a file for --documents-manifest
+	"http":            (*docs).runHTTP,      // sent as it is; the status must be below 400
+	"ts":              (*docs).runModule,    // compiled strictly; all blocks of a section are one module, see docs_modules_test.go
+	"js":              (*docs).importConfig, // the configuration of a build tool, which exports an object; TestGuide runs Vite with it
+	"json apollo-ios": (*docs).parseJSON,    // the configuration of a code generator that does not run here
+	"kotlin":          (*docs).checkKotlin,  // a Gradle file; it must map the schema's scalars
+	"yaml":            (*docs).parseYAML,    // parsed; TestDocsLinks checks the variables in it
+	"yaml codegen":    (*docs).parseYAML,    // TestGuide runs GraphQL Code Generator with it
+	"ini":             (*docs).checkINI,     // a file for --config if it has variables, otherwise a systemd unit
+	"mermaid":         (*docs).checkPicture,
+	"diff":            func(*docs, *testing.T, block) {}, // tests/walkthrough applies these edits
+	"text":            (*docs).countPicture,
 }
 
 // pictures is the number of blocks in each file that are only looked at.
