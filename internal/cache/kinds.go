@@ -225,6 +225,8 @@ func (c *Cache) buildUsers(b *builder) {
 			one(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
+	c.balances.user, c.positions.user, c.orders.user = userKey.user, userKey.user, userKey.user
+	c.trades.user, c.records.user = tradesKey.user, historyKey.user
 }
 
 // whole returns a pointer to the rows of a list.

@@ -2,7 +2,9 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,6 +66,9 @@ type store[K comparable, T any] struct {
 	ownKey func(key K, value *T) K
 	// weigh estimates the size of a value in bytes.
 	weigh func(*T) int
+	// user returns the user of a key; nil for public data. Entries of different users that arrive together expire at different
+	// times; see freshFor.
+	user func(K) userKey
 	// asOf returns the venue's timestamp of a value.
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; nil for kinds that are not streamed.
@@ -258,8 +263,20 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
+// freshFor returns the fresh time of a value. It is the same for all keys of a user and up to a quarter shorter than the
+// configured time, so that users whose values were read together do not cause all calls at the same moment again. Public values
+// that were read by one call expire together, so that one call reads them again.
+func (s *store[K, T]) freshFor(key K) time.Duration {
+	if s.user == nil {
+		return s.ttl.Fresh
+	}
+	random := s.user(key).caller // an HMAC has evenly distributed bytes
+	earlier, _ := bits.Mul64(uint64(s.ttl.Fresh/4), binary.BigEndian.Uint64(random[:]))
+	return s.ttl.Fresh - time.Duration(earlier)
+}
+
 // newEntry returns the entry of a value that arrived at the time came, or of an absence if value is nil.
-func (s *store[K, T]) newEntry(value *T, from origin, came time.Time) *entry[T] {
+func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = came
@@ -267,7 +284,7 @@ func (s *store[K, T]) newEntry(value *T, from origin, came time.Time) *entry[T] 
 	if value == nil {
 		e.freshUntil = came.Add(s.notFound)
 	} else {
-		e.freshUntil = came.Add(s.ttl.Fresh)
+		e.freshUntil = came.Add(s.freshFor(key))
 		e.read.AsOf = s.asOf(value)
 	}
 	e.staleUntil = e.freshUntil.Add(s.ttl.Stale)
@@ -287,7 +304,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		came = from.came
 	}
 	key = s.ownKey(key, value)
-	e := s.newEntry(value, from, came)
+	e := s.newEntry(key, value, from, came)
 	if value != nil && s.learn != nil {
 		s.learn(value)
 	}

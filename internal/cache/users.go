@@ -68,6 +68,8 @@ type (
 	}
 )
 
+func (k userKey) user() userKey { return k }
+
 // userSource is a Source of one kind of user data. key turns a public key P into the key of the caller in ctx.
 type userSource[P, K comparable, T any] struct {
 	store *store[K, T]

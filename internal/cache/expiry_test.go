@@ -1,0 +1,63 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// TestUsersExpireApart reads the balances and positions of 1,000 users at once, and then again all the time. The calls after the
+// first ones are spread over a quarter of the lifetime. No value becomes older than the lifetime, and the values of a user expire
+// together.
+func TestUsersExpireApart(t *testing.T) {
+	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v, func(cfg *Config) { cfg.User = Kind{TTL{Fresh: fresh}, 10 * users} })
+		addresses := make([]market.Address, users)
+		for i := range addresses {
+			addresses[i] = market.Address(fmt.Sprintf("0x%040x", i))
+		}
+		read := func(from int) (calls []ask) {
+			readAll(t.Context(), c.Balances(), addresses...)
+			readAll(t.Context(), c.Positions(), addresses...)
+			return v.calls()[from:]
+		}
+		if n := len(read(0)); n != 2*users {
+			t.Fatalf("%d first calls", n)
+		}
+		begun, seen := time.Now(), 2*users
+		var times []time.Duration // of the balances
+		for len(times) < users {
+			time.Sleep(step)
+			age := time.Since(begun)
+			calls, again := read(seen), map[string]int{}
+			for _, a := range calls {
+				if a.endpoint == reqctx.EndpointBalance {
+					times = append(times, age)
+				}
+				again[a.keys[0]]++
+			}
+			for address, n := range again {
+				if n != 2 {
+					t.Fatalf("of the balance and the positions of %s, %d expired after %v", address, n, age)
+				}
+			}
+			if seen += len(calls); age < fresh*3/4 && len(calls) > 0 || age > fresh {
+				t.Fatalf("%d calls after %v", len(calls), age)
+			}
+		}
+		if spread := times[users-1] - times[0]; spread < fresh/5 {
+			t.Errorf("all calls were made within %v", spread)
+		}
+		for i := range users - users/3 {
+			if within := times[i+users/3] - times[i]; within < 100*time.Millisecond {
+				t.Errorf("a third of the calls was made within %v", within)
+			}
+		}
+	})
+}
