@@ -67,9 +67,9 @@ export function Book({ tokenId, closed, onPick }: Props) {
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>
       <h2 id="book">Order book <Freshness heard={book} final={empty} /> <Source of="Order book" document={BookDocument} variables={{ tokenId, depth }} /></h2>
-      <div className="chips" role="group" aria-label="Group by">
+      {!empty && <div className="chips" role="group" aria-label="Group by">
         {steps.map(s => <button key={s} type="button" aria-pressed={s === step} onClick={() => setStep(s)}>{s === 0 ? 'All' : `${s / 100}¢`}</button>)}
-      </div>
+      </div>}
       {error && <p role="alert">{reason(error)}</p>}
       {empty ? <p className="ended">{closed}</p> : (
         <table className="ladder">

@@ -6,7 +6,7 @@ import { CandlesDocument, HistoryDocument } from './__generated__/operations'
 import { bars, since, stepOf, still, volumes, type Bar } from './bars'
 import { cents, reason } from './format'
 import { useAgain } from './live'
-import { priceFormat, usePlot } from './plot'
+import { hasRoom, priceFormat, usePlot } from './plot'
 import type { Quote } from './prices'
 import { byLength, fromOf, ranges } from './ranges'
 import { Source } from './Source'
@@ -29,7 +29,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   useEffect(() => {
     if (!plot || !points || asCandles) return
     const { chart, colour } = plot
-    const area = chart.addSeries(AreaSeries, { lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'), priceFormat })
+    const area = chart.addSeries(AreaSeries, { lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'), priceFormat, lastValueVisible: hasRoom() })
     const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
     chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
     // Up to now, so that the axis is fitted to all that is drawn, whenever the live price arrives.
@@ -48,7 +48,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
     if (!plot || !asCandles || !candleList) return
     const { chart, colour } = plot
     const drawn = chart.addSeries(CandlestickSeries, {
-      upColor: colour('up'), downColor: colour('down'), wickUpColor: colour('up'), wickDownColor: colour('down'), borderVisible: false, priceFormat,
+      upColor: colour('up'), downColor: colour('down'), wickUpColor: colour('up'), wickDownColor: colour('down'), borderVisible: false, priceFormat, lastValueVisible: hasRoom(),
     })
     const start = Date.now() - range.span * 1000
     drawn.setData(candleList.filter(candle => Date.parse(candle.start) >= start || range.name === '1W').map(({ start, open, high, low, close }) => (

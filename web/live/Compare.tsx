@@ -6,7 +6,7 @@ import { CompareDocument } from './__generated__/operations'
 import { bars, stepOf } from './bars'
 import { cents, reason } from './format'
 import { useAgain } from './live'
-import { priceFormat, usePlot } from './plot'
+import { hasRoom, priceFormat, usePlot } from './plot'
 import { Source } from './Source'
 
 /** The number of lines: each reads the history of a token. */
@@ -22,7 +22,7 @@ export default function Compare({ outcomes }: { outcomes: { tokenId: string; nam
   useEffect(() => {
     if (!plot || !data?.tokens) return
     const drawn = data.tokens.map((token, i) => {
-      const line = plot.chart.addSeries(LineSeries, { color: plot.colour(`series-${i + 1}`), lineWidth: 2, priceFormat, priceLineVisible: false })
+      const line = plot.chart.addSeries(LineSeries, { color: plot.colour(`series-${i + 1}`), lineWidth: 2, priceFormat, priceLineVisible: false, lastValueVisible: hasRoom() })
       line.setData(bars(token?.history?.points ?? [], stepOf(Date.now())))
       return line
     })
@@ -35,7 +35,7 @@ export default function Compare({ outcomes }: { outcomes: { tokenId: string; nam
       <h2 id="compare">Leading outcomes, last 7 days <Source of="Leading outcomes" document={CompareDocument} variables={variables} /></h2>
       {error && <p role="alert">The history could not be read: {reason(error)}</p>}
       <ul className="legend">
-        {lines.map(({ tokenId, name }, i) => <li key={tokenId} className={`series-${i + 1}`}>{name}</li>)}
+        {lines.map(({ tokenId, name }, i) => <li key={tokenId} className={`series-${i + 1}`}>{name} {last(i) && <strong className="figure">{cents(last(i)!)}</strong>}</li>)}
       </ul>
       <div ref={element} className="canvas" role="img" aria-label={data ? lines.map(({ name }, i) => `${name} ${last(i) ? cents(last(i)!) : 'unknown'}`).join(', ') : 'The history is being read.'} />
       <p className="credit">Chart: <a href="https://www.tradingview.com/lightweight-charts/">TradingView Lightweight Charts</a></p>

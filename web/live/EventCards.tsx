@@ -53,7 +53,7 @@ export function EventCards({ markets }: { markets: readonly ListedMarketFragment
           )
         })}
       </ul>
-      {error && <p role="alert" className="notice">Prices: {reason(error)}</p>}
+      {error && error.graphQLErrors.length > 0 && <p role="alert" className="notice">Prices: {reason(error)}</p>}
     </>
   )
 }

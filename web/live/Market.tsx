@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from 'react'
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
 import { AlertForm } from './AlertForm'
 import { Book } from './Book'
-import { date, reason, useMoney } from './format'
+import { date, reason, sentence, useMoney } from './format'
 import { Freshness } from './Freshness'
 import { isLasting, useLive } from './live'
 import { Price } from './Price'
@@ -91,7 +91,7 @@ function Facts({ market }: { market: Details | undefined }) {
   const { compactMoney } = useMoney()
   return (
     <dl className="facts">
-      <div><dt>Status</dt><dd>{market ? market.status.toLowerCase() : '–'}</dd></div>
+      <div><dt>Status</dt><dd>{market ? sentence(market.status) : '–'}</dd></div>
       <div><dt>24 h volume</dt><dd>{compactMoney(market?.volume24h)}</dd></div>
       <div><dt>Volume</dt><dd>{compactMoney(market?.volume)}</dd></div>
       <div><dt>Liquidity</dt><dd>{compactMoney(market?.liquidity)}</dd></div>

@@ -43,7 +43,7 @@ export function MarketTable({ markets, caption, sort, onSort }: Props) {
           })}
         </tbody>
       </table>
-      {error && <p role="alert" className="notice">Prices: {reason(error)}</p>}
+      {error && error.graphQLErrors.length > 0 && <p role="alert" className="notice">Prices: {reason(error)}</p>}
     </>
   )
 }

@@ -54,7 +54,7 @@ export function Markets({ listing }: { listing: Listing }) {
       </div>
       <Results
         key={`${query}\n${listing.sort}\n${listing.category}`} query={query} category={listing.category} sort={sortOf(listing.sort)}
-        cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onCategories={categories}
+        cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onCategories={categories} onClear={() => setText('')}
       />
     </>
   )

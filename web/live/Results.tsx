@@ -24,9 +24,11 @@ interface Props {
   /** Receives what was found, in words. */
   onFound: (found: string) => void
   onCategories: (names: string[]) => void
+  /** Empties the search. */
+  onClear: () => void
 }
 
-export function Results({ query, category, sort, cards, onSort, onFound, onCategories }: Props) {
+export function Results({ query, category, sort, cards, onSort, onFound, onCategories, onClear }: Props) {
   const key = JSON.stringify([query, category, sort])
   const [{ markets, after }, setRows] = useState(() => kept.get(key) ?? { markets: [], after: undefined })
   const variables = { query, category: category || null, ...searched(sort), first: pageSize, after }
@@ -63,8 +65,26 @@ export function Results({ query, category, sort, cards, onSort, onFound, onCateg
     setRows({ markets, after: page?.pageInfo.endCursor ?? undefined })
   }
 
-  if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {reason(error)}</p>
-  if (none) return <p className="panel">Try another word, or fewer.</p>
+  if (markets.length === 0 && error) {
+    return (
+      <>
+        <p role="alert">The markets could not be read: {reason(error)}</p>
+        <div className="panel nothing">
+          <p>They are read again as soon as the server allows it.</p>
+          <button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button>
+        </div>
+      </>
+    )
+  }
+  if (none) {
+    return (
+      <div className="panel nothing">
+        <h2>{query ? `No open market fits “${query}”` : 'No open market here'}</h2>
+        <p>Try another word, or fewer.</p>
+        <a className="button" href="#/" onClick={onClear}>Show all markets</a>
+      </div>
+    )
+  }
   return (
     <>
       {cards

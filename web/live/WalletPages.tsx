@@ -2,7 +2,7 @@
 import { useEffect, useState, type ReactNode } from 'react'
 import { useQuery, type TypedDocumentNode } from 'urql'
 import { WalletHistoryDocument, WalletTradesDocument, type WalletHistoryQuery, type WalletTradesQuery } from './__generated__/operations'
-import { cents, date, reason, shares, time, useMoney } from './format'
+import { cents, date, reason, sentence, shares, time, useMoney } from './format'
 import { useAgain } from './live'
 import { Gain } from './Portfolio'
 import { Source } from './Source'
@@ -74,7 +74,7 @@ export function WalletHistory({ address }: { address: string }) {
       {pages.nodes.map(({ id, kind, market, outcome, amount, size, timestamp }) => (
         <tr key={id}>
           <Name text={market?.question ?? 'Account'} outcome={outcome} />
-          <td className="kind">{kind.toLowerCase()}</td>
+          <td>{sentence(kind)}</td>
           <td className="figure">{amount ? <Gain amount={amount} /> : '–'}</td>
           <td className="figure">{size ? shares(size) : '–'}</td>
           <td className="figure wide">{when(timestamp)}</td>

@@ -60,6 +60,9 @@ export function ago(instant: string | Date, now: number): string {
 /** The reason of a failure: the server's message, if there was an answer. */
 export const reason = (error: CombinedError) => error.graphQLErrors[0]?.message ?? 'The server cannot be reached'
 
+/** A text that begins with a capital letter. */
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()
+
 /** The code of the venue's currency; undefined while it is not known. */
 export const CurrencyContext = createContext<string | undefined>(undefined)
 

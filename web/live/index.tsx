@@ -5,6 +5,7 @@ import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
 import { Alerts } from './Alerts'
 import { connect, ConnectionContext } from './connection'
+import { CurrencyContext } from './format'
 import { EventPage } from './EventPage'
 import { useFaults } from './useFaults'
 import { useKeys } from './keys'
@@ -39,7 +40,7 @@ function Board() {
     <a href={path} aria-current={route.page === page ? 'page' : undefined}>{name}</a>
   )
   return (
-    <>
+    <CurrencyContext value={data?.serviceStatus.currency ?? undefined}>
       <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
       <header>
         <a className="name" href="#/" tabIndex={-1}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 12 5 6l4 4 6-8" /></svg>oddsgraph</a>
@@ -65,7 +66,7 @@ function Board() {
       <Alerts />
       {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
       {demo && <footer>Demo venue: nothing shown is real money.</footer>}
-    </>
+    </CurrencyContext>
   )
 }
 

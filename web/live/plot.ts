@@ -27,7 +27,7 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
       // All points stay in view when the width changes, and the first label is not cut off.
       timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true, lockVisibleTimeRangeOnResize: true },
       handleScroll: { vertTouchDrag: false },
-      localization: { priceFormatter: cents },
+      localization: { priceFormatter: label },
     })
     let gone = false
     setPlot({ chart, colour, remove: series => { if (!gone) series.forEach(one => chart.removeSeries(one)) } })
@@ -40,7 +40,13 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
   return [element, plot]
 }
 
-export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: cents } as const
+/** The label of a price. The axis extends below 0 to hold the volume, where no price can be. */
+const label = (price: number) => (price < -1e-9 || price > 1 + 1e-9 ? '' : cents(price))
+
+export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: label } as const
+
+/** Whether a label for the last price fits beside the axis. On a phone it would cover others, and the price is above the chart. */
+export const hasRoom = () => innerWidth > 544
 
 const darkness = matchMedia('(prefers-color-scheme: dark)')
 

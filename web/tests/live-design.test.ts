@@ -135,6 +135,20 @@ test('an ended market says so', async t => {
   await wantAccessible(page)
 })
 
+test('sums have the currency of the venue', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  const currency = await page.evaluate(async () => {
+    const response = await fetch('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"query":"{ serviceStatus { currency } }"}' })
+    return (await response.json()).data.serviceStatus.currency as string
+  })
+  const symbol = new Intl.NumberFormat('en', { style: 'currency', currency }).formatToParts(0).find(({ type }) => type === 'currency')!.value
+  await eventually('a sum', () => page.locator('[data-sum=total]').innerText(), text => text.includes(symbol) && /\d/.test(text))
+  await go(page, '#/')
+  await prices(page)
+  await eventually('a volume', () => page.locator('.markets td.wide').allTextContents(), all => all.some(text => text.startsWith(symbol)))
+})
+
 test('an unknown address has a page', async t => {
   const { page } = await visit(t, '/live/nonsense')
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor()

@@ -15,7 +15,7 @@ async function pretend(page: Page, status: object) {
 }
 
 /** Changes what the server says of the venue's stream. */
-async function pretendStream(page: Page, status: object) {
+async function pretendStream(page: Page, status: { state: string; lastMessageAt?: null }) {
   await page.routeWebSocket('**/graphql', socket => {
     const server = socket.connectToServer()
     server.onMessage(message => {
@@ -23,7 +23,9 @@ async function pretendStream(page: Page, status: object) {
       const said = frame.payload?.data?.streamStatusChanged
       if (said) Object.assign(said, status)
       const price = frame.payload?.data?.priceChanged?.price
-      if (price) price.freshness.stale = true
+      if (price && status.lastMessageAt !== null) price.freshness.stale = true
+      const portfolio = frame.payload?.data?.portfolioChanged
+      for (const value of portfolio ? [portfolio.summary, ...portfolio.changed.flatMap((position: { valuation: object | null }) => position.valuation ?? [])] : []) value.freshness.stale = true
       socket.send(JSON.stringify(frame))
     })
   })
@@ -39,7 +41,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
   },
   async empty(page) {
     await page.getByRole('searchbox').fill('nothing is called so')
-    await page.getByText('Try another word').waitFor()
+    await page.getByRole('heading', { name: 'No open market fits' }).waitFor()
   },
   async error(page) {
     await page.route('**/graphql', route => route.request().postData()?.includes('query SearchMarkets')
@@ -89,6 +91,12 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('alert').waitFor()
   },
+  async 'portfolio-outage'(page) {
+    await pretendStream(page, { state: 'DISCONNECTED' })
+    await go(page, '#/portfolio')
+    await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+    await page.locator('.positions td.stale').first().waitFor()
+  },
   async throttled(page) {
     await pretend(page, { throttledUntil: new Date(Date.now() + 600_000).toISOString() })
     await page.locator('.pill', { hasText: 'Throttled' }).waitFor()
@@ -112,7 +120,7 @@ for (const [width, height] of [[390, 844], [1280, 800], [1440, 900]] as const) {
       for (const state of Object.keys(states)) {
         await t.test(state, t => draw(t, state, `${width}-${colorScheme}`, { viewport: { width, height }, colorScheme }))
       }
-      assert.ok(Object.keys(states).length >= 10)
+      assert.ok(Object.keys(states).length >= 11)
     })
   }
 }
