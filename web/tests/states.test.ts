@@ -95,7 +95,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
     await pretendStream(page, { state: 'DISCONNECTED' })
     await go(page, '#/portfolio')
     await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-    await page.locator('.positions td.stale').first().waitFor()
+    await page.locator('.positions td.stale[data-value]').first().waitFor()
   },
   async throttled(page) {
     await pretend(page, { throttledUntil: new Date(Date.now() + 600_000).toISOString() })
