@@ -50,6 +50,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
 	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if it has some; a fragment alone is validated
 	"graphql relay":   (*docs).checkRelay,   // part of a file in clients/ that relay-compiler compiles
+	"graphql part":    (*docs).checkExample, // part of a file in examples/federation, which TestGateway runs
 	"json variables":  (*docs).parseJSON,    // the variables of the document before
 	"json answer":     (*docs).wantAnswer,   // the output of the block before, compared by members and types
 	"json request":    (*docs).runRequests,  // one body for POST /graphql on each line

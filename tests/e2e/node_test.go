@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,7 +103,11 @@ func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "node", "--enable-source-maps", "--test-reporter=../clients/reporter.mjs", file)
+	reporter, err := filepath.Abs("clients/reporter.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "node", "--enable-source-maps", "--test-reporter="+reporter, file)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	c := &checks{ended: make(chan error, 1)}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oddsgraph/tests/tool"
+)
+
+// TestGateway runs the gateway of examples/federation over the whole program and a second subgraph.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	requireNode(t)
+	const dir = "examples/federation"
+	have, err := os.ReadFile(filepath.Join(dir, "node_modules/.installed.json")) // a copy of package-lock.json
+	if err != nil || string(have) != read(t, filepath.Join(dir, "package-lock.json")) {
+		tool.Missing(t, "the packages of %s are missing or out of date: run make pages", dir)
+	}
+	runNodeTest(t, dir, "gateway.test.js", nil, "--federation", "--demo-markets=60")
+}
+
+// checkExample fails unless a file in examples/federation contains the block.
+func (d *docs) checkExample(t *testing.T, b block) {
+	files, err := filepath.Glob(filepath.Join(d.root, "examples/federation/*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.Contains(read(t, file), strings.TrimSpace(b.text)) {
+			return
+		}
+	}
+	t.Errorf("none of %d files in examples/federation contains the block", len(files))
+}
