@@ -106,6 +106,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"receivedAt": {Number: 2},
 			"source":     {Number: 3},
 			"stale":      {Number: 4},
+			"reason":     {Number: 5},
 		}},
 		"HistoryConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -1835,6 +1836,14 @@ func (g *executor) writeFreshness(x *exec.Execution, s *exec.Selection, obj *mod
 			x.Buf = exec.AppendString(x.Buf, string(obj.Source))
 		case 4: // stale
 			x.Buf = exec.AppendBoolean(x.Buf, obj.Stale)
+		case 5: // reason
+			if obj.Reason == nil {
+				x.Null()
+			} else {
+				if !x.Marshal(obj.Reason) {
+					x.Null()
+				}
+			}
 		}
 	}
 	return x.Close(s, &o)

@@ -91,6 +91,7 @@ type ComplexityRoot struct {
 
 	Freshness struct {
 		AsOf       func(childComplexity int) int
+		Reason     func(childComplexity int) int
 		ReceivedAt func(childComplexity int) int
 		Source     func(childComplexity int) int
 		Stale      func(childComplexity int) int
@@ -708,6 +709,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Freshness.AsOf(childComplexity), true
+	case "Freshness.reason":
+		if e.ComplexityRoot.Freshness.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Freshness.Reason(childComplexity), true
 	case "Freshness.receivedAt":
 		if e.ComplexityRoot.Freshness.ReceivedAt == nil {
 			break
@@ -2877,6 +2884,26 @@ type Freshness {
   when one of its inputs is.
   """
   stale: Boolean!
+  """
+  Why the value is stale; null when it is not. Of a computed value: the most severe reason among its inputs. Right after its
+  fresh time a value is EXPIRED while it is refreshed, even if the venue is well, so a client that polls should show a value
+  as out of date by the other reasons or by its age.
+  """
+  reason: StaleReason
+}
+
+"Why a value is stale, from the mildest reason to the most severe. Clients must accept new values."
+enum StaleReason {
+  "The value is older than its fresh time and is being refreshed. No read of it has failed."
+  EXPIRED
+  "The venue has announced a change of the value, and its REST API does not return it yet."
+  CHANGED
+  "The stream behind the value is disconnected, silent or resyncing, and REST has not replaced the value yet."
+  STREAM_DOWN
+  "The venue, or this service's own budget of calls, allows no call for a newer value now."
+  THROTTLED
+  "The venue's REST API did not answer the last read of the value, or answered with an error."
+  UPSTREAM_DOWN
 }
 
 "Source of a value. Its age is in ` + "`" + `Freshness.receivedAt` + "`" + `."
@@ -3025,7 +3052,7 @@ type PortfolioSummary {
   unpricedPositions: Int!
   "Positions left out of ` + "`" + `costBasis` + "`" + ` and ` + "`" + `unrealizedPnl` + "`" + ` because they have no ` + "`" + `avgPrice` + "`" + `."
   uncostedPositions: Int!
-  "As old as the oldest value in the sums."
+  "As old as the oldest value in the sums, except settlements, which are final."
   freshness: Freshness!
 }
 
@@ -3089,7 +3116,7 @@ type Valuation {
   unrealizedPnl: Decimal
   "100 × unrealizedPnl / costBasis, rounded half-even to 6 decimals; null without a cost or at a cost of 0."
   unrealizedPnlPercent: Decimal
-  "As old as the older of position and price."
+  "As old as the older of position and price. A settlement is final, so it is as old as the position alone."
   freshness: Freshness!
 }
 
@@ -3992,7 +4019,7 @@ enum UpdateReason {
   CHANGE
   "State after a gap. It replaces everything sent before."
   RESYNC
-  "Value unchanged, ` + "`" + `freshness.stale` + "`" + ` changed."
+  "Value unchanged, ` + "`" + `freshness.stale` + "`" + ` changed, or ` + "`" + `freshness.reason` + "`" + ` became more severe."
   FRESHNESS
 }
 
@@ -4239,6 +4266,8 @@ func (ec *executionContext) childFields_Freshness(ctx context.Context, field gra
 		return ec.fieldContext_Freshness_source(ctx, field)
 	case "stale":
 		return ec.fieldContext_Freshness_stale(ctx, field)
+	case "reason":
+		return ec.fieldContext_Freshness_reason(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Freshness", field.Name)
 }

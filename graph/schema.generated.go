@@ -1702,6 +1702,29 @@ func (ec *executionContext) fieldContext_Freshness_stale(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Freshness", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Freshness_reason(ctx context.Context, field graphql.CollectedField, obj *model.Freshness) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Freshness_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.StaleReason) graphql.Marshaler {
+			return ec.marshalOStaleReason2ᚖoddsgraphᚋgraphᚋmodelᚐStaleReason(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Freshness_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Freshness", field, false, false, errors.New("field of type StaleReason does not have child fields"))
+}
+
 func (ec *executionContext) _HistoryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.HistoryConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10150,6 +10173,11 @@ func (ec *executionContext) _Freshness(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "reason":
+			out.Values[i] = ec._Freshness_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -15172,6 +15200,22 @@ func (ec *executionContext) marshalOSpread2ᚖoddsgraphᚋgraphᚋmodelᚐSpread
 		return graphql.Null
 	}
 	return ec._Spread(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOStaleReason2ᚖoddsgraphᚋgraphᚋmodelᚐStaleReason(ctx context.Context, v any) (*model.StaleReason, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(model.StaleReason)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOStaleReason2ᚖoddsgraphᚋgraphᚋmodelᚐStaleReason(ctx context.Context, sel ast.SelectionSet, v *model.StaleReason) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalOToken2ᚕᚖoddsgraphᚋgraphᚋmodelᚐToken(ctx context.Context, sel ast.SelectionSet, v []*model.Token) graphql.Marshaler {

@@ -283,10 +283,14 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 
 // olderMeta returns the older of two Metas. The result is stale if either of them is stale.
 func olderMeta(a, b market.Meta) market.Meta {
+	older := a
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {
-		b.Stale = a.Stale || b.Stale
-		return b
+		older = b
 	}
-	a.Stale = a.Stale || b.Stale
-	return a
+	for _, m := range [...]market.Meta{a, b} {
+		if m.Stale && (!older.Stale || m.Cause > older.Cause) {
+			older.MarkStale(m.Cause)
+		}
+	}
+	return older
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApolloClient, ApolloLink, InMemoryCache, Observable, gql } from '@apollo/client'
 import { Client, fetchExchange } from '@urql/core'
 import {
-  applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay,
+  ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay, serverDate,
 } from '@oddsgraph/kit'
 import { retryLink } from '@oddsgraph/kit/apollo'
 import { retryExchange } from '@oddsgraph/kit/urql'
@@ -23,6 +23,19 @@ test('decimals are compared and formatted exactly', () => {
   assert.equal(compareDecimals('9007199254740993', '9007199254740992.5'), 1) // equal as binary floating point numbers
   assert.equal(formatDecimal('9007199254740993.25', 'en-US'), '9,007,199,254,740,993.25')
   assert.equal(formatDecimal('0.655', 'en-US', { style: 'percent' }), '65.5%')
+})
+
+test('an age does not depend on the clock of the client', () => {
+  const value = { receivedAt: '2026-01-31T12:00:00.500Z' }
+  for (const wrong of [-3_600_000, 0, 86_400_000]) {
+    const arrived = Date.parse('2026-01-31T12:00:03Z') + wrong
+    const date = serverDate('Sat, 31 Jan 2026 12:00:02 GMT', arrived)
+    assert.equal(ageMs(value, date, arrived), 1500)
+    assert.equal(ageMs(value, date, arrived + 4000), 5500)
+    assert.equal(ageMs({ receivedAt: '2026-01-31T12:00:02.900Z' }, date, arrived), 0) // Date has whole seconds
+  }
+  const now = Date.parse('2026-01-31T12:00:03Z')
+  for (const header of [null, undefined, 'yesterday']) assert.equal(ageMs(value, serverDate(header, now), now), 2500)
 })
 
 test('generated types have branded decimals', () => {

@@ -21,10 +21,21 @@ type Freshness struct {
 	ReceivedAt time.Time
 	Source     market.Source
 	Stale      bool
+	Reason     *StaleReason
+}
+
+// staleReasons are the names of the causes in the graph.
+var staleReasons = [...]StaleReason{
+	market.CauseExpired: StaleReasonExpired, market.CauseChanged: StaleReasonChanged, market.CauseStreamDown: StaleReasonStreamDown,
+	market.CauseThrottled: StaleReasonThrottled, market.CauseUpstreamDown: StaleReasonUpstreamDown,
 }
 
 func freshness(m market.Meta) Freshness {
-	return Freshness{AsOf: instant(&m.AsOf), ReceivedAt: m.ReceivedAt, Source: m.Source, Stale: m.Stale}
+	f := Freshness{AsOf: instant(&m.AsOf), ReceivedAt: m.ReceivedAt, Source: m.Source, Stale: m.Stale}
+	if m.Stale {
+		f.Reason = &staleReasons[m.Cause]
+	}
+	return f
 }
 
 // text returns nil for an empty string, which venues send for a missing value.

@@ -468,6 +468,73 @@ func (e ErrorCode) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Why a value is stale, from the mildest reason to the most severe. Clients must accept new values.
+type StaleReason string
+
+const (
+	// The value is older than its fresh time and is being refreshed. No read of it has failed.
+	StaleReasonExpired StaleReason = "EXPIRED"
+	// The venue has announced a change of the value, and its REST API does not return it yet.
+	StaleReasonChanged StaleReason = "CHANGED"
+	// The stream behind the value is disconnected, silent or resyncing, and REST has not replaced the value yet.
+	StaleReasonStreamDown StaleReason = "STREAM_DOWN"
+	// The venue, or this service's own budget of calls, allows no call for a newer value now.
+	StaleReasonThrottled StaleReason = "THROTTLED"
+	// The venue's REST API did not answer the last read of the value, or answered with an error.
+	StaleReasonUpstreamDown StaleReason = "UPSTREAM_DOWN"
+)
+
+var AllStaleReason = []StaleReason{
+	StaleReasonExpired,
+	StaleReasonChanged,
+	StaleReasonStreamDown,
+	StaleReasonThrottled,
+	StaleReasonUpstreamDown,
+}
+
+func (e StaleReason) IsValid() bool {
+	switch e {
+	case StaleReasonExpired, StaleReasonChanged, StaleReasonStreamDown, StaleReasonThrottled, StaleReasonUpstreamDown:
+		return true
+	}
+	return false
+}
+
+func (e StaleReason) String() string {
+	return string(e)
+}
+
+func (e *StaleReason) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = StaleReason(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid StaleReason", str)
+	}
+	return nil
+}
+
+func (e StaleReason) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *StaleReason) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e StaleReason) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // State of the stream.
 type StreamState string
 
@@ -542,7 +609,7 @@ const (
 	UpdateReasonChange UpdateReason = "CHANGE"
 	// State after a gap. It replaces everything sent before.
 	UpdateReasonResync UpdateReason = "RESYNC"
-	// Value unchanged, `freshness.stale` changed.
+	// Value unchanged, `freshness.stale` changed, or `freshness.reason` became more severe.
 	UpdateReasonFreshness UpdateReason = "FRESHNESS"
 )
 

@@ -194,6 +194,6 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 		s.replace(s.entries, slot, e)
 	}
 	read = e.read
-	read.Stale = true
+	read.MarkStale(market.CauseChanged)
 	return read, true
 }

@@ -31,6 +31,8 @@ type entry[T any] struct {
 	staleUntil time.Time
 	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
 	refreshAt atomic.Int64
+	// failure is the cause of the last failed refresh, a market.StaleCause; 0 means that none has failed.
+	failure atomic.Uint32
 	// outdated reports that the value has changed at the venue. Such an entry is served only if the venue fails, or until
 	// answersUntil.
 	outdated bool
@@ -64,6 +66,19 @@ func (e *entry[T]) fresh(now time.Time) bool {
 		return e.live()
 	}
 	return now.Before(e.freshUntil)
+}
+
+// cause returns why the entry is stale.
+func (e *entry[T]) cause() market.StaleCause {
+	switch failure := market.StaleCause(e.failure.Load()); {
+	case failure != 0:
+		return failure
+	case e.session != nil:
+		return market.CauseStreamDown
+	case e.outdated:
+		return market.CauseChanged
+	}
+	return market.CauseExpired
 }
 
 // pollDue reports whether a read at the time at must be reported to the watcher. If so, it sets polledAt.

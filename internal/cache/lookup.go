@@ -65,7 +65,7 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		}
 	case e != nil && l.serves(e):
 		l.out[i].Value = e.read
-		l.out[i].Value.Stale = true
+		l.out[i].Value.MarkStale(l.cause(e))
 		l.counts.Stale++
 	default:
 		if l.missing == nil {
@@ -94,6 +94,14 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 		l.left = l.store.left()
 	}
 	return l.left < short && !e.outdated
+}
+
+// cause returns why a stale entry that is served is stale.
+func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
+	if _, staleUntil := e.times(l.now, l.ttl); !l.now.Before(staleUntil) {
+		return max(market.CauseThrottled, e.cause()) // it is served for longer because the rate limit is short
+	}
+	return e.cause()
 }
 
 // report records whether the key at index i is reported to the watcher. It must be called for each key in order.

@@ -58,9 +58,12 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		if credentials != nil {
 			wait = reqctx.WithCredentials(wait, credentials)
 		}
-		s.fetch(wait, keys, true)
+		results := s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()
-		for _, e := range stale {
+		for i, e := range stale {
+			if err := results[i].Err; err != nil {
+				e.failure.Store(uint32(market.CauseOf(err)))
+			}
 			e.refreshAt.Store(again) // matters only after a failed refresh: a successful one replaces the entry
 		}
 	})

@@ -164,8 +164,11 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	}
 	if now.Before(staleUntil) {
 		e.markUsed()
+		cause := market.CauseOf(r.Err)
 		*r = market.Result[market.Read[*T]]{Value: e.read}
-		r.Value.Stale = !now.Before(freshUntil)
+		if !now.Before(freshUntil) {
+			r.Value.MarkStale(cause)
+		}
 		s.counters.stale.Add(1)
 	}
 }

@@ -256,7 +256,8 @@ func (t *topic) down() {
 
 // markStale marks the state as stale and drops the buffered messages. The caller holds the lock.
 func (t *topic) markStale() {
-	t.state.Live, t.state.Meta.Stale = false, true
+	t.state.Live = false
+	t.state.Meta.MarkStale(market.CauseStreamDown)
 	t.buffered, t.discarded, t.base = nil, nil, nil
 	t.bufferingSince, t.readTooOld = t.feed.cfg.Clock.Now(), false
 	t.stopWaiting()

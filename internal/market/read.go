@@ -14,8 +14,38 @@ type Meta struct {
 	Source     Source
 	// Stale reports whether the value was no longer fresh when it was read.
 	Stale bool
+	// Cause is why the value is stale. It has no meaning unless Stale is set.
+	Cause StaleCause
 	// Handle refers to the cache entry of the value; nil for a value that was never cached.
 	Handle *Handle
+}
+
+// MarkStale marks the value as stale.
+func (m *Meta) MarkStale(cause StaleCause) { m.Stale, m.Cause = true, cause }
+
+// StaleCause is why a value is stale.
+type StaleCause uint8
+
+// The causes, from the mildest to the most severe.
+const (
+	// CauseExpired is the age of a REST value that is being refreshed.
+	CauseExpired StaleCause = iota
+	// CauseChanged is a change that the stream has announced and that REST does not return yet.
+	CauseChanged
+	// CauseStreamDown is a stream that is disconnected, silent or resyncing.
+	CauseStreamDown
+	// CauseThrottled is a rate limit, of the venue or of this service.
+	CauseThrottled
+	// CauseUpstreamDown is a REST API that does not answer, or answers with errors.
+	CauseUpstreamDown
+)
+
+// CauseOf returns why a value is stale if its refresh failed with err.
+func CauseOf(err error) StaleCause {
+	if CodeOf(err) == CodeRateLimited {
+		return CauseThrottled
+	}
+	return CauseUpstreamDown
 }
 
 // Read is a value with its Meta. An absent value is the zero T, such as nil, and has a Meta, too.
@@ -35,14 +65,16 @@ type Result[T any] struct {
 type LeftOut []error
 
 // Combine returns the Meta of a value that is computed from other values. It contains the oldest times of metas. It is stale if
-// any of metas is stale. A Meta without ReceivedAt is ignored.
+// any of metas is stale, with the most severe cause. A Meta without ReceivedAt is ignored.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}
 	for _, m := range metas {
 		if m.ReceivedAt.IsZero() {
 			continue
 		}
-		out.Stale = out.Stale || m.Stale
+		if m.Stale {
+			out.MarkStale(max(out.Cause, m.Cause))
+		}
 		if out.ReceivedAt.IsZero() || m.ReceivedAt.Before(out.ReceivedAt) {
 			out.ReceivedAt = m.ReceivedAt
 		}

@@ -235,6 +235,7 @@ func TestCombine(t *testing.T) {
 		"oldest of each":   {[]Meta{{AsOf: at(5), ReceivedAt: at(6)}, {AsOf: at(3), ReceivedAt: at(9)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
 		"either order":     {[]Meta{{AsOf: at(3), ReceivedAt: at(9)}, {AsOf: at(5), ReceivedAt: at(6)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
 		"stale when one":   {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), Stale: true}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true}},
+		"severest cause":   {[]Meta{{ReceivedAt: at(6), Stale: true, Cause: CauseThrottled}, {ReceivedAt: at(7), Stale: true}, {ReceivedAt: at(8), Cause: CauseUpstreamDown}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true, Cause: CauseThrottled}},
 		"without own time": {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), AsOf: at(5)}}, Meta{AsOf: at(5), ReceivedAt: at(6), Source: SourceComputed}},
 	} {
 		if got := Combine(tt.in...); got != tt.want {

@@ -6,6 +6,7 @@ export {
   type Identified, type OrdersEvent, type PortfolioEvent, type TradesEvent, type UpdateReason,
 } from './lists.js'
 export { compareDecimals, decimal, formatDecimal, isDecimal, type Decimal } from './decimal.js'
+export { ageMs, serverDate, type Received, type ServerDate } from './freshness.js'
 export { credentialsHeader } from './credentials.js'
 export { documentIds, withoutPersistedText, type Manifest } from './persisted.js'
 export { codeOf, errorCodes, isRetryable, retryDelay, type ErrorCode, type GraphError } from './errors.js'

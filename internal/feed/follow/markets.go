@@ -82,17 +82,17 @@ func (b *markets) changed(w *feed.Watch) error {
 	m.live, m.resyncs = s.Live, s.Resyncs
 	if down {
 		m.pending.invalidate()
-		return b.markStale(m)
+		return b.markStale(m, market.CauseStreamDown)
 	}
 	return nil
 }
 
-// markStale sends an event that marks the market as stale, unless the last event did.
-func (b *markets) markStale(m *marketItem) error {
-	if !m.sent || m.meta.Stale {
+// markStale sends an event that marks the market as stale, unless the last event did, for the same or a more severe cause.
+func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
+	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
 	}
-	m.meta.Stale = true
+	m.meta.MarkStale(cause)
 	return b.send(m, Freshness, "")
 }
 
@@ -139,7 +139,7 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 			m.problem = r.Err
 			return nil
 		}
-		return b.sendAnnounced(m)
+		return b.sendAnnounced(m, market.CauseOf(r.Err))
 	case now.Value == nil:
 		m.pending.settle()
 		if m.sent {
@@ -202,7 +202,7 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 // be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
-		return b.sendAnnounced(m)
+		return b.sendAnnounced(m, now.Cause)
 	}
 	kind := changeKind(m.market, now.Value)
 	m.market, m.meta = now.Value, now.Meta
@@ -213,9 +213,9 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends announced statuses and winners before REST returns them, and marks the market as stale. All changes stay
-// pending.
-func (b *markets) sendAnnounced(m *marketItem) error {
+// sendAnnounced sends announced statuses and winners before REST returns them, and marks the market as stale for a cause. All
+// changes stay pending.
+func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {
 			continue
@@ -226,12 +226,13 @@ func (b *markets) sendAnnounced(m *marketItem) error {
 			continue
 		}
 		change.sent = true
-		m.market, m.meta.Stale = now, true
+		m.market = now
+		m.meta.MarkStale(max(cause, market.CauseChanged))
 		if err := b.send(m, Changed, change.Kind); err != nil {
 			return err
 		}
 	}
-	return b.markStale(m)
+	return b.markStale(m, cause)
 }
 
 // changeKind names the change between two reads of a market.

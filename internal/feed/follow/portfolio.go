@@ -147,7 +147,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 		b.pending.readFailed(time.Now(), err)
 		switch {
 		case b.sent:
-			return b.markStale() // the positions may be out of date, so no new values are computed
+			return b.markStale(market.CauseOf(err)) // the positions may be out of date, so no new values are computed
 		case b.problem == nil:
 			b.problem = err
 			return b.out.problem(err)
@@ -161,22 +161,23 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends an event that marks the portfolio as stale, unless the last event did.
-func (b *portfolio) markStale() error {
-	if b.last.meta.Stale {
+// markStale sends an event that marks the portfolio as stale, unless the last event did, for the same or a more severe cause.
+func (b *portfolio) markStale(cause market.StaleCause) error {
+	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil
 	}
-	b.last.meta.Stale, b.live = true, false
+	b.last.meta.MarkStale(cause)
+	b.live = false
 	sum := *b.summary
-	sum.Meta.Stale = true
+	sum.Meta.MarkStale(max(sum.Meta.Cause, cause))
 	b.summary = &sum
 	u := PortfolioUpdate{Summary: b.summary}
 	for i, v := range b.last.valuations {
-		if v == nil || v.Meta.Stale {
+		if v == nil || v.Meta.Stale && v.Meta.Cause >= cause {
 			continue
 		}
 		stale := *v
-		stale.Meta.Stale = true
+		stale.Meta.MarkStale(cause)
 		b.last.valuations[i] = &stale
 		b.valuations[b.Key(&b.last.positions[i])] = &stale
 		u.Changed = append(u.Changed, b.last.holding(i))

@@ -108,7 +108,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case it.sent && it.live: // the last event is now out of date
 		it.live = false
 		it.pending.invalidate()
-		return b.markStale(it)
+		return b.markStale(it, market.CauseStreamDown)
 	default:
 		return nil // REST reads follow the value meanwhile
 	}
@@ -142,13 +142,13 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends an event that marks the value as stale, unless the last event did.
-func (b *states[T]) markStale(it *state[T]) error {
-	if !it.sent || it.meta.Stale {
+// markStale sends an event that marks the value as stale, unless the last event did, for the same or a more severe cause.
+func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
+	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil
 	}
 	meta := it.meta
-	meta.Stale = true
+	meta.MarkStale(cause)
 	return b.send(it, Freshness, it.value, meta)
 }
 
@@ -220,7 +220,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	case !same:
 		return b.sendPolled(it, Changed, value, meta)
 	case meta.Stale && it.pending.failures > 2:
-		return b.markStale(it)
+		return b.markStale(it, meta.Cause)
 	case !meta.Stale && it.meta.Stale:
 		return b.sendPolled(it, Freshness, value, meta)
 	}
@@ -237,7 +237,7 @@ func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market
 func (b *states[T]) readFailed(it *state[T], err error) error {
 	it.pending.readFailed(time.Now(), err)
 	if it.sent {
-		return b.markStale(it)
+		return b.markStale(it, market.CauseOf(err))
 	}
 	it.problem = err
 	return nil

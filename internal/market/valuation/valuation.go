@@ -54,8 +54,8 @@ func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.Price
 	from := market.Meta{}
 	switch basis {
 	case market.BasisSettlement:
-		if q.Market.Value != nil {
-			price, from = q.Market.Value.SettlementPrice(q.Outcome), q.Market.Meta
+		if q.Market.Value != nil { // a settlement is final, so the age of the market does not matter
+			price = q.Market.Value.SettlementPrice(q.Outcome)
 		}
 	case market.BasisPosition:
 		price = p.CurrentPrice

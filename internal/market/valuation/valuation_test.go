@@ -114,6 +114,22 @@ func TestValueIsAsOldAsTheOlder(t *testing.T) {
 	}
 }
 
+// TestSettlementsAreFinal sums an open position and a settled one whose market was read long ago and is stale.
+func TestSettlementsAreFinal(t *testing.T) {
+	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
+	won, yes := resolved(true)
+	won.Meta = market.Meta{ReceivedAt: time.Unix(10, 0), AsOf: time.Unix(1, 0), Stale: true}
+	p := market.Position{Size: market.MustDecimal("10")}
+	settled := Of(&p, held, &Quotes{Market: won, Outcome: yes}, "")
+	price := quote("0.7", market.BasisVenue)
+	price.Meta = market.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0)}
+	open := Of(&p, held, &Quotes{Price: price}, "")
+	got := Sum([]market.Position{p, p}, []*Valuation{settled, open}, held)
+	if want := (market.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0), Source: market.SourceComputed}); got.Meta != want || got.PositionsValue.String() != "17" {
+		t.Errorf("got %s, %+v; want 17, %+v", got.PositionsValue, got.Meta, want)
+	}
+}
+
 func TestValueByHand(t *testing.T) {
 	for _, tt := range []struct{ size, avg, price, value, pnl, percent string }{
 		{"100", "0.40", "0.65", "65", "25", "62.5"},

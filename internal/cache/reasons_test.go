@@ -1,0 +1,81 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+)
+
+// TestCauses reads a price that is stale for each of the causes.
+func TestCauses(t *testing.T) {
+	down := market.Errorf(market.CodeUpstreamUnavailable, "down")
+	limited := market.Errorf(market.CodeRateLimited, "limited")
+	for name, test := range map[string]struct {
+		fail error
+		// age is the age of the price at the read.
+		age   time.Duration
+		reads int
+		want  market.StaleCause
+	}{
+		"the first read after the fresh time": {down, 2 * time.Second, 1, market.CauseExpired},
+		"after a failed refresh":              {down, 2 * time.Second, 2, market.CauseUpstreamDown},
+		"after an unreadable answer":          {errors.New("unreadable"), 2 * time.Second, 2, market.CauseUpstreamDown},
+		"after a throttled refresh":           {limited, 2 * time.Second, 2, market.CauseThrottled},
+		"past the stale time":                 {limited, time.Minute, 1, market.CauseThrottled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{}
+				c := open(t, v)
+				if r := mustRead(t, c.Prices(), "k"); r.Stale {
+					t.Fatalf("got %+v, want a fresh price", r)
+				}
+				v.fail = func(ask) error { return test.fail }
+				time.Sleep(test.age)
+				var r market.Read[*market.Price]
+				for range test.reads {
+					r = mustRead(t, c.Prices(), "k")
+					synctest.Wait()
+				}
+				if !r.Stale || r.Cause != test.want {
+					t.Errorf("stale %v for cause %d, want %d", r.Stale, r.Cause, test.want)
+				}
+				v.fail = nil
+				time.Sleep(refreshPause)
+				_, _ = readOne(t.Context(), c.Prices(), "k")
+				synctest.Wait()
+				if r := mustRead(t, c.Prices(), "k"); r.Stale {
+					t.Errorf("after a refresh: got %+v, want a fresh price", r)
+				}
+			})
+		})
+	}
+}
+
+// TestCauseOfStreamedValue reads a streamed price after a gap and after the end of its session.
+func TestCauseOfStreamedValue(t *testing.T) {
+	for name, end := range map[string]func(*Cache, *market.Session){
+		"gap": func(c *Cache, _ *market.Session) {
+			c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "k"})
+		},
+		"end": func(_ *Cache, s *market.Session) { s.End(time.Now()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, session := open(t, &venue{}), new(market.Session)
+				c.StreamPrice(session, &market.Price{TokenID: "k"}, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
+				end(c, session)
+				out := make([]market.Result[market.Read[*market.Price]], 1)
+				c.Prices().Lookup(context.Background(), []string{"k"}, out, nil)
+				if r := out[0].Value; !r.Stale || r.Cause != market.CauseStreamDown {
+					t.Errorf("stale %v for cause %d, want the stream", r.Stale, r.Cause)
+				}
+			})
+		})
+	}
+}
