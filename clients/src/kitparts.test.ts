@@ -50,7 +50,7 @@ test('errors say whether a query may be repeated, and when', () => {
   assert.equal(codeOf({ extensions: { code: 'FORBIDDEN' } }), 'FORBIDDEN')
   assert.equal(codeOf({ extensions: { code: 'OF_A_PROXY' } }), undefined)
   assert.equal(codeOf({}), undefined)
-  assert.deepEqual(errorCodes.filter(code => isRetryable({ extensions: { code } })),
+  assert.deepEqual(errorCodes.filter(code => isRetryable({ extensions: { code } })).sort(),
     ['RATE_LIMITED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE'])
   assert.equal(retryDelay([{ extensions: { code: 'FORBIDDEN' } }], 0), undefined)
   const within = (delay: number | undefined, least: number) => assert.ok(delay !== undefined && delay >= least && delay <= least * 1.25, `${delay}`)

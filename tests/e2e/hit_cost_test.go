@@ -118,12 +118,21 @@ func TestHitAllocations(t *testing.T) {
 	for _, hit := range hits {
 		ours := talk(t, s.Addr().String(), hit.body, hit.header...)
 		limit := talk(t, bare(t, ours.bytes), hit.body, hit.header...)
-		n, least := testing.AllocsPerRun(500, func() { ours.once(t) }), testing.AllocsPerRun(500, func() { limit.once(t) })
+		n, least := fewestAllocs(func() { ours.once(t) }), fewestAllocs(func() { limit.once(t) })
 		t.Logf("%s: %.0f allocations, %.0f of them the server's own", hit.name, n, least)
 		if n > least+12 {
 			t.Errorf("%s: a hit takes %.0f allocations, where a bare handler takes %.0f", hit.name, n, least)
 		}
 	}
+}
+
+// fewestAllocs returns the allocations of a call. Other goroutines of the service allocate too, so the least of several counts holds.
+func fewestAllocs(f func()) float64 {
+	least := testing.AllocsPerRun(100, f)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(100, f))
+	}
+	return least
 }
 
 // BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op includes the whole process, also the client's two
