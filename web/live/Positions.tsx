@@ -64,9 +64,9 @@ export function Positions({ positions, heard }: { positions: readonly Position[]
         </tr>
       </thead>
       <tbody>
-        {above > 0 && <tr aria-hidden="true" className="gap" style={{ height: above }}><td colSpan={6} /></tr>}
+        {above > 0 && <tr aria-hidden="true" className="gap" style={{ height: above }}><td /></tr>}
         {items.map(({ index }) => <Row key={rows[index]!.id} index={index} position={rows[index]!} heard={heard} />)}
-        {below > 0 && <tr aria-hidden="true" className="gap" style={{ height: below }}><td colSpan={6} /></tr>}
+        {below > 0 && <tr aria-hidden="true" className="gap" style={{ height: below }}><td /></tr>}
       </tbody>
     </table>
   )

@@ -173,6 +173,14 @@ test('2,000 positions have few rows in the page, which is mostly idle', async t 
   assert.ok(await nodes() < 3000)
 })
 
+test('positions on a phone are rows of one height with readable names', async t => {
+  const { page } = await visit(t, '/live#/portfolio', { viewport: phone })
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await eventually('positions', () => page.locator('.positions tr[data-position]').count(), n => n > 5)
+  const rows = await page.locator('.positions tr[data-position]').evaluateAll(rows => rows.map(row => [row.getBoundingClientRect().height, row.querySelector('th')!.getBoundingClientRect().width]))
+  assert.ok(rows.every(([height, width]) => height! < 64 && width! > 120), JSON.stringify(rows))
+})
+
 test('the first live price is marked once', async t => {
   const { page } = await visit(t, '/live')
   await prices(page)
