@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -142,7 +143,9 @@ func (g *guide) runProxy(t *testing.T) {
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != `{"data":{"serviceStatus":{"demo":true}}}` {
 		t.Errorf("a query through the proxy gets %s %s, %v", resp.Status, body, err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+"/graphql", http.NoBody)
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // Vite does not answer an upgrade that it does not forward
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/graphql", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2"
@@ -13,6 +16,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
+	"oddsgraph/tests/tool"
 )
 
 // TestKitPackage installs the client kit in an empty directory from the running service, without any GraphQL client, and
@@ -45,6 +49,68 @@ import types from '@oddsgraph/kit/possibleTypes.json' with { type: 'json' }
 const book = applyDelta(undefined, { kind: 'SNAPSHOT', sequence: '1', bids: [{ price: '0.5', size: '1' }], asks: [] })
 if (book.bids.length !== 1 || compareDecimals('0.5', decimal('0.50')) !== 0 || isRetryable({}) || !types.Node || !possibleTypes.Node) throw new Error('wrong')`)
 	node(t, dir, "node", "app.mjs")
+	for entry, packages := range kitPackages {
+		t.Run("types of "+entry, func(t *testing.T) {
+			checkKitTypes(t, filepath.Join(dir, "node_modules", "@oddsgraph", "kit"), entry, packages)
+		})
+	}
+}
+
+// kitPackages are the packages that an app needs for each entry point of the kit.
+var kitPackages = map[string][]string{
+	"@oddsgraph/kit":        nil,
+	"@oddsgraph/kit/apollo": {"@apollo/client", "graphql", "rxjs"},
+	"@oddsgraph/kit/urql":   {"@urql/core", "@urql/exchange-graphcache", "graphql", "wonka"},
+}
+
+// checkKitTypes compiles an app with the strictest options that imports one entry point of the kit, while only some packages of
+// clients/ are installed.
+func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
+	root, err := filepath.Abs("clients/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".bin/tsc")); err != nil {
+		tool.Missing(t, "the packages of clients/ are missing: run make clients")
+	}
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	if err := os.CopyFS(filepath.Join(modules, "@oddsgraph", "kit"), os.DirFS(kit)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range packages {
+		link := filepath.Join(modules, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(filepath.Join(root, name), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"package.json": `{"type": "module", "private": true}`,
+		"app.ts":       "import * as kit from '" + entry + "'\nexport default kit\n",
+		"tsconfig.json": `{"compilerOptions": {"strict": true, "noUncheckedIndexedAccess": true, "exactOptionalPropertyTypes": true,
+		  "noPropertyAccessFromIndexSignature": true, "noEmit": true, "target": "es2022", "lib": ["es2023", "dom"], "types": [],
+		  "module": "esnext", "moduleResolution": "bundler"}, "files": ["app.ts"]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".bin/tsc"), "--pretty", "false", "--listFiles")
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // it also fails for faults in the types of other packages
+	read := 0
+	for line := range strings.Lines(string(out)) {
+		own := strings.HasPrefix(line, "app.ts") || strings.Contains(line, "@oddsgraph/kit/")
+		switch {
+		case own && strings.Contains(line, ": error TS"):
+			t.Error(strings.TrimSpace(line))
+		case own:
+			read++
+		}
+	}
+	if read < 2 {
+		t.Errorf("the compiler has read %d files of the kit:\n%s", read, out)
+	}
 }
 
 // TestErrorCodes compares the enum ErrorCode of the schema, from which the kit's codes are generated, with the codes of the service.
