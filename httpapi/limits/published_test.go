@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"oddsgraph/graph/sdl"
 )
@@ -27,7 +28,7 @@ func TestPublishedCosts(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.Cost = math.MaxInt64 })
 	estimate := func(text, variables string) (estimated, price int64) {
 		t.Helper()
-		doc, errs := gqlparser.LoadQuery(published, text)
+		doc, errs := gqlparser.LoadQueryWithRules(published, text, rules.NewDefaultRules())
 		if errs != nil {
 			t.Fatalf("%v: %s", errs, text)
 		}

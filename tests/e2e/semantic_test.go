@@ -6,6 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/sdl"
@@ -43,7 +44,7 @@ func TestSemanticNonNull(t *testing.T) {
 		event(eventId: $event) { markets { nodes { id } } }
 		serviceStatus { venue { driver } }
 	}`
-	doc, errs := gqlparser.LoadQuery(schema, query)
+	doc, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
 	if errs != nil {
 		t.Fatal(errs)
 	}
