@@ -91,7 +91,7 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
 		MaxCalls: maxCalls,
 		Prices:   c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
-		Searches: c.Searches(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
+		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }
 

@@ -56,16 +56,28 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"close":  {Number: 5},
 			"volume": {Number: 6},
 		}},
+		"Category": {Fields: map[string]exec.FieldOf{
+			"name":        {Number: 1},
+			"category":    {Number: 2},
+			"tag":         {Number: 3},
+			"openMarkets": {Number: 4},
+			"complete":    {Number: 5},
+		}},
 		"Event": {Fields: map[string]exec.FieldOf{
-			"id":        {Number: 1},
-			"eventId":   {Number: 2},
-			"slug":      {Number: 3},
-			"title":     {Number: 4},
-			"startsAt":  {Number: 5},
-			"endsAt":    {Number: 6},
-			"volume":    {Number: 7},
-			"exclusive": {Number: 8},
-			"markets": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"id":          {Number: 1},
+			"eventId":     {Number: 2},
+			"slug":        {Number: 3},
+			"title":       {Number: 4},
+			"category":    {Number: 5},
+			"description": {Number: 6},
+			"image":       {Number: 7},
+			"status":      {Number: 8},
+			"startsAt":    {Number: 9},
+			"endsAt":      {Number: 10},
+			"volume":      {Number: 11},
+			"volume24h":   {Number: 12},
+			"exclusive":   {Number: 13},
+			"markets": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Event_markets_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -91,6 +103,17 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
+		}},
+		"EventConnection": {Fields: map[string]exec.FieldOf{
+			"edges":      {Number: 1},
+			"nodes":      {Number: 2},
+			"pageInfo":   {Number: 3},
+			"totalCount": {Number: 4},
+		}},
+		"EventEdge": {Fields: map[string]exec.FieldOf{
+			"cursor":  {Number: 1},
+			"node":    {Number: 2},
+			"matches": {Number: 3},
 		}},
 		"FillEstimate": {Fields: map[string]exec.FieldOf{
 			"averagePrice": {Number: 1},
@@ -485,7 +508,42 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"token": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"searchEvents": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query_searchEvents_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuerySearchEvents{
+					query:  a["query"].(string),
+					filter: a["filter"].(*model.MarketSearchFilter),
+					sort:   a["sort"].(*queries.Sort),
+					order:  a["order"].(*queries.Direction),
+					first:  a["first"].(*int),
+					after:  a["after"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuerySearchEvents](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuerySearchEvents)
+					switch name {
+					case "query":
+						v, err := graphql.UnmarshalString(value)
+						a.query = v
+						return err == nil
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"categories": {Number: 10},
+			"token": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_token_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -506,7 +564,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"tokens": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"tokens": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_tokens_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -527,7 +585,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"tokenPrices": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"tokenPrices": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_tokenPrices_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -548,7 +606,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"spreads": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"spreads": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_spreads_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -569,9 +627,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"serviceStatus": {Number: 13},
-			"_service":      {Number: 14},
-			"_entities": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"serviceStatus": {Number: 15},
+			"_service":      {Number: 16},
+			"_entities": {Number: 17, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query__entities_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -581,7 +639,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}, nil
 			},
 			},
-			"__type": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"__type": {Number: 18, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query___type_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -602,7 +660,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"__schema": {Number: 17},
+			"__schema": {Number: 19},
 		}},
 		"Resolution": {Fields: map[string]exec.FieldOf{
 			"winningToken":   {Number: 1},
@@ -1391,6 +1449,15 @@ type argumentsOfQuerySearchMarkets struct {
 	after  *string
 }
 
+type argumentsOfQuerySearchEvents struct {
+	query  string
+	filter *model.MarketSearchFilter
+	sort   *queries.Sort
+	order  *queries.Direction
+	first  *int
+	after  *string
+}
+
 type argumentsOfQueryToken struct {
 	tokenID string
 }
@@ -1648,6 +1715,53 @@ func (g *executor) writeCandle(x *exec.Execution, s *exec.Selection, obj *market
 	return x.Close(s, &o)
 }
 
+func (g *executor) writeCategory(x *exec.Execution, s *exec.Selection, obj *model.Category) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfCategory(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfCategory(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Category) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"Category"`...)
+		case 1: // name
+			v := obj.Name()
+			x.Buf = exec.AppendString(x.Buf, v)
+		case 2: // category
+			v := obj.Category()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 3: // tag
+			v := obj.Tag()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 4: // openMarkets
+			v := obj.OpenMarkets()
+			x.Buf = exec.AppendInt(x.Buf, v)
+		case 5: // complete
+			v := obj.Complete()
+			x.Buf = exec.AppendBoolean(x.Buf, v)
+		}
+	}
+}
+
 func (g *executor) writeEvent(x *exec.Execution, s *exec.Selection, obj *model.Event) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
@@ -1687,7 +1801,50 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 5: // startsAt
+		case 5: // category
+			v := obj.Category()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 6: // description
+			v, err := g.event.Description(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 7: // image
+			v, err := g.event.Image(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 8: // status
+			v, err := g.event.Status(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, string(*v))
+			}
+		case 9: // startsAt
 			v, err := g.event.StartsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -1699,7 +1856,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 6: // endsAt
+		case 10: // endsAt
 			v, err := g.event.EndsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -1711,7 +1868,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 7: // volume
+		case 11: // volume
 			v, err := g.event.Volume(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -1723,7 +1880,19 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 8: // exclusive
+		case 12: // volume24h
+			v, err := g.event.Volume24h(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 13: // exclusive
 			v, err := g.event.Exclusive(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -1735,7 +1904,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendBoolean(x.Buf, *v)
 			}
-		case 9: // markets
+		case 14: // markets
 			a, ok := x.Arguments(f).(*argumentsOfEventMarkets)
 			if !ok {
 				x.Null()
@@ -1756,6 +1925,121 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			}
 		}
 	}
+}
+
+func (g *executor) writeEventConnection(x *exec.Execution, s *exec.Selection, obj *model.EventConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"EventConnection"`...)
+		case 1: // edges
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Edges {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeEventEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Nodes {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeEvent(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // pageInfo
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 4: // totalCount
+			if obj.TotalCount == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeEventEdge(x *exec.Execution, s *exec.Selection, obj *model.EventEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"EventEdge"`...)
+		case 1: // cursor
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
+		case 2: // node
+			if !g.writeEvent(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // matches
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Matches {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeMarket(x, f.Sub, &obj.Matches[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
 }
 
 func (g *executor) writeFillEstimate(x *exec.Execution, s *exec.Selection, obj *model.FillEstimate) bool {
@@ -3573,7 +3857,56 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 9: // token
+		case 9: // searchEvents
+			a, ok := x.Arguments(f).(*argumentsOfQuerySearchEvents)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.query.SearchEvents(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeEventConnection(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 10: // categories
+			v, err := g.query.Categories(x.Enter(f))
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.writeCategory(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 11: // token
 			a, ok := x.Arguments(f).(*argumentsOfQueryToken)
 			if !ok {
 				x.Null()
@@ -3592,7 +3925,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 10: // tokens
+		case 12: // tokens
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokens)
 			if !ok {
 				x.Null()
@@ -3625,7 +3958,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
-		case 11: // tokenPrices
+		case 13: // tokenPrices
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokenPrices)
 			if !ok {
 				x.Null()
@@ -3658,7 +3991,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
-		case 12: // spreads
+		case 14: // spreads
 			a, ok := x.Arguments(f).(*argumentsOfQuerySpreads)
 			if !ok {
 				x.Null()
@@ -3691,7 +4024,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
-		case 13: // serviceStatus
+		case 15: // serviceStatus
 			v, err := g.query.ServiceStatus(x.Enter(f))
 			if err != nil {
 				x.Error(f, err)
@@ -3702,7 +4035,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 14: // _service
+		case 16: // _service
 			v, err := g.ec.__resolve__service(x.Enter(f))
 			if err != nil {
 				x.Error(f, err)
@@ -3713,7 +4046,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 15: // _entities
+		case 17: // _entities
 			a, ok := x.Arguments(f).(*argumentsOfQuery_entities)
 			if !ok {
 				o.Nullify()
@@ -3737,7 +4070,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 			}
 			x.Unlist()
 			x.Buf = append(x.Buf, ']')
-		case 16: // __type
+		case 18: // __type
 			a, ok := x.Arguments(f).(*argumentsOfQuery__type)
 			if !ok {
 				x.Null()
@@ -3756,7 +4089,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 17: // __schema
+		case 19: // __schema
 			v, err := g.ec.IntrospectSchema()
 			if err != nil {
 				x.Error(f, err)

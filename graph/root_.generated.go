@@ -67,16 +67,42 @@ type ComplexityRoot struct {
 		Volume func(childComplexity int) int
 	}
 
+	Category struct {
+		Category    func(childComplexity int) int
+		Complete    func(childComplexity int) int
+		Name        func(childComplexity int) int
+		OpenMarkets func(childComplexity int) int
+		Tag         func(childComplexity int) int
+	}
+
 	Event struct {
-		EndsAt    func(childComplexity int) int
-		EventID   func(childComplexity int) int
-		Exclusive func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Markets   func(childComplexity int, first *int, after *string) int
-		Slug      func(childComplexity int) int
-		StartsAt  func(childComplexity int) int
-		Title     func(childComplexity int) int
-		Volume    func(childComplexity int) int
+		Category    func(childComplexity int) int
+		Description func(childComplexity int) int
+		EndsAt      func(childComplexity int) int
+		EventID     func(childComplexity int) int
+		Exclusive   func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Image       func(childComplexity int) int
+		Markets     func(childComplexity int, first *int, after *string) int
+		Slug        func(childComplexity int) int
+		StartsAt    func(childComplexity int) int
+		Status      func(childComplexity int) int
+		Title       func(childComplexity int) int
+		Volume      func(childComplexity int) int
+		Volume24h   func(childComplexity int) int
+	}
+
+	EventConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	EventEdge struct {
+		Cursor  func(childComplexity int) int
+		Matches func(childComplexity int) int
+		Node    func(childComplexity int) int
 	}
 
 	FillEstimate struct {
@@ -315,11 +341,13 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
+		Categories         func(childComplexity int) int
 		Event              func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
 		Market             func(childComplexity int, marketID *string, slug *string, by *model.MarketBy) int
 		Markets            func(childComplexity int, marketIds []string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		SearchEvents       func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
 		SearchMarkets      func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
 		ServiceStatus      func(childComplexity int) int
 		Spreads            func(childComplexity int, tokenIds []string) int
@@ -600,6 +628,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Candle.Volume(childComplexity), true
 
+	case "Category.category":
+		if e.ComplexityRoot.Category.Category == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Category.Category(childComplexity), true
+	case "Category.complete":
+		if e.ComplexityRoot.Category.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Category.Complete(childComplexity), true
+	case "Category.name":
+		if e.ComplexityRoot.Category.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Category.Name(childComplexity), true
+	case "Category.openMarkets":
+		if e.ComplexityRoot.Category.OpenMarkets == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Category.OpenMarkets(childComplexity), true
+	case "Category.tag":
+		if e.ComplexityRoot.Category.Tag == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Category.Tag(childComplexity), true
+
+	case "Event.category":
+		if e.ComplexityRoot.Event.Category == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Category(childComplexity), true
+	case "Event.description":
+		if e.ComplexityRoot.Event.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Description(childComplexity), true
 	case "Event.endsAt":
 		if e.ComplexityRoot.Event.EndsAt == nil {
 			break
@@ -624,6 +695,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.ID(childComplexity), true
+	case "Event.image":
+		if e.ComplexityRoot.Event.Image == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Image(childComplexity), true
 	case "Event.markets":
 		if e.ComplexityRoot.Event.Markets == nil {
 			break
@@ -647,6 +724,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.StartsAt(childComplexity), true
+	case "Event.status":
+		if e.ComplexityRoot.Event.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Status(childComplexity), true
 	case "Event.title":
 		if e.ComplexityRoot.Event.Title == nil {
 			break
@@ -659,6 +742,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.Volume(childComplexity), true
+	case "Event.volume24h":
+		if e.ComplexityRoot.Event.Volume24h == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Volume24h(childComplexity), true
+
+	case "EventConnection.edges":
+		if e.ComplexityRoot.EventConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.Edges(childComplexity), true
+	case "EventConnection.nodes":
+		if e.ComplexityRoot.EventConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.Nodes(childComplexity), true
+	case "EventConnection.pageInfo":
+		if e.ComplexityRoot.EventConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.PageInfo(childComplexity), true
+	case "EventConnection.totalCount":
+		if e.ComplexityRoot.EventConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventConnection.TotalCount(childComplexity), true
+
+	case "EventEdge.cursor":
+		if e.ComplexityRoot.EventEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Cursor(childComplexity), true
+	case "EventEdge.matches":
+		if e.ComplexityRoot.EventEdge.Matches == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Matches(childComplexity), true
+	case "EventEdge.node":
+		if e.ComplexityRoot.EventEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EventEdge.Node(childComplexity), true
 
 	case "FillEstimate.averagePrice":
 		if e.ComplexityRoot.FillEstimate.AveragePrice == nil {
@@ -1650,6 +1783,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PriceUpdate.Token(childComplexity), true
 
+	case "Query.categories":
+		if e.ComplexityRoot.Query.Categories == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Categories(childComplexity), true
 	case "Query.event":
 		if e.ComplexityRoot.Query.Event == nil {
 			break
@@ -1706,6 +1845,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.searchEvents":
+		if e.ComplexityRoot.Query.SearchEvents == nil {
+			break
+		}
+
+		args, err := ec.field_Query_searchEvents_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SearchEvents(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string)), true
 	case "Query.searchMarkets":
 		if e.ComplexityRoot.Query.SearchMarkets == nil {
 			break
@@ -2756,6 +2906,31 @@ type Query {
     after: String
   ): MarketConnection
   """
+  Search for events: those with a market that matches. An event comes once, at the place of its first match. A list ends
+  after five of the venue's pages, which is at least 100 events or 500 markets. One upstream call for each of these pages
+  that is needed.
+  """
+  searchEvents(
+    "Free text, matched by the venue. Empty: every event that passes the filter."
+    query: String! = ""
+    "Conditions that at least one market of the event must meet."
+    filter: MarketSearchFilter
+    "Sort key of the events, or of their best markets if the venue sorts markets only. A key that the venue does not honour is ` + "`" + `UNSUPPORTED` + "`" + `."
+    sort: MarketSort = RELEVANCE
+    "Direction of ` + "`" + `sort` + "`" + `. DESC is the most relevant, the largest or the latest first."
+    order: SortOrder = DESC
+    "Page size, 1 to 100."
+    first: Int = 20
+    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    after: String
+  ): EventConnection
+  """
+  Topics of the venue's open markets, those with the most open markets first; at most 100. The service counts them on the
+  first five pages of the venue's list of open markets, or of open events. At most five upstream calls; the counts are
+  cached for several minutes.
+  """
+  categories: [Category!]
+  """
   One outcome token. Costs no upstream call by itself, and its existence is not checked: an unknown id gives a Token
   whose price, book and market are null.
   """
@@ -3419,12 +3594,25 @@ type Event implements Node {
   slug: String
   "Headline of the event; null if the venue gives none."
   title: String
+  "The venue's main topic for the event or its first market; null if it gives none."
+  category: String
+  "The venue's text about the event; null if it gives none. Markets have their own."
+  description: String
+  "URL of a picture; null if the venue gives none for the event. Markets have their own."
+  image: String
+  """
+  State of the event: OPEN while one of its markets is, otherwise the first that one of its markets has of UPCOMING,
+  DISPUTED, CLOSED, RESOLVED and CANCELLED. Null when the venue no longer knows the event.
+  """
+  status: MarketStatus
   "Earliest start of its markets; null when none of them has one."
   startsAt: DateTime
   "Latest end of its markets; null when none of them has one."
   endsAt: DateTime
   "Money traded in all of its markets, in the venue's currency; null when none of them states it."
   volume: Decimal
+  "Money traded in all of its markets in the last 24 hours, in the venue's currency; null when none of them states it."
+  volume24h: Decimal
   "Whether only one of its markets can resolve to its first outcome; null if the venue does not say."
   exclusive: Boolean
   "Markets of the event, in the venue's order."
@@ -3783,6 +3971,45 @@ type MarketEdge {
   cursor: String!
   "The market itself."
   node: Market!
+}
+
+"Page of events."
+type EventConnection {
+  "Events with their cursors and their matching markets."
+  edges: [EventEdge!]!
+  "The same events without cursors."
+  nodes: [Event!]!
+  "Position of this page in the list."
+  pageInfo: PageInfo!
+  "Events on all pages; null unless the list was read to its end."
+  totalCount: Int
+}
+
+"An event in a page."
+type EventEdge {
+  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this event."
+  cursor: String!
+  "The event itself. Its fields but ` + "`" + `eventId` + "`" + `, ` + "`" + `slug` + "`" + `, ` + "`" + `title` + "`" + ` and ` + "`" + `category` + "`" + ` may cost an upstream call for each event."
+  node: Event!
+  """
+  Markets of the event that match the search, in its order. They cost no further upstream call. If the venue has no list of
+  events, these are only the matches on the pages that were read.
+  """
+  matches: [Market!]!
+}
+
+"A topic by which the venue groups its markets. It is a category or a tag: pass ` + "`" + `category` + "`" + ` and ` + "`" + `tag` + "`" + ` on to a filter."
+type Category {
+  "The venue's name of the topic."
+  name: String!
+  "Value for ` + "`" + `MarketSearchFilter.category` + "`" + `; null if the topic is a tag."
+  category: String
+  "Value for ` + "`" + `MarketSearchFilter.tag` + "`" + `; null if the topic is a category."
+  tag: String
+  "Open markets that were counted."
+  openMarkets: Int!
+  "False if the venue has more open markets than were counted. Then there may be more in this topic, and further topics."
+  complete: Boolean!
 }
 
 "Conditions of a market search. A market must meet all that are set."
@@ -4212,6 +4439,22 @@ func (ec *executionContext) childFields_Candle(ctx context.Context, field graphq
 	return nil, fmt.Errorf("no field named %q was found under type Candle", field.Name)
 }
 
+func (ec *executionContext) childFields_Category(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Category_name(ctx, field)
+	case "category":
+		return ec.fieldContext_Category_category(ctx, field)
+	case "tag":
+		return ec.fieldContext_Category_tag(ctx, field)
+	case "openMarkets":
+		return ec.fieldContext_Category_openMarkets(ctx, field)
+	case "complete":
+		return ec.fieldContext_Category_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Category", field.Name)
+}
+
 func (ec *executionContext) childFields_Event(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4222,18 +4465,54 @@ func (ec *executionContext) childFields_Event(ctx context.Context, field graphql
 		return ec.fieldContext_Event_slug(ctx, field)
 	case "title":
 		return ec.fieldContext_Event_title(ctx, field)
+	case "category":
+		return ec.fieldContext_Event_category(ctx, field)
+	case "description":
+		return ec.fieldContext_Event_description(ctx, field)
+	case "image":
+		return ec.fieldContext_Event_image(ctx, field)
+	case "status":
+		return ec.fieldContext_Event_status(ctx, field)
 	case "startsAt":
 		return ec.fieldContext_Event_startsAt(ctx, field)
 	case "endsAt":
 		return ec.fieldContext_Event_endsAt(ctx, field)
 	case "volume":
 		return ec.fieldContext_Event_volume(ctx, field)
+	case "volume24h":
+		return ec.fieldContext_Event_volume24h(ctx, field)
 	case "exclusive":
 		return ec.fieldContext_Event_exclusive(ctx, field)
 	case "markets":
 		return ec.fieldContext_Event_markets(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Event", field.Name)
+}
+
+func (ec *executionContext) childFields_EventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_EventConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_EventConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_EventConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_EventConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_EventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_EventEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_EventEdge_node(ctx, field)
+	case "matches":
+		return ec.fieldContext_EventEdge_matches(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EventEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_FillEstimate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

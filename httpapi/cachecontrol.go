@@ -19,6 +19,8 @@ var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},
 	"Query.searchMarkets": {maxAge: 15 * time.Second},
+	"Query.searchEvents":  {maxAge: 15 * time.Second},
+	"Category":            {maxAge: 5 * time.Minute},
 	"Market":              {maxAge: time.Minute},
 	"Event":               {maxAge: time.Minute},
 	"Token.outcome":       {maxAge: time.Minute}, // part of its market

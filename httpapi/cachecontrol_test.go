@@ -72,7 +72,7 @@ func TestCacheControl(t *testing.T) {
 var parts = []string{
 	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
-	"MarketConnection", "MarketEdge",
+	"MarketConnection", "MarketEdge", "EventConnection", "EventEdge",
 	"Token", // its fields do the reads
 }
 

@@ -243,11 +243,12 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 	at := time.Unix(1, 0)
 	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: looked}, &source[queries.SearchKey, queries.SearchPage]{look: looked}
+	found, topics := &source[queries.SearchKey, queries.EventPage]{look: looked}, &source[struct{}, queries.Categories]{look: looked}
 	trades, records := &source[queries.TradesKey, queries.TradePage]{look: looked}, &source[queries.HistoryKey, queries.HistoryPage]{look: looked}
 	_, set, recorder := With(ctx, Sources{
 		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[queries.Book, market.Book]{look: looked},
 		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: looked}, Events: &source[market.EventRef, market.Event]{look: looked},
-		Searches: searches, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
+		Searches: searches, EventSearches: found, Categories: topics, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
 		Orders: &source[market.Address, []market.Order]{look: looked}, Trades: trades, Records: records,
 	})
 	defer set.Done()
@@ -264,6 +265,11 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		func() (*market.Handle, error) { r, err := set.Balances.Get("0x1"); return r.Handle, err },
 		func() (*market.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
 		func() (*market.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
+		func() (*market.Handle, error) {
+			r, err := set.SearchEvents(queries.Search{Text: "x"})
+			return r.Handle, err
+		},
+		func() (*market.Handle, error) { r, err := set.Categories(); return r.Handle, err },
 	}
 	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
 		{Text: "x", EndsAfter: at}, {Text: "x", EndsAfter: at.Add(1)}, {Text: "x", Page: "2"}} {

@@ -22,11 +22,14 @@ type Sources struct {
 	Markets   Source[market.MarketRef, market.Market]
 	Events    Source[market.EventRef, market.Event]
 	Searches  Source[queries.SearchKey, queries.SearchPage]
-	Balances  Source[market.Address, market.Balance]
-	Positions Source[market.Address, []market.Position]
-	Orders    Source[market.Address, []market.Order]
-	Trades    Source[queries.TradesKey, queries.TradePage]
-	Records   Source[queries.HistoryKey, queries.HistoryPage]
+	// EventSearches and Categories are searches for events, and the categories of all markets.
+	EventSearches Source[queries.SearchKey, queries.EventPage]
+	Categories    Source[struct{}, queries.Categories]
+	Balances      Source[market.Address, market.Balance]
+	Positions     Source[market.Address, []market.Position]
+	Orders        Source[market.Address, []market.Order]
+	Trades        Source[queries.TradesKey, queries.TradePage]
+	Records       Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set contains the loaders of one response. It belongs to one goroutine.
@@ -42,6 +45,8 @@ type Set struct {
 
 	books    Loader[queries.Book, market.Book]
 	searches Loader[queries.SearchKey, queries.SearchPage]
+	found    Loader[queries.SearchKey, queries.EventPage]
+	topics   Loader[struct{}, queries.Categories]
 	trades   Loader[queries.TradesKey, queries.TradePage]
 	records  Loader[queries.HistoryKey, queries.HistoryPage]
 	response
@@ -64,7 +69,7 @@ type loader interface {
 // loaders returns the loaders of all kinds.
 func (s *Set) loaders() [reqctx.Kinds]loader {
 	return [...]loader{
-		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
+		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.found, &s.topics, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
 	}
 }
 
@@ -79,6 +84,8 @@ var sets = sync.Pool{New: func() any {
 	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: reqctx.KindMarket, batched: true}
 	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: reqctx.KindEvent}
 	s.searches = Loader[queries.SearchKey, queries.SearchPage]{response: r, kind: reqctx.KindSearch}
+	s.found = Loader[queries.SearchKey, queries.EventPage]{response: r, kind: reqctx.KindEventSearch}
+	s.topics = Loader[struct{}, queries.Categories]{response: r, kind: reqctx.KindCategories}
 	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
 	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
 	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
@@ -117,6 +124,8 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Depen
 	s.Markets.begin(of.Markets)
 	s.Events.begin(of.Events)
 	s.searches.begin(of.Searches)
+	s.found.begin(of.EventSearches)
+	s.topics.begin(of.Categories)
 	s.Balances.begin(of.Balances)
 	s.Positions.begin(of.Positions)
 	s.Orders.begin(of.Orders)
@@ -175,6 +184,14 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 func (s *Set) Search(q queries.Search) (market.Read[*queries.SearchPage], error) {
 	return s.searches.Get(q.Key())
 }
+
+// SearchEvents reads one page of a search for events.
+func (s *Set) SearchEvents(q queries.Search) (market.Read[*queries.EventPage], error) {
+	return s.found.Get(q.Key())
+}
+
+// Categories reads the categories of the venue's open markets.
+func (s *Set) Categories() (market.Read[*queries.Categories], error) { return s.topics.Get(struct{}{}) }
 
 // Trades reads one page of an account's trades.
 func (s *Set) Trades(a market.Address, q queries.Trades) (market.Read[*queries.TradePage], error) {

@@ -99,6 +99,19 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
+// reached reports whether a beginning of the list contains the element that the cursor points to.
+func (p listPosition) reached(hashes *keyHashes) bool {
+	if len(p) == 0 {
+		return true
+	}
+	for i := range hashes.made {
+		if hashes.at(i) == p[0] {
+			return true
+		}
+	}
+	return false
+}
+
 // pageCursor is a cursor into a list that the venue sends in pages. It contains a page of the venue and an element of that
 // page. Without an element it means the beginning of the page.
 type pageCursor struct {

@@ -29,15 +29,6 @@ func object[T any](ctx context.Context, value T) *T {
 	return o
 }
 
-// readEvent reads an event. It returns nil if the venue does not know the event.
-func readEvent(set *loaders.Set, ref market.EventRef) (*model.Event, error) {
-	read, err := set.Events.Get(ref)
-	if err != nil || read.Value == nil {
-		return nil, err
-	}
-	return model.NewEvent(read), nil
-}
-
 func byID(marketID string) market.MarketRef {
 	return market.MarketRef{By: market.ByMarketID, Value: marketID}
 }
@@ -103,18 +94,6 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	return out, nil
 }
 
-func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *model.EventBy) (*model.Event, error) {
-	var input *[2]*string
-	if by != nil {
-		input = &[2]*string{by.EventID, by.Slug}
-	}
-	ref, err := reference("eventId", eventID, slug, input, eventByID, eventBySlug)
-	if err != nil {
-		return nil, err
-	}
-	return readEvent(loaders.From(ctx), ref)
-}
-
 // fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, fullMarket returns m
 // unchanged.
 func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
@@ -167,71 +146,11 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 	return &model.Resolution{Resolution: resolution, Market: full}, nil
 }
 
-// fullEvent returns the event with its markets, or nil if the venue no longer knows the event.
-func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
-	if e.Loaded != nil {
-		return e, nil
-	}
-	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
-}
-
-func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
-	full, err := fullEvent(ctx, e)
-	if full == nil || full.Loaded.StartsAt.IsZero() {
-		return nil, err
-	}
-	return &full.Loaded.StartsAt, nil
-}
-
-func (r *eventResolver) EndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
-	full, err := fullEvent(ctx, e)
-	if full == nil || full.Loaded.EndsAt.IsZero() {
-		return nil, err
-	}
-	return &full.Loaded.EndsAt, nil
-}
-
-func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
-	full, err := fullEvent(ctx, e)
-	if full == nil {
-		return nil, err
-	}
-	if len(full.Loaded.LeftOut) > 0 {
-		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
-	}
-	return full.Loaded.Volume, nil
-}
-
-func (r *eventResolver) Exclusive(ctx context.Context, e *model.Event) (*bool, error) {
-	full, err := fullEvent(ctx, e)
-	if full == nil {
-		return nil, err
-	}
-	return full.Loaded.Exclusive, nil
-}
-
-func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
-	part, err := parsePageArguments(listHash("event", e.EventID), first, after)
-	if err != nil {
-		return nil, err
-	}
-	full, err := fullEvent(ctx, e)
-	if full == nil {
-		return nil, err
-	}
-	addLeftOut(ctx, full.Loaded.LeftOut)
-	p := cutPage(ctx, full.Loaded.Markets, marketKey, part)
-	return marketConnection(ctx, p, full.Meta), nil
-}
-
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
 // marketConnection returns a page of markets as a connection.
 func marketConnection(ctx context.Context, p page[*market.Market], meta market.Meta) *model.MarketConnection {
-	nodes := make([]model.Market, len(p.items))
-	for i, m := range p.items {
-		nodes[i] = model.Market{Market: m, Meta: meta}
-	}
+	nodes := marketsOf(p.items, meta)
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
 		return model.MarketEdge{Cursor: cursor, Node: node}
 	})

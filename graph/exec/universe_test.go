@@ -337,9 +337,13 @@ func (u *universe) sources() loaders.Sources {
 			list := u.orders(a)
 			return &list
 		}},
-		Searches: source[queries.SearchKey, queries.SearchPage]{u: u, name: "search", value: u.search},
-		Trades:   source[queries.TradesKey, queries.TradePage]{u: u, name: "trades", value: u.trades},
-		Records:  source[queries.HistoryKey, queries.HistoryPage]{u: u, name: "history", value: u.history},
+		Searches:      source[queries.SearchKey, queries.SearchPage]{u: u, name: "search", value: u.search},
+		EventSearches: source[queries.SearchKey, queries.EventPage]{u: u, name: "event search", value: u.searchEvents},
+		Categories: source[struct{}, queries.Categories]{u: u, name: "categories", value: func(_ struct{}, r *rand.Rand) *queries.Categories {
+			return &queries.Categories{List: []queries.Category{{Name: pick(r, texts), OpenMarkets: r.IntN(9), Complete: true}, {Name: pick(r, texts), IsTag: true}}}
+		}},
+		Trades:  source[queries.TradesKey, queries.TradePage]{u: u, name: "trades", value: u.trades},
+		Records: source[queries.HistoryKey, queries.HistoryPage]{u: u, name: "history", value: u.history},
 	}
 }
 
@@ -351,6 +355,20 @@ func (u *universe) search(q queries.SearchKey, r *rand.Rand) *queries.SearchPage
 	for n := range min(q.Limit, markets) {
 		if percent(r, 70) {
 			p.Markets = append(p.Markets, u.market(n, percent(r, 60)))
+		}
+	}
+	return p
+}
+
+func (u *universe) searchEvents(q queries.SearchKey, r *rand.Rand) *queries.EventPage {
+	q.Limit = markets
+	p := queries.GroupByEvent(u.search(q, r))
+	for i := range p.Events {
+		e := &p.Events[i]
+		if e.Whole = percent(r, 50); e.Whole {
+			for _, m := range e.Matches {
+				e.Include(m)
+			}
 		}
 	}
 	return p

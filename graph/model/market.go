@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // Market is a market of the venue: a question with outcomes that are traded.
@@ -56,7 +57,7 @@ func (m Market) Event() *Event {
 	if m.EventID == "" {
 		return nil
 	}
-	return &Event{EventID: m.EventID, EventSlug: m.EventSlug, EventTitle: m.EventTitle}
+	return &Event{EventID: m.EventID, EventSlug: m.EventSlug, EventTitle: m.EventTitle, EventCategory: m.Market.Category}
 }
 
 // Tokens returns the market's outcome tokens.
@@ -79,15 +80,25 @@ func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 // Event is a group of markets. Loaded contains all its fields if the event was read; otherwise they are read when a client
 // selects them.
 type Event struct {
-	EventID, EventSlug, EventTitle string
-	Loaded                         *market.Event
-	Meta                           market.Meta
+	EventID, EventSlug, EventTitle, EventCategory string
+
+	Loaded *market.Event
+	Meta   market.Meta
 }
 
 // NewEvent returns an event that was read.
 func NewEvent(r market.Read[*market.Event]) *Event {
-	e := r.Value
-	return &Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, Loaded: e, Meta: r.Meta}
+	e := FoundEvent(r.Value, true, r.Meta)
+	return &e
+}
+
+// FoundEvent returns an event of a search. whole reports that the event has all its fields.
+func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
+	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
+	if whole {
+		out.Loaded = e
+	}
+	return out
 }
 
 // IsNode marks Event as a Node.
@@ -101,6 +112,37 @@ func (e Event) Slug() *string { return text(&e.EventSlug) }
 
 // Title returns the event's title, or nil if the venue does not send it.
 func (e Event) Title() *string { return text(&e.EventTitle) }
+
+// Category returns the topic of the event or of its market, or nil if the venue does not send it.
+func (e Event) Category() *string { return text(&e.EventCategory) }
+
+// Category is a topic of the venue: a category or a tag.
+type Category struct{ Topic queries.Category }
+
+// Name returns the venue's spelling.
+func (c Category) Name() string { return c.Topic.Name }
+
+// Category returns the name if the topic is a category, or nil.
+func (c Category) Category() *string {
+	if c.Topic.IsTag {
+		return nil
+	}
+	return &c.Topic.Name
+}
+
+// Tag returns the name if the topic is a tag, or nil.
+func (c Category) Tag() *string {
+	if c.Topic.IsTag {
+		return &c.Topic.Name
+	}
+	return nil
+}
+
+// OpenMarkets returns the number of counted markets.
+func (c Category) OpenMarkets() int { return c.Topic.OpenMarkets }
+
+// Complete reports whether all open markets of the venue were counted.
+func (c Category) Complete() bool { return c.Topic.Complete }
 
 // Resolution is the result of a market.
 type Resolution struct {

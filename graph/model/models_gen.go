@@ -34,6 +34,29 @@ type EventBy struct {
 	Slug *string `json:"slug,omitempty"`
 }
 
+// Page of events.
+type EventConnection struct {
+	// Events with their cursors and their matching markets.
+	Edges []EventEdge `json:"edges"`
+	// The same events without cursors.
+	Nodes []Event `json:"nodes"`
+	// Position of this page in the list.
+	PageInfo PageInfo `json:"pageInfo"`
+	// Events on all pages; null unless the list was read to its end.
+	TotalCount *int `json:"totalCount,omitempty"`
+}
+
+// An event in a page.
+type EventEdge struct {
+	// Opaque; pass as `after` to continue behind this event.
+	Cursor string `json:"cursor"`
+	// The event itself. Its fields but `eventId`, `slug`, `title` and `category` may cost an upstream call for each event.
+	Node Event `json:"node"`
+	// Markets of the event that match the search, in its order. They cost no further upstream call. If the venue has no list of
+	// events, these are only the matches on the pages that were read.
+	Matches []Market `json:"matches"`
+}
+
 // How much to trade: exactly one of the two.
 type FillFor struct {
 	// Shares to trade, more than 0.

@@ -23,6 +23,8 @@ var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,
 	"Query.searchMarkets": field,
+	"Query.searchEvents":  field,
+	"Query.categories":    field,
 	"Query.token":         field,
 	"Query.tokens":        fieldAndItems,
 	"Query.tokenPrices":   field,

@@ -17,6 +17,8 @@ const (
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
+	// matches is the assumed number of markets of an event that match a search.
+	matches = 5
 	// descriptionPoints is the price of a market's description, which is about as long as that number of other values.
 	descriptionPoints = 20
 	// maxIDs is the greatest number of ids in an argument.
@@ -98,6 +100,8 @@ var table = map[string]weight{
 	"Query.markets":       {each: details, items: ids("marketIds"), knows: details},
 	"Query.event":         {needs: page, knows: eventMarkets},
 	"Query.searchMarkets": {needs: page, page: first(100)},
+	"Query.searchEvents":  {needs: page, page: first(100)},
+	"Query.categories":    {needs: page, items: about(samples)},
 	"Query.tokens":        {items: ids("tokenIds")},
 	"Query.tokenPrices":   {each: price, items: ids("tokenIds")},
 	"Query.spreads":       {each: spread, items: ids("tokenIds")},
@@ -129,6 +133,10 @@ var table = map[string]weight{
 	"Event.startsAt":          {needs: eventMarkets},
 	"Event.endsAt":            {needs: eventMarkets},
 	"Event.volume":            {needs: eventMarkets},
+	"Event.volume24h":         {needs: eventMarkets},
+	"Event.status":            {needs: eventMarkets},
+	"Event.image":             {needs: eventMarkets},
+	"Event.description":       {needs: eventMarkets, items: about(descriptionPoints)},
 	"Event.markets":           {needs: eventMarkets, page: first(500)},
 
 	"Token.outcome":      {needs: details},
@@ -153,6 +161,9 @@ var table = map[string]weight{
 	"HistoryConnection.nodes":  {items: ofPage},
 	"MarketConnection.edges":   {items: ofPage},
 	"MarketConnection.nodes":   {items: ofPage},
+	"EventConnection.edges":    {items: ofPage},
+	"EventConnection.nodes":    {items: ofPage},
+	"EventEdge.matches":        {items: about(matches), knows: details},
 	"Orderbook.bids":           {items: ofPage},
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},

@@ -32,6 +32,10 @@ type Venue interface {
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
 	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
+	// SearchEvents returns one page of the events with a market that matches a search.
+	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
+	// Categories returns the topics of the venue's open markets.
+	Categories(ctx context.Context) (*queries.Categories, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
@@ -116,6 +120,8 @@ type Cache struct {
 	markets   *store[market.MarketRef, market.Market]
 	events    *store[market.EventRef, market.Event]
 	searches  *store[queries.SearchKey, queries.SearchPage]
+	found     *store[queries.SearchKey, queries.EventPage]
+	topics    *store[struct{}, queries.Categories]
 	balances  *store[userKey, market.Balance]
 	positions *store[userKey, []market.Position]
 	orders    *store[userKey, []market.Order]
@@ -150,6 +156,8 @@ func New(venue Venue, cfg Config) *Cache {
 	c.markets.share(cfg.Second)
 	c.events.share(cfg.Second)
 	c.searches.share(cfg.Second)
+	c.found.share(cfg.Second)
+	c.topics.share(cfg.Second)
 	return c
 }
 
@@ -227,7 +235,7 @@ type SharedStats struct {
 func (c *Cache) Stats() []Stats {
 	return []Stats{
 		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
-		c.searches.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
+		c.searches.stats(), c.found.stats(), c.topics.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
 	}
 }
 

@@ -68,6 +68,8 @@ func (c *Cache) flushers() []flusher {
 			return c.events.flush(key, func(k market.EventRef) bool { return k.EventID == key || k.EventSlug == key })
 		}},
 		{"search", false, func(string) int { return c.searches.flush("", nil) }},
+		{"event_search", false, func(string) int { return c.found.flush("", nil) }},
+		{"categories", false, func(string) int { return c.topics.flush("", nil) }},
 		{"balance", true, func(key string) int { return c.balances.flush(key, func(k userKey) bool { return k.owned(key) }) }},
 		{"positions", true, func(key string) int { return c.positions.flush(key, func(k userKey) bool { return k.owned(key) }) }},
 		{"orders", true, func(key string) int { return c.orders.flush(key, func(k userKey) bool { return k.owned(key) }) }},

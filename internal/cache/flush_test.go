@@ -110,6 +110,16 @@ func TestFlushOfEachKind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"event_search", "", func(t *testing.T, c *Cache) {
+			if _, err := readOne(t.Context(), c.EventSearches(), queries.Search{Text: "x"}.Key()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"categories", "", func(t *testing.T, c *Cache) {
+			if _, err := readOne(t.Context(), c.Categories(), struct{}{}); err != nil {
+				t.Fatal(err)
+			}
+		}},
 	} {
 		t.Run(test.kind+" "+test.key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

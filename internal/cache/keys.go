@@ -47,7 +47,7 @@ func ownEvent(key market.EventRef, _ *market.Event) market.EventRef {
 	return market.EventRef{EventID: strings.Clone(key.EventID), EventSlug: strings.Clone(key.EventSlug)}
 }
 
-func ownSearch(key queries.SearchKey, _ *queries.SearchPage) queries.SearchKey {
+func ownSearch[T any](key queries.SearchKey, _ *T) queries.SearchKey {
 	for _, text := range []*string{&key.Text, &key.Status, &key.Category, &key.Tag, &key.EventID, &key.EventSlug, &key.Page} {
 		*text = strings.Clone(*text)
 	}

@@ -127,10 +127,11 @@ func (c *Cache) build(b *builder) {
 		return out
 	}
 	c.buildMarkets(b)
+	c.buildSearches(b)
 	c.buildUsers(b)
 }
 
-// buildMarkets builds the stores of markets, searches and events. The routes of markets are in the order of market.MarketRefKind.
+// buildMarkets builds the store of markets. The routes of markets are in the order of market.MarketRefKind.
 func (c *Cache) buildMarkets(b *builder) {
 	v, cfg := c.venue, b.cfg
 	values := func(keys []market.MarketRef) []string {
@@ -167,16 +168,6 @@ func (c *Cache) buildMarkets(b *builder) {
 	c.markets.amend = (*announced).apply
 	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, cfg.Changes))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
-
-	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch,
-			one(func(ctx context.Context, key queries.SearchKey) (*queries.SearchPage, error) {
-				return v.Search(ctx, key.Search())
-			})})
-	c.searches.learn = func(p *queries.SearchPage) { c.learn(p.Markets...) }
-	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
-		route[market.EventRef, market.Event]{reqctx.EndpointEvent, reqctx.PrioritySearch, one(v.Event)})
-	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
 // learn maps the slug and the tokens of each market to the market's id, and removes absences of the slug and the tokens.

@@ -208,6 +208,11 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 			}
 		},
 		"event": func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventID: "e1"}) },
+		"event search": func(t *testing.T, c *Cache) {
+			if r, err := readOne(t.Context(), c.EventSearches(), queries.Search{Text: "x"}.Key()); err != nil || len(r.Value.Events) != 1 {
+				t.Fatal(r, err)
+			}
+		},
 	} {
 		for _, ref := range names[1:] {
 			t.Run(fmt.Sprint(name, ref), func(t *testing.T) {

@@ -1,8 +1,52 @@
 package cache
 
 import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Searches returns the source of pages of market searches.
 func (c *Cache) Searches() Source[queries.SearchKey, queries.SearchPage] { return c.searches }
+
+// EventSearches returns the source of pages of event searches.
+func (c *Cache) EventSearches() Source[queries.SearchKey, queries.EventPage] { return c.found }
+
+// Categories returns the source of the venue's categories. Its only key is the empty struct.
+func (c *Cache) Categories() Source[struct{}, queries.Categories] { return c.topics }
+
+// topicsFresh is the fresh time of categories as a multiple of that of searches, because counting takes several calls.
+const topicsFresh = 20
+
+// buildSearches builds the stores of searches, events and categories.
+func (c *Cache) buildSearches(b *builder) {
+	v, cfg := c.venue, b.cfg
+	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
+		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch,
+			one(func(ctx context.Context, key queries.SearchKey) (*queries.SearchPage, error) {
+				return v.Search(ctx, key.Search())
+			})})
+	c.searches.learn = func(p *queries.SearchPage) { c.learn(p.Markets...) }
+	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
+		route[market.EventRef, market.Event]{reqctx.EndpointEvent, reqctx.PrioritySearch, one(v.Event)})
+	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
+	c.found = newStore(b, reqctx.KindEventSearch, cfg.Search, weight[queries.EventPage]{shares.found, weighEvents}, func(*queries.EventPage) time.Time { return time.Time{} }, ownSearch,
+		route[queries.SearchKey, queries.EventPage]{reqctx.EndpointEventSearch, reqctx.PrioritySearch,
+			one(func(ctx context.Context, key queries.SearchKey) (*queries.EventPage, error) {
+				return v.SearchEvents(ctx, key.Search())
+			})})
+	c.found.learn = func(p *queries.EventPage) {
+		for _, e := range p.Events {
+			c.learn(e.Markets...)
+			c.learn(e.Matches...)
+		}
+	}
+	topics := Kind{TTL{topicsFresh * cfg.Search.Fresh, cfg.Search.Stale}, 1}
+	c.topics = newStore(b, reqctx.KindCategories, topics, weight[queries.Categories]{shares.topics, weighTopics}, func(*queries.Categories) time.Time { return time.Time{} },
+		func(key struct{}, _ *queries.Categories) struct{} { return key },
+		route[struct{}, queries.Categories]{reqctx.EndpointCategories, reqctx.PrioritySearch,
+			one(func(ctx context.Context, _ struct{}) (*queries.Categories, error) { return v.Categories(ctx) })})
+}

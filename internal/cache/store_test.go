@@ -512,7 +512,7 @@ func TestConfigDefaults(t *testing.T) {
 	for _, s := range c.Stats() {
 		names[s.Kind] = true
 	}
-	if len(names) != 12 {
-		t.Errorf("got kinds %v, want 12", names)
+	if len(names) != 14 {
+		t.Errorf("got kinds %v, want 14", names)
 	}
 }

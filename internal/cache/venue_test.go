@@ -224,6 +224,18 @@ func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, 
 	}
 }
 
+func (v *venue) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+	page, err := v.Search(ctx, q)
+	if err != nil || page == nil {
+		return nil, err
+	}
+	return queries.GroupByEvent(page), nil
+}
+
+func (v *venue) Categories(ctx context.Context) (*queries.Categories, error) {
+	return queries.CountCategories(func(page string) (*queries.SearchPage, error) { return v.Search(ctx, queries.Search{Page: page}) })
+}
+
 func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)

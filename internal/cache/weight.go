@@ -13,9 +13,9 @@ const DefaultMemory = 64 << 20
 // shares are the parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another kind, so many
 // entries of one kind evict nothing else.
 var shares = struct {
-	price, spread, book, market, names, search, event, history, balance, positions, orders, trades, records int
+	price, spread, book, market, names, search, event, found, topics, history, balance, positions, orders, trades, records int
 }{
-	price: 7, spread: 6, book: 12, market: 12, names: 3, search: 4, event: 4, history: 4,
+	price: 7, spread: 6, book: 12, market: 11, names: 3, search: 3, event: 3, found: 2, topics: 1, history: 4,
 	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
 }
 
@@ -123,7 +123,27 @@ func weighMarkets(list []*market.Market) int {
 }
 
 func weighEvent(e *market.Event) int {
-	return int(unsafe.Sizeof(*e)) + texts(e.EventID, e.Slug, e.Title) + decimals(e.Volume) + weighMarkets(e.Markets) + leftOut(e.LeftOut)
+	return int(unsafe.Sizeof(*e)) + texts(e.EventID, e.Slug, e.Title, e.Image, e.Description, e.Category) + decimals(e.Volume, e.Volume24h) +
+		weighMarkets(e.Markets) + leftOut(e.LeftOut)
+}
+
+func weighEvents(p *queries.EventPage) int {
+	bytes := int(unsafe.Sizeof(*p)) + texts(p.Next) + rows(p.Events) + leftOut(p.LeftOut)
+	for i := range p.Events {
+		e := &p.Events[i]
+		if bytes += weighEvent(e.Event) + rows(e.Matches); !e.Whole {
+			bytes += weighMarkets(e.Matches)
+		}
+	}
+	return bytes
+}
+
+func weighTopics(c *queries.Categories) int {
+	bytes := int(unsafe.Sizeof(*c)) + rows(c.List)
+	for i := range c.List {
+		bytes += texts(c.List[i].Name)
+	}
+	return bytes
 }
 
 func weighSearch(p *queries.SearchPage) int {

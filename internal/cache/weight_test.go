@@ -186,7 +186,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	sum := c.refs.bytes
 	for _, s := range c.Stats() {
 		sum += s.Bytes
-		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records"}[s.Kind])
+		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records", "event_search": "found", "categories": "topics"}[s.Kind])
 		if !part.IsValid() {
 			part = reflect.ValueOf(shares).FieldByName(s.Kind)
 		}

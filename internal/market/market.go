@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -165,17 +166,20 @@ type Event struct {
 	EventID, Slug, Title string
 	// StartsAt and EndsAt are the earliest start and the latest end of the markets; zero if no market has the time.
 	StartsAt, EndsAt time.Time
-	// Volume is the sum over the markets; nil if no market has a volume.
-	Volume *Decimal
+	// Image, Description and Category are empty if the venue does not send them. Without an own category, the event has the category
+	// of its first market that has one.
+	Image, Description, Category string
+	// Volume and Volume24h are sums over the markets; nil if no market has the figure.
+	Volume, Volume24h *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
 	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say.
 	Exclusive *bool
-	// LeftOut are the markets that could not be read. Volume does not include them.
+	// LeftOut are the markets that could not be read. The volumes do not include them.
 	LeftOut LeftOut
 }
 
-// Include adds a market to an event that is not published yet, and updates start, end and volume.
+// Include adds a market to an event that is not published yet, and updates start, end, category and volumes.
 func (e *Event) Include(m *Market) {
 	e.Markets = append(e.Markets, m)
 	if !m.StartsAt.IsZero() && (e.StartsAt.IsZero() || m.StartsAt.Before(e.StartsAt)) {
@@ -184,13 +188,33 @@ func (e *Event) Include(m *Market) {
 	if m.EndsAt.After(e.EndsAt) {
 		e.EndsAt = m.EndsAt
 	}
-	if m.Volume != nil {
-		sum := *m.Volume
-		if e.Volume != nil {
-			sum = e.Volume.Add(sum)
-		}
-		e.Volume = &sum
+	if e.Category == "" {
+		e.Category = m.Category
 	}
+	e.Volume, e.Volume24h = plus(e.Volume, m.Volume), plus(e.Volume24h, m.Volume24h)
+}
+
+// plus returns the sum of two numbers, each of which may be nil.
+func plus(a, b *Decimal) *Decimal {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	sum := a.Add(*b)
+	return &sum
+}
+
+// statusOrder contains the statuses of markets. An event has the first status that one of its markets has.
+var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
+
+// Status returns the status of the market that can be traded most, in the order of statusOrder: an event is open while one of its
+// markets is. It returns StatusUnknown for an event without a market with a known status.
+func (e *Event) Status() Status {
+	for _, s := range statusOrder {
+		if slices.ContainsFunc(e.Markets, func(m *Market) bool { return m.Status == s }) {
+			return s
+		}
+	}
+	return StatusUnknown
 }
 
 // OutcomeOf returns the outcome of a position. It returns nil if no outcome matches or m is nil.

@@ -37,6 +37,10 @@ type Driver interface {
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
 	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
+	// SearchEvents returns one page of the events with a market that matches a search.
+	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
+	// Categories returns the topics of the venue's open markets.
+	Categories(ctx context.Context) (*queries.Categories, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)

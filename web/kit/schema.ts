@@ -25,6 +25,9 @@ export const possibleTypes: Record<string, string[]> = {
 export const embeddedTypes: string[] = [
   "BalanceUpdate",
   "Candle",
+  "Category",
+  "EventConnection",
+  "EventEdge",
   "FillEstimate",
   "Freshness",
   "HistoryConnection",
@@ -63,6 +66,12 @@ export const connections: Record<string, Record<string, string[]>> = {
     "markets": []
   },
   "Query": {
+    "searchEvents": [
+      "query",
+      "filter",
+      "sort",
+      "order"
+    ],
     "searchMarkets": [
       "query",
       "filter",

@@ -94,20 +94,63 @@ func (v *Venue) answerEvent(r *http.Request, query url.Values) (any, *refusal) {
 	if e == nil {
 		return nil, notFound
 	}
-	rows := []object{}
+	out, rows := v.event(e)
+	if query.Get("with_nested_markets") == "true" {
+		out["markets"] = rows
+	}
+	return object{"event": out, "markets": rows}, nil
+}
+
+// event returns an event without its markets, and its markets that are not archived. The caller holds the lock.
+func (v *Venue) event(e *event) (out object, rows []object) {
+	rows = []object{}
 	for _, m := range e.markets {
 		if !m.archived {
 			rows = append(rows, v.row(m))
 		}
 	}
-	out := object{
+	return object{
 		"event_ticker": e.ticker, "series_ticker": e.series, "title": e.title, "sub_title": "", "collateral_return_type": "",
 		"mutually_exclusive": e.exclusive, "category": e.markets[0].state.Category, "available_on_brokers": true, "product_metadata": nil,
+	}, rows
+}
+
+// maxEvents is the greatest number of events on a page.
+const maxEvents = 200
+
+// answerEvents has a page of the events with a market in the requested state.
+func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
+	status := query.Get("status")
+	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
+		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
 	}
-	if query.Get("with_nested_markets") == "true" {
-		out["markets"] = rows
+	limit, err := number(query, "limit", maxEvents, maxEvents)
+	if err != nil {
+		return nil, err
 	}
-	return object{"event": out, "markets": rows}, nil
+	after, err := readCursor(query.Get("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	events, cursor := []object{}, ""
+	for i := min(after, len(v.events)); i < len(v.events); i++ {
+		e := v.events[i]
+		if !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.archived && (status == "" || filters[m.state.Status] == status) }) {
+			continue
+		}
+		if len(events) == max(limit, 1) {
+			cursor = cursorAt(i)
+			break
+		}
+		out, rows := v.event(e)
+		if query.Get("with_nested_markets") == "true" {
+			out["markets"] = rows
+		}
+		events = append(events, out)
+	}
+	return object{"events": events, "cursor": cursor}, nil
 }
 
 func (v *Venue) answerSeries(r *http.Request, _ url.Values) (any, *refusal) {

@@ -41,6 +41,7 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/markets/orderbooks", "tickers", (*Venue).answerBooks},
 	{"GET " + Path + "/markets/candlesticks", "market_tickers", (*Venue).answerCandles},
 	{"GET " + Path + "/historical/markets/{ticker}/candlesticks", "", (*Venue).answerArchivedCandles},
+	{"GET " + Path + "/events", "", (*Venue).answerEvents},
 	{"GET " + Path + "/events/{ticker}", "", (*Venue).answerEvent},
 	{"GET " + Path + "/series/{ticker}", "", (*Venue).answerSeries},
 }

@@ -148,22 +148,66 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	ids, slugs := r.list("id"), r.list("slug")
-	out, rows := object{}, []object{}
-	for i, e := range v.events {
-		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
-		closed := r.get("closed") == "true"
-		if i < int(after) || !named || closed != e.over() && (closed || v.behaviour.LeaveOutClosed) {
-			continue
+	list, err := v.filteredEvents(r)
+	if err != nil {
+		return nil, err
+	}
+	if after > 0 { // the number of the last event of the page before, plus 1
+		if i := slices.IndexFunc(list, func(e *event) bool { return e == v.events[min(int(after), len(v.events))-1] }); i >= 0 {
+			list = list[i+1:]
 		}
+	}
+	out, rows := object{}, []object{}
+	for _, e := range list {
 		if len(rows) == limit {
-			out["next_cursor"] = cursorAt(uint64(i))
 			break
 		}
 		rows = append(rows, v.wholeEvent(e, func(*market) bool { return true }))
 	}
+	if len(list) > limit {
+		out["next_cursor"] = cursorAt(uint64(slices.Index(v.events, list[limit-1])) + 1)
+	}
 	out["events"] = rows
 	return out, nil
+}
+
+// filteredEvents returns the events that match the filters of a request, in the requested order.
+func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
+	key, ok := orders[r.get("order")]
+	if !ok {
+		return nil, invalid("order fields are not valid")
+	}
+	ids, slugs := r.list("id"), r.list("slug")
+	from, until, tag := readDate(r.get("end_date_min")), readDate(r.get("end_date_max")), r.get("tag_id")
+	var list []*event
+	for _, e := range v.events {
+		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
+		closed, ends := r.get("closed") == "true", e.markets[0].state.EndAt
+		if !named || closed != e.over() && (closed || v.behaviour.LeaveOutClosed) ||
+			!from.IsZero() && ends.Before(from) || !until.IsZero() && ends.After(until) ||
+			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
+			continue
+		}
+		list = append(list, e)
+	}
+	if r.get("order") != "" {
+		sum := func(e *event) (sum int64) {
+			if r.get("order") == "endDate" {
+				return key(e.markets[0])
+			}
+			for _, m := range e.markets {
+				sum += key(m)
+			}
+			return sum
+		}
+		slices.SortStableFunc(list, func(a, b *event) int {
+			if r.get("ascending") == "true" {
+				a, b = b, a
+			}
+			return cmp.Compare(sum(b), sum(a))
+		})
+	}
+	return list, nil
 }
 
 // over reports whether all markets of the event are closed.

@@ -38,7 +38,8 @@ type Search struct {
 	EventID, EventSlug    string
 	Sort                  Sort
 	Direction             Direction
-	// Limit is the number of markets on a page, 1 to 100.
+	// Limit is the number of markets on a page, 1 to 100. It does not apply to a search for events, whose pages have the size that
+	// suits the venue.
 	Limit int
 	// Page is the Next of the previous page. It is empty for the first page.
 	Page string

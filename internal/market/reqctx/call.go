@@ -84,6 +84,8 @@ const (
 	EndpointMarketsByToken
 	EndpointMarketBySlug
 	EndpointEvent
+	EndpointEventSearch
+	EndpointCategories
 	EndpointBalance
 	EndpointPositions
 	EndpointOrders
@@ -95,6 +97,7 @@ const (
 
 var endpointNames = [...]string{
 	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details", "event",
+	"event-search", "categories",
 	"balance", "positions", "orders", "trades", "history",
 }
 

@@ -12,6 +12,8 @@ const (
 	KindMarket
 	KindEvent
 	KindSearch
+	KindEventSearch
+	KindCategories
 	KindBalance
 	KindPositions
 	KindOrders
@@ -22,7 +24,7 @@ const (
 )
 
 var kindNames = [Kinds]string{
-	"price", "spread", "book", "history", "market", "event", "search", "balance", "positions", "orders", "trades", "user_history",
+	"price", "spread", "book", "history", "market", "event", "search", "event_search", "categories", "balance", "positions", "orders", "trades", "user_history",
 }
 
 // String returns the name that metrics show.

@@ -43,6 +43,8 @@ var paths = rest.Paths{
 	reqctx.EndpointMarketsByToken: "/markets",
 	reqctx.EndpointMarketBySlug:   "/markets",
 	reqctx.EndpointEvent:          "/events/",
+	reqctx.EndpointEventSearch:    "/events",
+	reqctx.EndpointCategories:     "/events",
 }
 
 // Paths besides those of the endpoints. Markets that settled long ago are in the archive only.

@@ -65,7 +65,7 @@ func (e *eventRow) fill(m *market.Market) {
 
 // publish returns the event with its markets.
 func (e *eventRow) publish(markets []*market.Market, leftOut market.LeftOut) *market.Event {
-	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Exclusive: e.exclusive, LeftOut: leftOut}
+	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Category: e.category, Exclusive: e.exclusive, LeftOut: leftOut}
 	for _, m := range markets {
 		if m.Resolution != nil {
 			m.Resolution.Source = e.source

@@ -62,6 +62,8 @@ var (
 		reqctx.EndpointMarketsByToken: "/markets/keyset",
 		reqctx.EndpointMarketBySlug:   "/markets/keyset",
 		reqctx.EndpointEvent:          "/events/keyset",
+		reqctx.EndpointEventSearch:    "/events/keyset",
+		reqctx.EndpointCategories:     "/events/keyset",
 	}
 	clobPaths = rest.Paths{
 		reqctx.EndpointPrices:       "/midpoints",

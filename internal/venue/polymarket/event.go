@@ -88,6 +88,7 @@ type eventRow struct {
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
 	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
+	e.Image, e.Description, e.Category = r.Text(fieldImage), r.Text(fieldDescription), r.Text(fieldCategory)
 	list := r.Of(fieldMarkets)
 	if list.Kind() != wire.List {
 		r.Fail(fieldMarkets, "are missing")
@@ -165,16 +166,21 @@ func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.
 	case ref.EventID != "" && found.event.EventID != ref.EventID, ref.EventID == "" && found.event.Slug != ref.EventSlug:
 		return nil, rest.UnknownForm(e, errIgnoredFilter.Error())
 	}
+	return found.publish(e), nil
+}
+
+// publish returns the event with its readable markets.
+func (f eventRow) publish(e reqctx.Endpoint) *market.Event {
 	var bad rest.RowErrors
-	for i, row := range found.rows {
+	for i, row := range f.rows {
 		if row.market == nil {
 			bad = append(bad, rest.RowError{Where: "market " + strconv.Itoa(i+1), Err: row.row.Err})
 			continue
 		}
-		found.event.Include(row.market)
+		f.event.Include(row.market)
 	}
-	found.event.LeftOut = bad.LeftOut(e)
-	return found.event, nil
+	f.event.LeftOut = bad.LeftOut(e)
+	return f.event
 }
 
 // readEvents reads {events:[…]}.

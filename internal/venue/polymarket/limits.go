@@ -17,8 +17,9 @@ func Limits() []rest.PublishedLimit {
 		limit(500, reqctx.EndpointPrices),
 		limit(500, reqctx.EndpointSpreads, reqctx.EndpointBook),
 		limit(1000, reqctx.EndpointPriceHistory),
-		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug),
-		limit(500, reqctx.EndpointEvent),
+		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
+			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
+		limit(200, reqctx.EndpointEvent), // with the 300 of the searches for events, the 500 of the list of events
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
 		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory),

@@ -97,20 +97,9 @@ func matches(m *market.Market, q queries.Search) bool {
 // searchText returns the markets of one page of events.
 func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	number := 1
-	if q.Page != "" {
-		var err error
-		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
-			return nil, rest.BadInput(e, "the page is not one that was given out here")
-		}
-	}
-	rq := &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
-	rq.Query.Set("q", q.Text).Set("limit_per_type", strconv.Itoa(eventsOnPage)).Set("page", strconv.Itoa(number)).
-		Set("search_tags", "false").Set("search_profiles", "false")
-	if _, closed := sides(q.Status); closed {
-		rq.Query.Set("keep_closed_markets", "1")
-	} else {
-		rq.Query.Set("events_status", "active")
+	rq, number, err := textRequest(e, q, eventsOnPage)
+	if err != nil {
+		return nil, err
 	}
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {
@@ -123,6 +112,25 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 		page.Next = strconv.Itoa(number + 1)
 	}
 	return page, err
+}
+
+// textRequest returns the request for a page of the search by text, and the number of the page.
+func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Request, number int, err error) {
+	number = 1
+	if q.Page != "" {
+		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
+			return nil, 0, rest.BadInput(e, "the page is not one that was given out here")
+		}
+	}
+	rq = &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
+	rq.Query.Set("q", q.Text).Set("limit_per_type", strconv.Itoa(events)).Set("page", strconv.Itoa(number)).
+		Set("search_tags", "false").Set("search_profiles", "false")
+	if _, closed := sides(q.Status); closed {
+		rq.Query.Set("keep_closed_markets", "1")
+	} else {
+		rq.Query.Set("events_status", "active")
+	}
+	return rq, number, nil
 }
 
 // readSearch reads {events:[{markets:[…]}]}.

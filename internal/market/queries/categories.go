@@ -1,0 +1,78 @@
+package queries
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"oddsgraph/internal/market"
+)
+
+// Category is a topic by which a venue groups its markets.
+type Category struct {
+	// Name is the venue's spelling.
+	Name string
+	// IsTag reports that the venue groups markets by tags, so that Name is a tag.
+	IsTag bool
+	// OpenMarkets is the number of open markets that were counted.
+	OpenMarkets int
+	// Complete reports that all open markets of the venue were counted.
+	Complete bool
+}
+
+// Categories contains the categories of a venue, those with the most open markets first.
+type Categories struct{ List []Category }
+
+// maxCategories bounds the number of categories.
+const maxCategories = 100
+
+// categoryCount counts open markets by category and by tag. The zero value has counted none. It is not safe for concurrent use.
+type categoryCount struct {
+	seen             map[string]bool
+	categories, tags map[string]*Category
+}
+
+// add counts markets. It skips markets that are not open or that it has counted before.
+func (c *categoryCount) add(markets ...*market.Market) {
+	if c.seen == nil {
+		c.seen, c.categories, c.tags = make(map[string]bool), make(map[string]*Category), make(map[string]*Category)
+	}
+	for _, m := range markets {
+		if m.Status != market.StatusOpen || c.seen[m.MarketID] {
+			continue
+		}
+		c.seen[m.MarketID] = true
+		if m.Category != "" {
+			count(c.categories, m.Category, false)
+		}
+		for _, tag := range m.Tags {
+			count(c.tags, tag, true)
+		}
+	}
+}
+
+// count adds a market to a category. Names that differ only in case are the same category.
+func count(in map[string]*Category, name string, isTag bool) {
+	key := strings.ToLower(name)
+	if in[key] == nil {
+		in[key] = &Category{Name: strings.Clone(name), IsTag: isTag}
+	}
+	in[key].OpenMarkets++
+}
+
+// result returns the categories, or the tags if no market has a category. complete reports that all open markets were added.
+func (c *categoryCount) result(complete bool) []Category {
+	counted := c.categories
+	if len(counted) == 0 {
+		counted = c.tags
+	}
+	list := make([]Category, 0, len(counted))
+	for _, category := range counted {
+		category.Complete = complete
+		list = append(list, *category)
+	}
+	slices.SortFunc(list, func(a, b Category) int {
+		return cmp.Or(b.OpenMarkets-a.OpenMarkets, cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Clip(list[:min(len(list), maxCategories)])
+}

@@ -1,0 +1,61 @@
+package queries
+
+import "oddsgraph/internal/market"
+
+// EventPage is one page of a search for events. No event is twice on a page, but it may be on several pages.
+type EventPage struct {
+	Events []FoundEvent
+	// Next is the Page of the next query; empty on the last page.
+	Next    string
+	LeftOut market.LeftOut
+}
+
+// FoundEvent is an event of a search.
+type FoundEvent struct {
+	*market.Event
+	// Whole reports that the event has all its markets. Otherwise it has only its id, slug, title and category.
+	Whole bool
+	// Matches are the markets of the event that match the search, in its order. They are summaries.
+	Matches []*market.Market
+}
+
+// GroupByEvent returns the events of markets in the order of their first markets. It skips markets without an event.
+func GroupByEvent(page *SearchPage) *EventPage {
+	out := &EventPage{Next: page.Next, LeftOut: page.LeftOut}
+	at := make(map[string]int)
+	for _, m := range page.Markets {
+		if m.EventID == "" {
+			continue
+		}
+		i, known := at[m.EventID]
+		if !known {
+			i = len(out.Events)
+			at[m.EventID] = i
+			out.Events = append(out.Events, FoundEvent{Event: &market.Event{EventID: m.EventID, Slug: m.EventSlug, Title: m.EventTitle, Category: m.Category}})
+		}
+		out.Events[i].Matches = append(out.Events[i].Matches, m)
+	}
+	return out
+}
+
+// maxCategoryPages bounds the pages of open markets that are counted for the categories.
+const maxCategoryPages = 5
+
+// CountCategories counts the open markets on the first pages of a search by category. read returns the page with a name, and the
+// first page for an empty name.
+func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
+	var counted categoryCount
+	next, complete := "", true
+	for range maxCategoryPages {
+		page, err := read(next)
+		if err != nil {
+			return nil, err
+		}
+		counted.add(page.Markets...)
+		complete = complete && len(page.LeftOut) == 0
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	return &Categories{List: counted.result(complete && next == "")}, nil
+}

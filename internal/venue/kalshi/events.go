@@ -1,0 +1,113 @@
+package kalshi
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// eventsOnPage is the number of events on a page, each with its markets. Kalshi allows 200.
+	eventsOnPage = 50
+	// eventsCounted is the number of events on a page that is read to count markets.
+	eventsCounted = 200
+)
+
+// SearchEvents returns one page of events in the venue's order, with their markets. The error is UNSUPPORTED for a text, a tag, an
+// order or several states, because Kalshi has no search. The venue does not filter by category and by the time of the end, so a page
+// may be short although there is a next one.
+func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+	const e = reqctx.EndpointEventSearch
+	switch {
+	case q.Text != "":
+		return nil, unsupported("search by text")
+	case q.Tag != "":
+		return nil, unsupported("search by tag")
+	case q.Sort != "" && q.Sort != queries.SortRelevance:
+		return nil, unsupported("order of events")
+	case len(q.Status) > 1:
+		return nil, unsupported("search by several states at once")
+	case len(q.Status) == 1 && filters[q.Status[0]] == "":
+		return nil, unsupported("search by the state " + string(q.Status[0]))
+	case len(q.Page) > maxCursor:
+		return nil, rest.BadInput(e, "the cursor is not one of this service")
+	}
+	status := ""
+	if len(q.Status) == 1 {
+		status = filters[q.Status[0]]
+	}
+	return d.events(ctx, q, status, eventsOnPage)
+}
+
+// Categories counts the open markets of the first open events. The category of a market is that of its event.
+func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
+	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
+		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsCounted)
+		if err != nil {
+			return nil, err
+		}
+		page := &queries.SearchPage{Next: events.Next, LeftOut: events.LeftOut}
+		for _, e := range events.Events {
+			page.Markets = append(page.Markets, e.Markets...)
+		}
+		return page, nil
+	})
+}
+
+// events returns one page of the list of events.
+func (d *Driver) events(ctx context.Context, q queries.Search, status string, limit int) (*queries.EventPage, error) {
+	const e = reqctx.EndpointEventSearch
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
+	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.EventPage, error) {
+		payload, err := d.client.Get(ctx, rq)
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		list, ok := payload.Member("events").List()
+		if !ok {
+			return nil, rest.UnknownForm(e, "no list of events")
+		}
+		var n rest.Drift
+		defer func() { d.client.Report(e, n) }()
+		rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
+		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
+		if page.Next == q.Page {
+			page.Next = "" // a venue that repeats a page has no further one
+		}
+		for _, ev := range rows {
+			if found := findMatches(ev, q); len(found.Matches) > 0 {
+				page.Events = append(page.Events, found)
+			}
+		}
+		return page, nil
+	})
+}
+
+// findMatches returns an event with those of its markets that match a search.
+func findMatches(ev *market.Event, q queries.Search) queries.FoundEvent {
+	found := queries.FoundEvent{Event: ev, Whole: true}
+	if q.Category == "" || strings.EqualFold(ev.Category, q.Category) {
+		found.Matches = slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
+	}
+	return found
+}
+
+// wholeEvent reads an event with its markets. Its markets are summaries, because the list shows neither the tags nor the sources of
+// the event's series.
+func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
+	about := readEvent(r)
+	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n, func(r *wire.Row) *market.Market {
+		m := readMarket(r, about)
+		m.Summary, m.Description = true, ""
+		return m
+	})
+	return about.publish(markets, bad.LeftOut(reqctx.EndpointEventSearch))
+}

@@ -1,0 +1,191 @@
+package polymarket
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+const (
+	// eventsListed is the number of events on a page of SearchEvents, each with its markets.
+	eventsListed = 50
+	// openEvents and closedEvents begin the names of pages of the two lists of events.
+	openEvents, closedEvents = "open ", "closed "
+)
+
+// eventOrders are Gamma's names of the fields by which it sorts events.
+var eventOrders = map[queries.Sort]string{
+	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity", queries.SortEndsAt: "endDate",
+}
+
+// SearchEvents returns one page of events with their markets. Events whose text matches come from Polymarket's search. Without a
+// text, they come from its two lists of events, the open ones first. The error is UNSUPPORTED for a search by category, for a search
+// by text with another sort than by relevance, and for a sort of open and closed events together. A page may be short although there
+// is a next one.
+func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+	q.Limit = 0
+	if err := checkSearch(&q); err != nil {
+		return nil, err
+	}
+	const e = reqctx.EndpointEventSearch
+	return rest.WithBackoff(d.gamma, e, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.EventPage, error) {
+		if q.Text != "" {
+			return d.findEvents(ctx, q)
+		}
+		return d.listEvents(ctx, q)
+	})
+}
+
+// Categories counts the open markets on the first pages of the most traded markets by tag.
+func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
+	q := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: maxPageSize}
+	return queries.CountCategories(func(page string) (*queries.SearchPage, error) {
+		q.Page = page
+		return d.Search(ctx, q)
+	})
+}
+
+// findEvents returns one page of the search by text.
+func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+	const e = reqctx.EndpointEventSearch
+	rq, number, err := textRequest(e, q, eventsListed)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := d.gamma.Get(ctx, rq)
+	if err != nil {
+		return nil, rest.BadIfNotFound(e, err)
+	}
+	page, err := d.readFound(payload, q)
+	if err == nil && isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: func(string) {}}).Bool(fieldHasMore)) && number < maxPage {
+		page.Next = strconv.Itoa(number + 1)
+	}
+	return page, err
+}
+
+// listEvents returns one page of the list of open or of closed events.
+func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+	const e = reqctx.EndpointEventSearch
+	open, closed := sides(q.Status)
+	order, sorted := eventOrders[q.Sort]
+	if open && closed && sorted {
+		return nil, unsupported("Polymarket lists open and closed events apart, so they can be sorted only with a status")
+	}
+	if !sorted {
+		order, q.Direction = eventOrders[queries.SortVolume24h], queries.Descending
+	}
+	list := openEvents
+	if !open {
+		list = closedEvents
+	}
+	cursor := ""
+	if q.Page != "" {
+		if list, cursor, _ = strings.Cut(q.Page, " "); list != "open" && list != "closed" || len(cursor) > maxCursor {
+			return nil, rest.BadInput(e, "the page is not one that was given out here")
+		}
+		list += " "
+	}
+	tag := ""
+	if q.Tag != "" {
+		var err error
+		if tag, err = d.tagID(ctx, q.Tag); err != nil || tag == "" {
+			return &queries.EventPage{}, err
+		}
+	}
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
+		Set("tag_id", tag).Set("end_date_min", dateText(q.EndsAfter)).Set("end_date_max", dateText(q.EndsBefore)).
+		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", cursor)
+	payload, err := d.gamma.Get(ctx, rq)
+	if err != nil {
+		return nil, rest.BadIfNotFound(e, err)
+	}
+	next, err := keysetCursor(payload)
+	if err != nil || next != "" && next == cursor {
+		return nil, rest.UnknownForm(e, "the cursor of the next page is unreadable or repeats")
+	}
+	page, err := d.readFound(payload, q)
+	if err == nil && sorted {
+		err = checkEventOrder(payload, order, q.Direction)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case next != "":
+		page.Next = list + next
+	case list == openEvents && closed:
+		page.Next = closedEvents
+	}
+	return page, nil
+}
+
+// readFound reads {events:[{markets:[…]}]} and keeps the events with a market that matches.
+func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.EventPage, error) {
+	const e = reqctx.EndpointEventSearch
+	list, err := readEvents(payload)
+	if err != nil {
+		return nil, form(e, err)
+	}
+	var n rest.Drift
+	defer func() { d.gamma.Report(e, n) }()
+	page, seen := &queries.EventPage{}, make(map[string]bool)
+	var bad rest.RowErrors
+	for i, v := range list {
+		row, err := readEvent(v, n.Add)
+		if err != nil {
+			n.Add("bad row")
+			bad = append(bad, rest.RowError{Where: "row " + strconv.Itoa(i+1), Err: err})
+			continue
+		}
+		found := queries.FoundEvent{Event: row.publish(e), Whole: true}
+		for _, m := range found.Markets {
+			m.Summary, m.Description = true, "" // the texts of all markets would fill the cache
+		}
+		found.Matches = slices.DeleteFunc(slices.Clone(found.Markets), func(m *market.Market) bool { return !matches(m, q) })
+		if len(found.Matches) > 0 && !seen[found.EventID] {
+			seen[found.EventID] = true
+			page.Events = append(page.Events, found)
+		}
+	}
+	if len(list) > 0 && len(bad) == len(list) {
+		return nil, rest.UnknownForm(e, bad.WhyEmpty())
+	}
+	page.LeftOut = bad.LeftOut(e)
+	return page, nil
+}
+
+// checkEventOrder returns an error if the events are not sorted by the requested field, because Gamma then ignores the sort.
+func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
+	list, _ := readEvents(payload)
+	field, wrong := wire.NewField(order), 0
+	var before *market.Decimal
+	for _, v := range list {
+		r := &wire.Row{Object: v, Note: func(string) {}}
+		var now *market.Decimal
+		if order != eventOrders[queries.SortEndsAt] {
+			now = r.Decimal(field)
+		} else if at := r.Time(field); !at.IsZero() {
+			seconds := market.NewDecimal(at.Unix(), 0)
+			now = &seconds
+		}
+		if now == nil {
+			continue
+		}
+		if before != nil && (direction == queries.Ascending) == (before.Cmp(*now) > 0) && before.Cmp(*now) != 0 {
+			wrong++
+		}
+		before = now
+	}
+	if wrong*outOfOrderShare > max(len(list)-1, outOfOrderShare) {
+		return unsupported("the list of events is not sorted by " + order)
+	}
+	return nil
+}

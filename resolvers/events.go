@@ -1,0 +1,246 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/loaders"
+)
+
+// readEvent reads an event. It returns nil if the venue does not know the event.
+func readEvent(set *loaders.Set, ref market.EventRef) (*model.Event, error) {
+	read, err := set.Events.Get(ref)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return model.NewEvent(read), nil
+}
+
+func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *model.EventBy) (*model.Event, error) {
+	var input *[2]*string
+	if by != nil {
+		input = &[2]*string{by.EventID, by.Slug}
+	}
+	ref, err := reference("eventId", eventID, slug, input, eventByID, eventBySlug)
+	if err != nil {
+		return nil, err
+	}
+	return readEvent(loaders.From(ctx), ref)
+}
+
+// fullEvent returns the event with its markets, or nil if the venue no longer knows the event.
+func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
+	if e.Loaded != nil {
+		return e, nil
+	}
+	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
+}
+
+func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil || full.Loaded.StartsAt.IsZero() {
+		return nil, err
+	}
+	return &full.Loaded.StartsAt, nil
+}
+
+func (r *eventResolver) EndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil || full.Loaded.EndsAt.IsZero() {
+		return nil, err
+	}
+	return &full.Loaded.EndsAt, nil
+}
+
+func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	return sumOf(full.Loaded, full.Loaded.Volume)
+}
+
+func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.Decimal, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	return sumOf(full.Loaded, full.Loaded.Volume24h)
+}
+
+// sumOf returns a sum over the markets of an event, or an error if some of the markets could not be read.
+func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
+	if len(e.LeftOut) > 0 {
+		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
+	}
+	return sum, nil
+}
+
+func (r *eventResolver) Status(ctx context.Context, e *model.Event) (*market.Status, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	status := full.Loaded.Status()
+	return &status, nil
+}
+
+func (r *eventResolver) Image(ctx context.Context, e *model.Event) (*string, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil || full.Loaded.Image == "" {
+		return nil, err
+	}
+	return &full.Loaded.Image, nil
+}
+
+func (r *eventResolver) Description(ctx context.Context, e *model.Event) (*string, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil || full.Loaded.Description == "" {
+		return nil, err
+	}
+	return &full.Loaded.Description, nil
+}
+
+func (r *eventResolver) Exclusive(ctx context.Context, e *model.Event) (*bool, error) {
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	return full.Loaded.Exclusive, nil
+}
+
+func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
+	part, err := parsePageArguments(listHash("event", e.EventID), first, after)
+	if err != nil {
+		return nil, err
+	}
+	full, err := fullEvent(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	addLeftOut(ctx, full.Loaded.LeftOut)
+	p := cutPage(ctx, full.Loaded.Markets, marketKey, part)
+	return marketConnection(ctx, p, full.Meta), nil
+}
+
+// foundEvents are the events of the first pages of a search, each event once.
+type foundEvents struct {
+	list    []queries.FoundEvent
+	leftOut market.LeftOut
+	meta    market.Meta
+	// ended reports that the venue has no further page. more reports that a further page would be read.
+	ended, more bool
+}
+
+// add adds the events of a page, and the matches of events that were on an earlier page.
+func (f *foundEvents) add(page *queries.EventPage, at map[string]int) {
+	for _, e := range page.Events {
+		i, known := at[e.EventID]
+		if !known {
+			at[e.EventID] = len(f.list)
+			f.list = append(f.list, e)
+			continue
+		}
+		f.list[i].Matches = appendMissing(f.list[i].Matches, e.Matches)
+	}
+	f.leftOut = append(f.leftOut, page.LeftOut...)
+}
+
+// appendMissing returns a new list with the markets of both lists, each once.
+func appendMissing(list, more []*market.Market) []*market.Market {
+	out := append(make([]*market.Market, 0, len(list)+len(more)), list...) // the cache owns list
+	known := make(map[string]bool, len(out))
+	for _, m := range out {
+		known[m.MarketID] = true
+	}
+	for _, m := range more {
+		if !known[m.MarketID] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// findEvents reads pages of a search until the list has the page of the connection that part selects and one event more, at most
+// maxPages of them.
+func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
+	at := make(map[string]int)
+	for range maxPages {
+		read, err := set.SearchEvents(q)
+		if err != nil || read.Value == nil {
+			return f, err
+		}
+		f.meta = olderMeta(f.meta, read.Meta)
+		f.add(read.Value, at)
+		if q.Page = read.Value.Next; q.Page == "" {
+			f.ended = true
+			return f, nil
+		}
+		hashes := newKeyHashes(len(f.list), func(i int) string { return f.list[i].EventID })
+		if part.after.reached(hashes) && len(f.list) > part.after.start(hashes)+part.first {
+			f.more = true
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.EventConnection, error) {
+	n, err := pageSize(first, 20, maxUpstreamPage)
+	if err != nil {
+		return nil, err
+	}
+	q, err := searchOf(query, filter, valueOr(sort, queries.SortRelevance), valueOr(order, queries.Descending))
+	if err != nil {
+		return nil, err
+	}
+	part, err := parsePageArguments(listHash("events", fmt.Sprintf("%+v", q)), &n, after)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findEvents(loaders.From(ctx), q, part)
+	if err != nil {
+		return nil, err
+	}
+	addLeftOut(ctx, found.leftOut)
+	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)
+	p.info.HasNextPage = p.info.HasNextPage || found.more
+	if !found.ended {
+		p.total = nil
+	}
+	nodes := make([]model.Event, len(p.items))
+	for i, e := range p.items {
+		nodes[i] = model.FoundEvent(e.Event, e.Whole, found.meta)
+	}
+	i := -1
+	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Event) model.EventEdge {
+		i++
+		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, found.meta)}
+	})
+	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
+}
+
+// marketsOf returns markets of a list.
+func marketsOf(list []*market.Market, meta market.Meta) []model.Market {
+	out := make([]model.Market, len(list))
+	for i, m := range list {
+		out[i] = model.Market{Market: m, Meta: meta}
+	}
+	return out
+}
+
+func (r *queryResolver) Categories(ctx context.Context) ([]model.Category, error) {
+	read, err := loaders.From(ctx).Categories()
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	out := make([]model.Category, len(read.Value.List))
+	for i, c := range read.Value.List {
+		out[i] = model.Category{Topic: c}
+	}
+	return out, nil
+}

@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const searchEvents = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort, $first: Int, $after: String) {
+	searchEvents(query: $text, filter: $filter, sort: $sort, first: $first, after: $after) {
+		edges { cursor node { id eventId slug title category } matches { marketId status category endsAt event { eventId } } }
+		nodes { id }
+		pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+		totalCount
+	}
+}`
+
+// eventIDs returns the events of a page.
+func eventIDs(data any) (ids []string) {
+	for _, e := range list(data, "searchEvents.edges") {
+		ids = append(ids, text(e, "node.eventId"))
+	}
+	return ids
+}
+
+// eventPages follows a search for events to its end, and returns the events of all pages.
+func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
+	t.Helper()
+	for pages := 0; ; pages++ {
+		data := s.ask(t, searchEvents, v, anonymous)
+		ids = append(ids, eventIDs(data)...)
+		if at(data, "searchEvents.pageInfo.hasNextPage") != true || pages > 100 {
+			return ids
+		}
+		v["after"] = at(data, "searchEvents.pageInfo.endCursor")
+	}
+}
+
+// wantOnce fails the test if an id is there twice.
+func wantOnce(t *testing.T, ids []string) {
+	t.Helper()
+	sorted := slices.Sorted(slices.Values(ids))
+	if unique := slices.Compact(slices.Clone(sorted)); len(unique) != len(ids) || len(ids) == 0 {
+		t.Errorf("%d events, %d different ones", len(ids), len(unique))
+	}
+}
+
+// TestSearchEvents searches the events of a venue that can only search markets. Events are in the order of their best markets, and
+// each is on one page of the list. Further pages and the matches cost no call while the venue's page is cached.
+func TestSearchEvents(t *testing.T) {
+	s := start(t)
+	var all []string
+	var data any
+	v := vars{"filter": vars{"status": []string{"OPEN"}}, "sort": "VOLUME", "first": 7}
+	wantCalls(t, s.callsDuring(func() { data = s.ask(t, searchEvents, v, anonymous) }), calls{"market-search": {1, 1}})
+	first := eventIDs(data)
+	if len(first) != 7 || at(data, "searchEvents.pageInfo.hasNextPage") != true || at(data, "searchEvents.pageInfo.hasPreviousPage") != false ||
+		at(data, "searchEvents.edges.6.cursor") != at(data, "searchEvents.pageInfo.endCursor") || at(data, "searchEvents.totalCount") != nil {
+		t.Errorf("page %s", asJSON(data))
+	}
+	for _, e := range list(data, "searchEvents.edges") {
+		if len(list(e, "matches")) == 0 {
+			t.Errorf("no match in %s", asJSON(e))
+		}
+		for _, m := range list(e, "matches") {
+			if text(m, "status") != "OPEN" || text(m, "event.eventId") != text(e, "node.eventId") || text(m, "category") != text(e, "node.category") {
+				t.Errorf("match %s in %s", asJSON(m), asJSON(e))
+			}
+		}
+	}
+	wantCalls(t, s.callsDuring(func() {
+		v["after"] = at(data, "searchEvents.pageInfo.endCursor")
+		data = s.ask(t, searchEvents, v, anonymous)
+	}), calls{})
+	v["after"] = nil
+	made := s.callsDuring(func() { all = s.eventPages(t, v) })
+	if made["market-search"][0] > 4 || len(made) > 1 { // five pages of markets, the first of which is cached
+		t.Errorf("calls %v", made)
+	}
+	wantOnce(t, all)
+	if !slices.Equal(all[:7], first) || !slices.Equal(all[7:14], eventIDs(data)) {
+		t.Errorf("pages %v and %v of %v", first, eventIDs(data), all)
+	}
+	var want []string // the events of the 500 most traded open markets
+	for after := any(nil); len(want) < len(all); {
+		page := s.ask(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, sort: VOLUME, first: 100, after: $after) {
+			nodes { event { eventId } } pageInfo { endCursor hasNextPage } } }`, vars{"after": after}, anonymous)
+		for _, m := range list(page, "searchMarkets.nodes") {
+			if id := text(m, "event.eventId"); id != "" && !slices.Contains(want, id) {
+				want = append(want, id)
+			}
+		}
+		if after = at(page, "searchMarkets.pageInfo.endCursor"); at(page, "searchMarkets.pageInfo.hasNextPage") != true {
+			break
+		}
+	}
+	if !slices.Equal(all, want[:min(len(all), len(want))]) {
+		t.Errorf("events %v\nwant %v", all, want)
+	}
+}
+
+// TestSearchEventsToTheEnd reads a list that has an end: it has a total count.
+func TestSearchEventsToTheEnd(t *testing.T) {
+	s := start(t)
+	event := s.ask(t, `{ searchEvents(first: 1) { nodes { title } } }`, nil, anonymous)
+	word := text(event, "searchEvents.nodes.0.title")
+	data := s.ask(t, searchEvents, vars{"text": word, "first": 100}, anonymous)
+	if n := len(eventIDs(data)); n == 0 || at(data, "searchEvents.pageInfo.hasNextPage") != false || asJSON(at(data, "searchEvents.totalCount")) != asJSON(n) {
+		t.Errorf("%d events of %q: %s", n, word, asJSON(at(data, "searchEvents.totalCount")))
+	}
+	for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"text": strings.Repeat("x", 1001)}} {
+		if _, errors := s.query(t, searchEvents, bad, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
+			t.Errorf("%v: %v", bad, errors)
+		}
+	}
+}
+
+// TestEventFields reads fields of events that come from their markets.
+func TestEventFields(t *testing.T) {
+	s := start(t)
+	var data any
+	wantCalls(t, s.callsDuring(func() {
+		data = s.ask(t, `{ searchEvents(first: 1, filter: {status: [OPEN]}) { nodes { status category image description volume24h markets { nodes { volume24h category } } } } }`, nil, anonymous)
+	}), calls{"market-search": {2, 2}})
+	e := at(data, "searchEvents.nodes.0")
+	sum := new(big.Rat)
+	for _, m := range list(e, "markets.nodes") {
+		sum.Add(sum, number(t, at(m, "volume24h")))
+	}
+	wantNumber(t, "volume24h", at(e, "volume24h"), sum)
+	if text(e, "status") != "OPEN" || text(e, "category") != text(e, "markets.nodes.0.category") || at(e, "image") != nil || at(e, "description") != nil {
+		t.Errorf("event %s", asJSON(e))
+	}
+}
+
+const categories = `{ categories { name category tag openMarkets complete } }`
+
+// TestCategories counts the open markets of a venue with fewer than 500 and of one with more. The counts are cached for minutes.
+func TestCategories(t *testing.T) {
+	s := start(t, "--demo-markets=200")
+	var data any
+	first := s.callsDuring(func() { data = s.ask(t, categories, nil, anonymous) })
+	if first["market-search"][0] > 5 || len(first) != 1 {
+		t.Errorf("calls %v", first)
+	}
+	want := map[string]int{}
+	for after := any(nil); ; {
+		page := s.ask(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, first: 100, after: $after) { nodes { category } pageInfo { endCursor hasNextPage } } }`, vars{"after": after}, anonymous)
+		for _, m := range list(page, "searchMarkets.nodes") {
+			want[text(m, "category")]++
+		}
+		if after = at(page, "searchMarkets.pageInfo.endCursor"); at(page, "searchMarkets.pageInfo.hasNextPage") != true {
+			break
+		}
+	}
+	got, before := map[string]int{}, 1<<30
+	for _, c := range list(data, "categories") {
+		n := numberIn(t, asJSON(at(c, "openMarkets")))
+		if got[text(c, "name")] = n; n > before || at(c, "complete") != true || at(c, "tag") != nil || at(c, "category") != at(c, "name") {
+			t.Errorf("category %s", asJSON(c))
+		}
+		before = n
+	}
+	if asJSON(got) != asJSON(want) || len(got) < 2 {
+		t.Errorf("counts %v, want %v", got, want)
+	}
+	s.clock.Advance(4 * 60e9)
+	wantCalls(t, s.callsDuring(func() { s.ask(t, categories, nil, anonymous) }), calls{})
+
+	large := start(t, "--demo-markets=1500")
+	made := large.callsDuring(func() { data = large.ask(t, categories, nil, anonymous) })
+	wantCalls(t, made, calls{"market-search": {5, 5}})
+	for _, c := range list(data, "categories") {
+		if at(c, "complete") != false {
+			t.Errorf("category %s", asJSON(c))
+		}
+	}
+}
+
+// TestPolymarketEvents searches Polymarket's events by text and by tag, and lists them. Whole events come with one call.
+func TestPolymarketEvents(t *testing.T) {
+	s := startPolymarket(t)
+	const query = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort) { searchEvents(query: $text, filter: $filter, sort: $sort, first: 10) {
+		edges { node { eventId title image description status volume24h markets { nodes { marketId } } } matches { marketId status tags } } } }`
+	var data any
+	made := s.requestsDuring(func() {
+		data = s.ask(t, query, vars{"filter": vars{"status": []string{"OPEN"}}, "sort": "VOLUME_24H"}, anonymous)
+	})
+	if made["GET /events/keyset"] != 1 || len(made) != 1 {
+		t.Errorf("requests %v", made)
+	}
+	edges := list(data, "searchEvents.edges")
+	for i, e := range edges {
+		if at(e, "node.image") == nil || at(e, "node.description") == nil || text(e, "node.status") != "OPEN" || len(list(e, "matches")) == 0 ||
+			len(list(e, "node.markets.nodes")) < len(list(e, "matches")) {
+			t.Errorf("event %s", asJSON(e))
+		}
+		if i > 0 && number(t, at(e, "node.volume24h")).Cmp(number(t, at(edges[i-1], "node.volume24h"))) > 0 {
+			t.Errorf("event %d has more volume than the one before", i)
+		}
+	}
+	topics := list(s.ask(t, categories, nil, anonymous), "categories")
+	if len(topics) == 0 || at(topics[0], "category") != nil {
+		t.Fatalf("categories %s", asJSON(topics))
+	}
+	tag := text(topics[0], "tag")
+	data = s.ask(t, query, vars{"filter": vars{"status": []string{"OPEN"}, "tag": tag}}, anonymous)
+	for _, e := range list(data, "searchEvents.edges") {
+		if !slices.Contains(list(e, "matches.0.tags"), any(tag)) {
+			t.Errorf("event %s without the tag %s", asJSON(e), tag)
+		}
+	}
+	word := text(edges[0], "node.title")
+	made = s.requestsDuring(func() { data = s.ask(t, query, vars{"text": word}, anonymous) })
+	if made["GET /public-search"] != 1 || at(data, "searchEvents.edges.0.node.eventId") == nil {
+		t.Errorf("requests %v, events %s", made, asJSON(data))
+	}
+	wantOnce(t, s.eventPages(t, vars{"first": 40}))
+	if _, errors := s.query(t, searchEvents, vars{"sort": "VOLUME"}, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" {
+		t.Errorf("sort of open and closed events: %v", errors)
+	}
+}
+
+// TestKalshiEvents lists Kalshi's events and counts categories.
+func TestKalshiEvents(t *testing.T) {
+	s := startKalshi(t)
+	before, _ := kalshiCalls(t, s.App, nil)
+	data := s.ask(t, searchEvents, vars{"filter": vars{"status": []string{"OPEN"}}, "first": 10}, anonymous)
+	before, made := kalshiCalls(t, s.App, before)
+	if made["/events"] != 1 || len(made) != 1 || len(eventIDs(data)) != 10 {
+		t.Errorf("calls %v, %s", made, asJSON(data))
+	}
+	wantOnce(t, s.eventPages(t, vars{"filter": vars{"status": []string{"OPEN"}}, "first": 10}))
+	topics := list(s.ask(t, categories, nil, anonymous), "categories")
+	sum := 0
+	for _, c := range topics {
+		sum += numberIn(t, asJSON(at(c, "openMarkets")))
+	}
+	if want := len(s.Demo.Kalshi.Tickers()); sum != want || at(topics[0], "complete") != true || at(topics[0], "category") == nil {
+		t.Errorf("%v open markets in %s, want %d", sum, asJSON(topics), want)
+	}
+	category := text(topics[0], "name")
+	data = s.ask(t, searchEvents, vars{"filter": vars{"category": category}}, anonymous)
+	for _, e := range list(data, "searchEvents.edges") {
+		if text(e, "node.category") != category {
+			t.Errorf("event %s", asJSON(e))
+		}
+	}
+	if _, errors := s.query(t, searchEvents, vars{"text": "rain"}, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" {
+		t.Errorf("search by text: %v", errors)
+	}
+}
