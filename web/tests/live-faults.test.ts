@@ -183,7 +183,7 @@ test("a tape stands still with the venue's stream", async t => {
   assert.equal(await stale.count(), 0)
   await drop()
   await stale.waitFor()
-  assert.equal(await page.locator('[role=status]').getAttribute('data-link'), 'open')
+  assert.equal(await page.locator('.pill[role=status]').getAttribute('data-link'), 'open')
   await control('reset', {})
   await live(page)
   await stale.waitFor({ state: 'detached' })
