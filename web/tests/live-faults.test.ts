@@ -9,7 +9,7 @@ import { control, eventually, frames, restart, visit } from './browser'
 const record = (page: Page) => page.evaluate(() => {
   const seen = new Set<string>()
   const look = () => {
-    const { link, stream } = document.querySelector<HTMLElement>('[role=status]')!.dataset
+    const { link, stream } = document.querySelector<HTMLElement>('.pill')!.dataset
     seen.add(`link ${link}`).add(`stream ${stream}`)
     if (document.querySelector('.price[data-stale=true]')) seen.add('a stale price')
     if (document.querySelector('.freshness[data-stale=true]')?.textContent?.startsWith('Stale')) seen.add('a price that says so')
