@@ -29,7 +29,9 @@ type lab struct {
 	// answers are the expected ones by server, workload and request.
 	answers     map[*server][][][]byte
 	connections int
-	moving      bool
+	// every is the time between two requests under load; see task.
+	every  time.Duration
+	moving bool
 	// patience is how far an answer may be behind a venue that moves.
 	patience time.Duration
 	process  *server // of the venue

@@ -157,6 +157,9 @@ type task struct {
 	// once asks each request once; otherwise all are asked in turn for the duration.
 	once     bool
 	duration time.Duration
+	// every is the time between two requests of all clients together, whether or not earlier ones are answered. A request that no
+	// client is free to send in time waits, and its latency includes the wait. 0 lets each client send when it has its answer.
+	every time.Duration
 	// keep takes the answers; nil leaves them.
 	keep func(n int, answer []byte) error
 }
@@ -213,8 +216,13 @@ func (a *asker) run(ctx context.Context) error {
 		if a.once && n >= len(a.requests) {
 			return nil
 		}
-		n %= len(a.requests)
 		sent := time.Now()
+		if a.every > 0 {
+			due := a.start.Add(time.Duration(n) * a.every)
+			time.Sleep(due.Sub(sent))
+			sent = due
+		}
+		n %= len(a.requests)
 		answer, err := a.ask(a.requests[n].wire)
 		now := time.Now()
 		if err != nil {

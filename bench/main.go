@@ -41,6 +41,8 @@ type options struct {
 	against string
 	// failing compares each workload with the same with a failure, and nothing else.
 	failing bool
+	// edges measures the rows of edges.go, and nothing else.
+	edges bool
 }
 
 // chooses reports whether a workload is one of those that are named; no names are all.
@@ -98,6 +100,7 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph and limit to, one of each workload and the last latency")
 	f.StringVar(&o.against, "against", "", "`revision` to compare the working tree with, by alternating pairs of runs; 30 of 300ms unless -rounds and -duration say otherwise")
 	f.BoolVar(&o.failing, "failing", false, "compare each workload with the same with one failing field, and with one invalid id of 50, by alternating pairs of runs as -against does")
+	f.BoolVar(&o.edges, "edges", false, "measure a fixed rate, accounts that expire, memory, start, size and the layers below, and nothing else")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -172,6 +175,8 @@ func buildAndMeasure(ctx context.Context, o options) error {
 	switch {
 	case o.against != "":
 		return compare(ctx, b, o, os.Stdout)
+	case o.edges:
+		return measureEdges(ctx, b, o, os.Stdout)
 	case o.failing:
 		all, err := compareFailures(ctx, b, o)
 		fmt.Fprintf(os.Stdout, "%s.\n\n%s", machine(), failuresMarkdown(all, o))

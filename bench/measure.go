@@ -15,7 +15,7 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 		return c, err
 	}
 	defer closeAll(connections)
-	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5}
+	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5, every: l.every}
 	var m *mover
 	still := func() error { return nil }
 	if l.moving {

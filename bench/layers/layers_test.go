@@ -236,7 +236,9 @@ func BenchmarkWatched(b *testing.B) {
 	for _, tokens := range []int{1, 10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
 			client, _, _, _ := record(b)
-			c := cache.New(client, cache.DefaultConfig())
+			cfg := cache.DefaultConfig()
+			cfg.Memory *= 2 // the default has room for 9,600 prices, and evicting one costs more than replacing one
+			c := cache.New(client, cfg)
 			defer c.Close()
 			f := feed.New(feed.Config{Sink: c, Topics: tokens})
 			defer f.Close()

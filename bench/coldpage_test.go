@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+const (
+	// pageMarkets is the number of markets of the cold page.
+	pageMarkets = 25
+	// together is the number of calls for single books, and of those for histories, that oddsgraph makes at the same time.
+	together = 16
+)
+
+var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: %d) { nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } } } }"}`, pageMarkets)
+
+// BenchmarkColdPage measures a page of 25 markets with the prices, books and last weeks of their tokens, with nothing cached: a call
+// for the page, then one for each book and history, 16 of each at the same time. Its metrics are
+//
+//	added-ms/op  what the query takes beyond the latency of its calls; the venue's own work is part of it
+//	calls/op     calls to the venue
+//
+// allocs/op and B/op are those of the server's process.
+func BenchmarkColdPage(b *testing.B) {
+	const latency = 5 * time.Millisecond
+	b.Run("latency=5ms/oddsgraph", func(b *testing.B) {
+		venue := newWatchedVenue(b, latency)
+		program, err := shared.oddsgraph(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		flags := append(slices.Clone(coldFlags), "--log-level=warn", "--venue-public-per-minute=0", "--limit-cost=200000", "--cache-search-fresh=0s", "--cache-search-stale=0s",
+			"--cache-history-fresh=0s", "--cache-history-stale=0s", "--venue-url="+venue.url)
+		s, err := shared.start(b.Context(), graphServer, program, "--listen", flags...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(s.stop)
+		benchmarkColdPage(b, venue, s, latency)
+	})
+}
+
+func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency time.Duration) {
+	before, err := s.usage(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var added []float64
+	calls := 0
+	for b.Loop() {
+		start := time.Now()
+		answer, err := post(b.Context(), s.url()+"/graphql", []byte(coldPage), "")
+		elapsed := time.Since(start)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var data struct {
+			SearchMarkets struct {
+				Nodes []struct {
+					Tokens []struct {
+						Orderbook struct{ Bids, Asks []any }
+						History   struct{ Points []any }
+					}
+				}
+			}
+		}
+		if err := readData(answer, &data); err != nil {
+			b.Fatal(err)
+		}
+		if n := len(data.SearchMarkets.Nodes); n != pageMarkets || len(data.SearchMarkets.Nodes[0].Tokens[0].History.Points) == 0 {
+			b.Fatalf("the page has %d markets: %.500s", n, answer)
+		}
+		tokens := 0
+		for _, m := range data.SearchMarkets.Nodes {
+			tokens += len(m.Tokens)
+		}
+		waiting := time.Duration(1 + (tokens+together-1)/together) // calls after one another
+		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
+		calls += len(venue.take())
+	}
+	after, err := s.usage(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := float64(len(added))
+	b.ReportMetric(median(added), "added-ms/op")
+	b.ReportMetric(float64(calls)/n, "calls/op")
+	b.ReportMetric(float64(after.CPU-before.CPU)/n, "cpu-ns/op")
+	b.ReportMetric(float64(after.Allocs-before.Allocs)/n, "allocs/op")
+	b.ReportMetric(float64(after.Bytes-before.Bytes)/n, "B/op")
+}
