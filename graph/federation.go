@@ -21,7 +21,12 @@ const maxRepresentations = 500
 // The generated code knows the fields of federation. Only operations on the schema of a subgraph can select them.
 var subgraph, public = parsedSchema, gqlparser.MustLoadSchema(sources[0])
 
-func init() { parsedSchema = public } // the schema of a Config without one
+func init() {
+	parsedSchema = public // the schema of a Config without one
+	for _, schema := range []*ast.Schema{subgraph, public} {
+		delete(schema.Directives, "defer") // responses have no later parts
+	}
+}
 
 // Schema returns the schema of schema.graphqls. With federation it has the fields of a Federation 2 subgraph, too. The caller
 // must not change it.

@@ -181,12 +181,6 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 	if errs := d.validate(doc); len(errs) > 0 {
 		return nil, errs
 	}
-	for _, op := range doc.Operations {
-		undefer(op.SelectionSet)
-	}
-	for _, f := range doc.Fragments {
-		undefer(f.SelectionSet)
-	}
 	return doc, nil
 }
 
@@ -245,28 +239,4 @@ func validationErrors(errs ...error) []error {
 		}
 	}
 	return errs
-}
-
-// undefer removes @defer. The specification allows a server to ignore it.
-func undefer(selection ast.SelectionSet) {
-	keep := func(list ast.DirectiveList) ast.DirectiveList {
-		kept := list[:0]
-		for _, d := range list {
-			if d.Name != "defer" {
-				kept = append(kept, d)
-			}
-		}
-		return kept
-	}
-	for _, s := range selection {
-		switch s := s.(type) {
-		case *ast.Field:
-			undefer(s.SelectionSet)
-		case *ast.InlineFragment:
-			s.Directives = keep(s.Directives)
-			undefer(s.SelectionSet)
-		case *ast.FragmentSpread:
-			s.Directives = keep(s.Directives)
-		}
-	}
 }

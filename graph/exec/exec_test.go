@@ -150,15 +150,6 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 	}
 }
 
-// TestDeferredPartsComeAtOnce executes @defer together with the rest, which the specification allows.
-func TestDeferredPartsComeAtOnce(t *testing.T) {
-	b := newBoth(t, &universe{})
-	data, _, ok := b.mustParse(`{ serviceStatus { ... @defer { demo } upstreamReachable } }`, nil).fromMemory()
-	if want := `{"serviceStatus":{"demo":false,"upstreamReachable":false}}`; !ok || string(data) != want {
-		t.Errorf("%s instead of %s", data, want)
-	}
-}
-
 // TestIntrospection compares a query of the whole introspection schema.
 func TestIntrospection(t *testing.T) {
 	b := newBoth(t, &universe{})
