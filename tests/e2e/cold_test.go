@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// waves is a venue that answers a call of a wave only after every path of the wave was called. If a service called the paths one
+// after the other, none of them would be answered.
+type waves struct {
+	venue http.Handler
+	waves [][]string
+	// late is closed when a call has waited too long.
+	late chan struct{}
+
+	mu    sync.Mutex
+	calls map[string]int
+	all   []chan struct{} // by wave; closed when all paths were called
+	lost  sync.Once
+}
+
+func newWaves(venue http.Handler, of ...[]string) *waves {
+	w := &waves{venue: venue, waves: of, late: make(chan struct{}), calls: map[string]int{}}
+	for range of {
+		w.all = append(w.all, make(chan struct{}))
+	}
+	return w
+}
+
+// call counts a call. It returns a channel that is closed when the call may be answered.
+func (w *waves) call(path string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[path]++
+	for i, paths := range w.waves {
+		if !slices.Contains(paths, path) {
+			continue
+		}
+		if w.calls[path] == 1 && !slices.ContainsFunc(paths, func(p string) bool { return w.calls[p] == 0 }) {
+			close(w.all[i])
+		}
+		return w.all[i]
+	}
+	return w.late
+}
+
+func (w *waves) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	select {
+	case <-w.call(path):
+	case <-time.After(20 * time.Second):
+		w.lost.Do(func() { close(w.late) })
+	}
+	w.venue.ServeHTTP(rw, r)
+}
+
+// counts returns the number of calls of each path.
+func (w *waves) counts() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.calls)
+}
+
+// coldPage shows markets with prices, books and the last week.
+const coldPage = `{
+  searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: 25) {
+    nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } }
+  }
+}`
+
+// TestColdReadsTakeTwoWaves reads with empty caches. The calls are the fewest that the venue's API allows, and those that do not
+// depend on each other are under way together.
+func TestColdReadsTakeTwoWaves(t *testing.T) {
+	for _, test := range []struct {
+		name, query, key string
+		vars             vars
+		nodes            string
+		items            int
+		waves            [][]string
+		want             map[string]int
+	}{
+		{
+			name: "page of 25 markets", query: coldPage, nodes: "searchMarkets.nodes", items: 25,
+			waves: [][]string{{"market-search"}, {"prices", "orderbook", "price-history"}},
+			want:  map[string]int{"market-search": 1, "prices": 1}, // and one for the book and the history of each token
+		},
+		{
+			name: "portfolio of 50 positions", query: portfolioQuery, key: keyOf50, vars: vars{"address": addressOf50}, nodes: "user.positions.nodes", items: 50,
+			waves: [][]string{{"balance", "positions"}, {"market-details", "prices"}},
+			want:  map[string]int{"balance": 1, "positions": 1, "market-details": 1, "prices": 1},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWaves(demo.New(demo.Config{Seed: 1}), test.waves...)
+			v := httptest.NewServer(w)
+			t.Cleanup(v.Close)
+			s := start(t, "--venue-url="+v.URL, "--venue-timeout=30s", "--request-timeout=60s", "--limit-cost=200000", "--venue-public-per-minute=0")
+			data := s.ask(t, test.query, test.vars, test.key)
+			if n := len(list(data, test.nodes)); n != test.items {
+				t.Errorf("%d items, want %d", n, test.items)
+			}
+			if test.items == 25 {
+				tokens := 0
+				for _, m := range list(data, test.nodes) {
+					tokens += len(list(m, "tokens"))
+				}
+				test.want["orderbook"], test.want["price-history"] = tokens, tokens
+			}
+			select {
+			case <-w.late:
+				t.Errorf("calls of a wave were made one after the other: %v", w.counts())
+			default:
+			}
+			if got := w.counts(); !maps.Equal(got, test.want) {
+				t.Errorf("calls %v, want %v", got, test.want)
+			}
+		})
+	}
+}
