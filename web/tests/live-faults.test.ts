@@ -173,6 +173,7 @@ test('the tape tells what is missing, and that it stands still', async t => {
 })
 
 test("a tape stands still with the venue's stream", async t => {
+  t.after(() => control('reset', {})) // or the tests after a failure fail too
   const { page } = await visit(t, '/live')
   const [path] = await paths(page)
   await go(page, path!)
