@@ -206,6 +206,11 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	if err != nil {
 		return nil, err
 	}
+	return eventConnection(ctx, found, part), nil
+}
+
+// eventConnection returns the page of found events that part selects.
+func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
 	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)
 	p.info.HasNextPage = p.info.HasNextPage || found.more
@@ -221,7 +226,7 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 		i++
 		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, found.meta)}
 	})
-	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
+	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
 // marketsOf returns markets of a list.
