@@ -832,6 +832,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					address:      a["address"].(market.Address),
 					basis:        a["basis"].(*market.PriceBasis),
 					maxPerSecond: a["maxPerSecond"].(*int),
+					positionIds:  a["positionIds"].([]string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionPortfolioChanged](x) },
@@ -846,6 +847,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 						v, err := graphql.UnmarshalInt(value)
 						a.maxPerSecond = &v
 						return err == nil
+					case "positionIds":
+						list, ok := exec.Strings(value)
+						a.positionIds = list
+						return ok
 					}
 					return false
 				},
@@ -1506,6 +1511,7 @@ type argumentsOfSubscriptionPortfolioChanged struct {
 	address      market.Address
 	basis        *market.PriceBasis
 	maxPerSecond *int
+	positionIds  []string
 }
 
 type argumentsOfSubscriptionOrdersChanged struct {
@@ -4504,7 +4510,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 		if !ok {
 			return nil
 		}
-		events, err := g.subscription.PortfolioChanged(x.Start(f), a.address, a.basis, a.maxPerSecond)
+		events, err := g.subscription.PortfolioChanged(x.Start(f), a.address, a.basis, a.maxPerSecond, a.positionIds)
 		if err != nil {
 			x.Error(f, err)
 			return nil

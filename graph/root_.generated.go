@@ -428,7 +428,7 @@ type ComplexityRoot struct {
 		MarketChanged       func(childComplexity int, marketIds []string) int
 		OrderbookChanged    func(childComplexity int, tokenID string, depth *int, deltas *bool, maxPerSecond *int) int
 		OrdersChanged       func(childComplexity int, address market.Address) int
-		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int) int
+		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string) int
 		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		StreamStatusChanged func(childComplexity int) int
 		TradesAdded         func(childComplexity int, tokenIds []string) int
@@ -2265,7 +2265,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.PortfolioChanged(childComplexity, args["address"].(market.Address), args["basis"].(*market.PriceBasis), args["maxPerSecond"].(*int)), true
+		return e.ComplexityRoot.Subscription.PortfolioChanged(childComplexity, args["address"].(market.Address), args["basis"].(*market.PriceBasis), args["maxPerSecond"].(*int), args["positionIds"].([]string)), true
 	case "Subscription.priceChanged":
 		if e.ComplexityRoot.Subscription.PriceChanged == nil {
 			break
@@ -4200,6 +4200,11 @@ type Subscription {
     basis: PriceBasis
     "Maximum events a second, 1 to 20. Each event has the newest state."
     maxPerSecond: Int = 2
+    """
+    Only these positions in ` + "`" + `changed` + "`" + ` and ` + "`" + `closedPositionIds` + "`" + `, at most 500 global ids, such as those of the rows on the screen. The summary
+    covers all positions. Null: all positions.
+    """
+    positionIds: [ID!]
   ): PortfolioUpdate!
   """
   Active orders of a wallet. Needs the wallet's credentials.

@@ -78,7 +78,7 @@ type SubscriptionResolver interface {
 	OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error)
 	MarketChanged(ctx context.Context, marketIds []string) (<-chan model.MarketUpdate, error)
 	TradesAdded(ctx context.Context, tokenIds []string) (<-chan model.TradesUpdate, error)
-	PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error)
+	PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string) (<-chan model.PortfolioUpdate, error)
 	OrdersChanged(ctx context.Context, address market.Address) (<-chan model.OrdersUpdate, error)
 	UserTradesAdded(ctx context.Context, address market.Address) (<-chan model.TradesUpdate, error)
 	BalanceChanged(ctx context.Context, address market.Address) (<-chan model.BalanceUpdate, error)
@@ -565,6 +565,14 @@ func (ec *executionContext) field_Subscription_portfolioChanged_args(ctx context
 		return nil, err
 	}
 	args["maxPerSecond"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "positionIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["positionIds"] = arg3
 	return args, nil
 }
 
@@ -8033,7 +8041,7 @@ func (ec *executionContext) _Subscription_portfolioChanged(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().PortfolioChanged(ctx, fc.Args["address"].(market.Address), fc.Args["basis"].(*market.PriceBasis), fc.Args["maxPerSecond"].(*int))
+			return ec.Resolvers.Subscription().PortfolioChanged(ctx, fc.Args["address"].(market.Address), fc.Args["basis"].(*market.PriceBasis), fc.Args["maxPerSecond"].(*int), fc.Args["positionIds"].([]string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.PortfolioUpdate) graphql.Marshaler {

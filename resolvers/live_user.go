@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"oddsgraph/graph/model"
@@ -55,10 +56,11 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	return subscribe(ctx, follow.UserTrades(ctx, r.source(ctx), account, (*market.Trade).Key), tradesUpdate), nil
 }
 
-func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
+func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string) (<-chan model.PortfolioUpdate, error) {
 	n, by := valueOr(maxPerSecond, 2), valueOr(basis, "")
 	every, err := interval(&n, 20)
-	if err == nil {
+	shown, wrong := positionsOf(a, positionIDs)
+	if err = cmp.Or(err, wrong); err == nil {
 		err = r.checkSubscription(ctx, a)
 	}
 	if err != nil {
@@ -72,7 +74,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 		return quotes, valuations, err
 	}}
 	return subscribe(ctx, follow.Portfolio(ctx, r.source(ctx), from, every), func(reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
-		return portfolioUpdate(a, by, reason, p)
+		return portfolioUpdate(a, by, reason, shown.of(p))
 	}), nil
 }
 
@@ -86,6 +88,54 @@ func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) erro
 		return admit()
 	}
 	return nil
+}
+
+// positionFilter is a set of positions of a wallet by their global ids. A nil set has all positions.
+type positionFilter struct {
+	address market.Address
+	ids     map[string]bool
+}
+
+// positionsOf returns the filter for the argument positionIds. The wallet need not hold the positions yet.
+func positionsOf(a market.Address, ids []string) (positionFilter, error) {
+	f := positionFilter{address: a}
+	if ids == nil {
+		return f, nil
+	}
+	if err := checkNumber("positionIds", ids); err != nil {
+		return f, err
+	}
+	f.ids = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		kind, parts, ok := model.DecodeID(id)
+		if !ok || kind != model.KindPosition && kind != model.KindLot {
+			return f, badInput("positionIds: %q is not the id of a position", id)
+		}
+		if parts[0] != string(a) {
+			return f, badInput("positionIds: %q is a position of another wallet", id)
+		}
+		f.ids[id] = true
+	}
+	return f, nil
+}
+
+// of returns an update with the positions of the filter alone, and the sums of all positions.
+func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
+	if f.ids == nil {
+		return u
+	}
+	out := follow.PortfolioUpdate{Summary: u.Summary}
+	for _, h := range u.Changed {
+		if f.ids[model.PositionID(f.address, h.Position)] {
+			out.Changed = append(out.Changed, h)
+		}
+	}
+	for _, p := range u.Closed {
+		if f.ids[model.PositionID(f.address, p)] {
+			out.Closed = append(out.Closed, p)
+		}
+	}
+	return out
 }
 
 func positionKey(p *market.Position) string { return p.Key().String() }

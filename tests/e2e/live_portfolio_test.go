@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,5 +81,64 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	want := len(s.venue.Positions(addressOf2000))
 	for len(positions) != want {
 		take()
+	}
+}
+
+// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event is small, the later ones smaller,
+// and the sums cover all positions.
+func TestThePageOfALargePortfolio(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
+	s.streaming(t)
+	const page = `query($a: Address!) { user(address: $a) { positions(first: 20, sort: VALUE) { nodes { id tokenId } } portfolio { positionsValue } } }`
+	data := s.ask(t, page, vars{"a": addressOf2000}, keyOf2000)
+	var ids []any
+	shown := map[string]bool{}
+	for _, p := range list(data, "user.positions.nodes") {
+		ids = append(ids, at(p, "id"))
+		shown[text(p, "id")] = true
+	}
+	const query = `subscription($a: Address!, $ids: [ID!]) { portfolioChanged(address: $a, positionIds: $ids) { reason closedPositionIds
+		changed { id size outcome token { id price { id price } } market { id question slug } valuation { id price basis value unrealizedPnl freshness { stale } } freshness { source stale } }
+		summary { id positionsValue costBasis unrealizedPnl freshness { source stale } } } }`
+	k := s.dial(t, keyOf2000)
+	portfolio := k.subscribe(t, query, vars{"a": addressOf2000, "ids": ids})
+	first := portfolio.value(t)
+	if n := len(asJSON(first)); text(first, "reason") != "INITIAL" || len(list(first, "changed")) != 20 || n >= 50<<10 {
+		t.Fatalf("the first event is %s with %d positions and %d bytes", text(first, "reason"), len(list(first, "changed")), n)
+	}
+	wantText(t, first, "summary.positionsValue", text(data, "user.portfolio.positionsValue"))
+
+	size, events := 0, 0
+	for range 10 { // events of five seconds, at two a second
+		for range 10 {
+			s.venue.Step()
+		}
+		before := text(first, "summary.positionsValue")
+		event := portfolio.value(t)
+		for _, p := range list(event, "changed") {
+			if !shown[text(p, "id")] {
+				t.Fatalf("an event has the position %s, which is not on the page", text(p, "id"))
+			}
+		}
+		if text(event, "summary.positionsValue") != before {
+			events++
+		}
+		size += len(asJSON(event))
+	}
+	t.Logf("the first event has %d bytes; ten later ones have %d", len(asJSON(first)), size)
+	if events == 0 || size >= 5*(5<<10) {
+		t.Errorf("ten events have %d bytes, and %d new sums; want less than 5 KB a second", size, events)
+	}
+
+	for _, bad := range []struct{ id, want string }{
+		{"nonsense", "is not the id of a position"},
+		{text(s.ask(t, `{ user(address: "`+addressOf2000+`") { id } }`, nil, anonymous), "user.id"), "is not the id of a position"},
+		{text(s.ask(t, `query($a: Address!) { user(address: $a) { positions(first: 1) { nodes { id } } } }`, vars{"a": addressOf3}, keyOf3), "user.positions.nodes.0.id"), "is a position of another wallet"},
+	} {
+		ev := k.subscribe(t, query, vars{"a": addressOf2000, "ids": []any{bad.id}}).next(t)
+		if len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" || !strings.Contains(ev.errors[0].Message, bad.want) {
+			t.Errorf("%s: got %+v, want %q", bad.id, ev.errors, bad.want)
+		}
 	}
 }
