@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/app/hosts"
 	"oddsgraph/graph"
+	"oddsgraph/graph/model"
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/auth/jwt"
@@ -103,6 +104,7 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	executed.Schema = graph.Schema(cfg.Federation)
 	compiler := graph.NewCompiler(executed)
+	compiler.SetIDPrefix(model.IDPrefix(venueInIDs(cfg)))
 	front = httpapi.Config{
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,

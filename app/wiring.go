@@ -95,6 +95,14 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	}
 }
 
+// venueInIDs returns the name of the venue in global ids. It is empty for the generic driver, which reads any venue of its API.
+func venueInIDs(cfg *config.Config) string {
+	if cfg.Venue.Driver == venue.Generic {
+		return ""
+	}
+	return cfg.Venue.Driver
+}
+
 // unsupportedBy returns the names of the endpoints that a driver does not serve, in order.
 func unsupportedBy(d venue.Driver) []string {
 	names := []string{}

@@ -158,29 +158,30 @@ func NewCompiler(cfg Config) *exec.Compiler {
 		}},
 		"Market": {Fields: map[string]exec.FieldOf{
 			"id":              {Number: 1},
-			"marketId":        {Number: 2},
-			"slug":            {Number: 3},
-			"question":        {Number: 4},
-			"groupItemTitle":  {Number: 5},
-			"description":     {Number: 6},
-			"image":           {Number: 7},
-			"category":        {Number: 8},
-			"tags":            {Number: 9},
-			"status":          {Number: 10},
-			"statusRaw":       {Number: 11},
-			"acceptingOrders": {Number: 12},
-			"startsAt":        {Number: 13},
-			"endsAt":          {Number: 14},
-			"volume":          {Number: 15},
-			"volume24h":       {Number: 16},
-			"liquidity":       {Number: 17},
-			"tickSize":        {Number: 18},
-			"minOrderSize":    {Number: 19},
-			"event":           {Number: 20},
-			"tokens":          {Number: 21},
-			"resolution":      {Number: 22},
-			"updatedAt":       {Number: 23},
-			"freshness":       {Number: 24},
+			"venue":           {Number: 2},
+			"marketId":        {Number: 3},
+			"slug":            {Number: 4},
+			"question":        {Number: 5},
+			"groupItemTitle":  {Number: 6},
+			"description":     {Number: 7},
+			"image":           {Number: 8},
+			"category":        {Number: 9},
+			"tags":            {Number: 10},
+			"status":          {Number: 11},
+			"statusRaw":       {Number: 12},
+			"acceptingOrders": {Number: 13},
+			"startsAt":        {Number: 14},
+			"endsAt":          {Number: 15},
+			"volume":          {Number: 16},
+			"volume24h":       {Number: 17},
+			"liquidity":       {Number: 18},
+			"tickSize":        {Number: 19},
+			"minOrderSize":    {Number: 20},
+			"event":           {Number: 21},
+			"tokens":          {Number: 22},
+			"resolution":      {Number: 23},
+			"updatedAt":       {Number: 24},
+			"freshness":       {Number: 25},
 		}},
 		"MarketConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -1623,7 +1624,7 @@ func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o 
 			x.Buf = append(x.Buf, `"Balance"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // portfolioValue
 			if obj.PortfolioValue == nil {
 				x.Null()
@@ -1790,7 +1791,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			x.Buf = append(x.Buf, `"Event"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // eventId
 			x.Buf = exec.AppendString(x.Buf, obj.EventID)
 		case 3: // slug
@@ -2255,7 +2256,7 @@ func (g *executor) writeFieldsOfHistoryRecord(x *exec.Execution, s *exec.Selecti
 			x.Buf = append(x.Buf, `"HistoryRecord"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // kind
 			x.Buf = exec.AppendString(x.Buf, string(obj.Kind))
 		case 3: // kindRaw
@@ -2354,31 +2355,43 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"Market"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
-		case 2: // marketId
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
+		case 2: // venue
+			v, err := g.market.Venue(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 3: // marketId
 			x.Buf = exec.AppendString(x.Buf, obj.MarketID)
-		case 3: // slug
+		case 4: // slug
 			v := obj.Slug()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 4: // question
+		case 5: // question
 			v := obj.Question()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 5: // groupItemTitle
+		case 6: // groupItemTitle
 			v := obj.GroupItemTitle()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 6: // description
+		case 7: // description
 			v, err := g.market.Description(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2390,21 +2403,21 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 7: // image
+		case 8: // image
 			v := obj.Image()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 8: // category
+		case 9: // category
 			v := obj.Category()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 9: // tags
+		case 10: // tags
 			x.Buf = append(x.Buf, '[')
 			for i0 := range obj.Tags {
 				if i0 > 0 {
@@ -2413,66 +2426,66 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 				x.Buf = exec.AppendString(x.Buf, obj.Tags[i0])
 			}
 			x.Buf = append(x.Buf, ']')
-		case 10: // status
+		case 11: // status
 			x.Buf = exec.AppendString(x.Buf, string(obj.Status))
-		case 11: // statusRaw
+		case 12: // statusRaw
 			v := obj.StatusRaw()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 12: // acceptingOrders
+		case 13: // acceptingOrders
 			if obj.AcceptingOrders == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendBoolean(x.Buf, *obj.AcceptingOrders)
 			}
-		case 13: // startsAt
+		case 14: // startsAt
 			v := obj.StartsAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 14: // endsAt
+		case 15: // endsAt
 			v := obj.EndsAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 15: // volume
+		case 16: // volume
 			if obj.Volume == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Volume)
 			}
-		case 16: // volume24h
+		case 17: // volume24h
 			if obj.Volume24h == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Volume24h)
 			}
-		case 17: // liquidity
+		case 18: // liquidity
 			if obj.Liquidity == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Liquidity)
 			}
-		case 18: // tickSize
+		case 19: // tickSize
 			if obj.TickSize == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.TickSize)
 			}
-		case 19: // minOrderSize
+		case 20: // minOrderSize
 			if obj.MinOrderSize == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.MinOrderSize)
 			}
-		case 20: // event
+		case 21: // event
 			v := obj.Event()
 			if v == nil {
 				x.Null()
@@ -2481,7 +2494,7 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 21: // tokens
+		case 22: // tokens
 			v := obj.Tokens()
 			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
@@ -2503,7 +2516,7 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 22: // resolution
+		case 23: // resolution
 			v, err := g.market.Resolution(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2517,14 +2530,14 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 23: // updatedAt
+		case 24: // updatedAt
 			v := obj.UpdatedAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 24: // freshness
+		case 25: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -2682,7 +2695,7 @@ func (g *executor) writeFieldsOfOrder(x *exec.Execution, s *exec.Selection, o *e
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"Order"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
 		case 2: // orderId
 			x.Buf = exec.AppendString(x.Buf, obj.OrderID)
 		case 3: // marketId
@@ -3141,7 +3154,7 @@ func (g *executor) writeOrdersUpdate(x *exec.Execution, s *exec.Selection, obj *
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = exec.AppendString(x.Buf, obj.ClosedOrderIds[i0])
+				x.ID(obj.ClosedOrderIds[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		}
@@ -3204,7 +3217,7 @@ func (g *executor) writeFieldsOfPortfolioSummary(x *exec.Execution, s *exec.Sele
 			x.Buf = append(x.Buf, `"PortfolioSummary"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // positionsValue
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.PositionsValue)
 		case 3: // costBasis
@@ -3303,7 +3316,7 @@ func (g *executor) writePortfolioUpdate(x *exec.Execution, s *exec.Selection, ob
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = exec.AppendString(x.Buf, obj.ClosedPositionIds[i0])
+				x.ID(obj.ClosedPositionIds[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		case 4: // summary
@@ -3337,7 +3350,7 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"Position"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
 		case 2: // address
 			x.Buf = scalar.AppendAddress(x.Buf, obj.Address)
 		case 3: // marketId
@@ -4343,7 +4356,7 @@ func (g *executor) writeFieldsOfSpread(x *exec.Execution, s *exec.Selection, o *
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"Spread"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
 		case 2: // tokenId
 			v := obj.TokenID()
 			x.Buf = exec.AppendString(x.Buf, v)
@@ -4611,7 +4624,7 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"Token"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
 		case 2: // tokenId
 			x.Buf = exec.AppendString(x.Buf, obj.TokenID)
 		case 3: // outcome
@@ -4839,7 +4852,7 @@ func (g *executor) writeFieldsOfTokenPrice(x *exec.Execution, s *exec.Selection,
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"TokenPrice"`...)
 		case 1: // id
-			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
+			x.Buf = append(obj.AppendID(x.OpenID()), '"')
 		case 2: // tokenId
 			v := obj.TokenID()
 			x.Buf = exec.AppendString(x.Buf, v)
@@ -4897,7 +4910,7 @@ func (g *executor) writeFieldsOfTrade(x *exec.Execution, s *exec.Selection, o *e
 			x.Buf = append(x.Buf, `"Trade"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // tradeId
 			v := obj.TradeID()
 			if v == nil {
@@ -5142,7 +5155,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 			x.Buf = append(x.Buf, `"User"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // address
 			x.Buf = scalar.AppendAddress(x.Buf, obj.Address)
 		case 3: // balance
@@ -5280,7 +5293,7 @@ func (g *executor) writeFieldsOfValuation(x *exec.Execution, s *exec.Selection, 
 			x.Buf = append(x.Buf, `"Valuation"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = exec.AppendString(x.Buf, v)
+			x.ID(v)
 		case 2: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
 		case 3: // basis

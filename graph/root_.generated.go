@@ -174,6 +174,7 @@ type ComplexityRoot struct {
 		TickSize        func(childComplexity int) int
 		Tokens          func(childComplexity int) int
 		UpdatedAt       func(childComplexity int) int
+		Venue           func(childComplexity int) int
 		Volume          func(childComplexity int) int
 		Volume24h       func(childComplexity int) int
 	}
@@ -1116,6 +1117,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Market.UpdatedAt(childComplexity), true
+	case "Market.venue":
+		if e.ComplexityRoot.Market.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Market.Venue(childComplexity), true
 	case "Market.volume":
 		if e.ComplexityRoot.Market.Volume == nil {
 			break
@@ -3485,6 +3492,11 @@ enum HistoryKind {
 type Market implements Node {
   "Opaque global id of the market."
   id: ID!
+  """
+  Name of the venue (` + "`" + `polymarket` + "`" + `, ` + "`" + `kalshi` + "`" + `) whose identifiers the fields with identifiers hold; null for a venue of the
+  documented API. Global ids contain it, so objects of several venues can share one client cache.
+  """
+  venue: String
   "The venue's identifier of the market."
   marketId: String!
   "The market's name in the venue's URLs; null if the venue gives none."
@@ -4616,6 +4628,8 @@ func (ec *executionContext) childFields_Market(ctx context.Context, field graphq
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Market_id(ctx, field)
+	case "venue":
+		return ec.fieldContext_Market_venue(ctx, field)
 	case "marketId":
 		return ec.fieldContext_Market_marketId(ctx, field)
 	case "slug":

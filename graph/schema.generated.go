@@ -38,6 +38,8 @@ type HistoryRecordResolver interface {
 	Market(ctx context.Context, obj *model.HistoryRecord) (*model.Market, error)
 }
 type MarketResolver interface {
+	Venue(ctx context.Context, obj *model.Market) (*string, error)
+
 	Description(ctx context.Context, obj *model.Market) (*string, error)
 
 	Resolution(ctx context.Context, obj *model.Market) (*model.Resolution, error)
@@ -2732,6 +2734,29 @@ func (ec *executionContext) _Market_id(ctx context.Context, field graphql.Collec
 }
 func (ec *executionContext) fieldContext_Market_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Market", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Market_venue(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Market_venue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Market().Venue(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Market_venue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Market", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Market_marketId(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
@@ -11339,6 +11364,44 @@ func (ec *executionContext) _Market(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "venue":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Market_venue(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "marketId":
 			out.Values[i] = ec._Market_marketId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

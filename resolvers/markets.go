@@ -110,6 +110,13 @@ func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	return *full, nil
 }
 
+func (r *marketResolver) Venue(context.Context, *model.Market) (*string, error) {
+	if r.Resolver.Venue == "" {
+		return nil, nil
+	}
+	return &r.Resolver.Venue, nil
+}
+
 func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*string, error) {
 	full, err := fullMarket(ctx, m)
 	if err != nil || full.Market.Description == "" {

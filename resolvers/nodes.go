@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"strconv"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
@@ -9,9 +10,13 @@ import (
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
+	venue, id := model.SplitVenue(id)
 	kind, parts, ok := model.DecodeID(id)
-	if !ok {
+	if !ok || len(venue) > maxVenueName {
 		return nil, badInput("id is not a global id of this graph")
+	}
+	if venue != r.Venue {
+		return nil, badInput("id belongs to the venue %s, but this service asks the venue %s", nameOf(venue), nameOf(r.Venue))
 	}
 	set := loaders.From(ctx)
 	switch kind {
@@ -34,6 +39,17 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	default:
 		return node(readEvent(set, market.EventRef{EventID: parts[0]}))
 	}
+}
+
+// maxVenueName bounds the name of a venue in an id, because messages repeat the name.
+const maxVenueName = 32
+
+// nameOf returns the name of a venue in messages. Global ids name no venue of the generic driver.
+func nameOf(venue string) string {
+	if venue == "" {
+		return "generic"
+	}
+	return strconv.Quote(venue)
 }
 
 // node returns object as a Node. It avoids a Node that holds a nil pointer.

@@ -28,6 +28,8 @@ type Resolver struct {
 	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
 	// topic.
 	Scope func(ctx context.Context, a market.Address) string
+	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
+	Venue string
 	// PublicAccounts reports that the venue shows the data of every account to everybody.
 	PublicAccounts bool
 }

@@ -82,3 +82,14 @@ func AppendInt(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(i
 
 // AppendBoolean appends true or false.
 func AppendBoolean(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
+
+// ID appends a value of type ID: the prefix of the compiler and id.
+func (x *Execution) ID(id string) {
+	if x.before != "" {
+		id = x.before + id
+	}
+	x.Buf = AppendString(x.Buf, id)
+}
+
+// OpenID returns Buf with the beginning of a value of type ID: the quotation mark and the prefix of the compiler.
+func (x *Execution) OpenID() []byte { return append(append(x.Buf, '"'), x.before...) }

@@ -24,6 +24,8 @@ type Execution struct {
 	start, errorsInSize int
 	full                bool
 
+	// before is the text before each value of type ID.
+	before    string
 	variables map[string]any
 	// arguments contains the decoded arguments of each field with a slot, or a refusal.
 	arguments []any

@@ -60,7 +60,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 // run runs one pass. write writes the root object and reports whether the object is not null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
-	x.Context, x.Buf, x.variables = ctx, buf, variables
+	x.Context, x.Buf, x.variables, x.before = ctx, buf, variables, o.compiler.before
 	if size := x.enter(room, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
 		x.Buf = slices.Grow(buf, size+size/8+64) // results of an operation have similar sizes
 	}

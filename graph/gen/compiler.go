@@ -326,7 +326,7 @@ func (f *file) field(field *codegen.Field) {
 		f.line("v, err := %s", call)
 		f.line("if err != nil {\nx.Error(f, err)\n%s\nbreak\n}", null)
 	case appends(field):
-		f.line("x.Buf = append(obj.Append%s(append(x.Buf, '\"')), '\"')", field.GoFieldName)
+		f.line("x.Buf = append(obj.Append%s(x.OpenID()), '\"')", field.GoFieldName)
 		return
 	default:
 		f.line("v := %s", call)

@@ -106,7 +106,7 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 }
 
 // known maps gqlgen's marshaling functions to functions of package exec that append the same output.
-var known = map[string]string{"MarshalString": "AppendString", "MarshalID": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
+var known = map[string]string{"MarshalString": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
 // scalar generates the code that writes a scalar. The code calls the append function of the type, or else the marshaling
 // function. The append function of scalar.MarshalX is scalar.AppendX.
@@ -124,6 +124,10 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	}
 	m := ref.Marshaler
 	pkg := m.Pkg()
+	if m.Name() == "MarshalID" && pkg.Path() == graphqlPackage {
+		f.line("x.ID(%s)", v)
+		return
+	}
 	if name := known[m.Name()]; name != "" && pkg.Path() == graphqlPackage {
 		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(execPackage), name, v)
 		return

@@ -24,13 +24,16 @@ const (
 // the separator. Such a label is always the last part.
 const separator = "\n"
 
-// EncodeID returns the opaque global id of an object.
+// venueEnd ends the name of the venue in a global id. It is no character of base64.
+const venueEnd = "."
+
+// EncodeID returns the opaque id of an object within its venue. Package exec writes the venue's prefix before it.
 func EncodeID(kind string, parts ...string) string {
 	var buf [256]byte
 	return string(AppendID(buf[:0], kind, parts...))
 }
 
-// AppendID appends the opaque global id of an object. The id needs no JSON escapes. Types whose ids appear in lists have a
+// AppendID appends the opaque id of an object within its venue. The id needs no JSON escapes. Types whose ids appear in lists have a
 // method AppendID; generated code calls it instead of ID.
 func AppendID(dst []byte, kind string, parts ...string) []byte {
 	var buf [192]byte
@@ -41,7 +44,7 @@ func AppendID(dst []byte, kind string, parts ...string) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, id)
 }
 
-// DecodeID returns the kind and the parts of a global id. ok is false if id is not a global id.
+// DecodeID returns the kind and the parts of an id without the venue's prefix. ok is false if id is not such an id.
 func DecodeID(id string) (kind string, parts []string, ok bool) {
 	if len(id) > 2048 {
 		return "", nil, false
@@ -59,8 +62,26 @@ func DecodeID(id string) (kind string, parts []string, ok bool) {
 	return kind, parts, n > 0 && len(parts) == n && parts[0] != ""
 }
 
+// IDPrefix returns the text that begins every global id of a venue's objects. It is empty for a venue without a name.
+func IDPrefix(venue string) string {
+	if venue == "" {
+		return ""
+	}
+	return venue + venueEnd
+}
+
+// SplitVenue splits a global id into the name of its venue, which may be empty, and the id within that venue, which DecodeID reads.
+func SplitVenue(id string) (venue, local string) {
+	venue, local, ok := strings.Cut(id, venueEnd)
+	if !ok {
+		return "", id
+	}
+	return venue, local
+}
+
 // TypeOf returns the name of the type in the graph of the object that a global id names. ok is false if id is not a global id.
 func TypeOf(id string) (name string, ok bool) {
+	_, id = SplitVenue(id)
 	kind, _, ok := DecodeID(id)
 	if kind == KindLot {
 		return KindPosition, ok

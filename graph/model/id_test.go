@@ -72,6 +72,22 @@ func TestBadIDs(t *testing.T) {
 	}
 }
 
+// TestVenueInIDs splits the venue from an id. Ids within a venue have no dot.
+func TestVenueInIDs(t *testing.T) {
+	local := EncodeID(KindToken, "a.b")
+	for venue, id := range map[string]string{"": local, "polymarket": "polymarket." + local} {
+		if IDPrefix(venue)+local != id {
+			t.Errorf("the prefix of %q is %q", venue, IDPrefix(venue))
+		}
+		if of, rest := SplitVenue(id); of != venue || rest != local {
+			t.Errorf("%s was split into %q and %q", id, of, rest)
+		}
+		if kind, ok := TypeOf(id); !ok || kind != KindToken {
+			t.Errorf("%s has the type %q, %v", id, kind, ok)
+		}
+	}
+}
+
 func FuzzDecodeID(f *testing.F) {
 	f.Add("VG9rZW4KMQ")
 	f.Add("UG9zaXRpb24KMHgxCm0KWUVT")

@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/graph/model"
+)
+
+// TestGlobalIDsNameTheVenue compares the global ids of the same identifiers at three venues, and finds objects by them.
+func TestGlobalIDsNameTheVenue(t *testing.T) {
+	t.Parallel()
+	generic := start(t)
+	services := map[string]*service{
+		"polymarket": start(t, "--venue-driver=polymarket", "--demo-driver=polymarket", "--demo-control=false", "--demo-markets=60"),
+		"kalshi":     startKalshi(t),
+	}
+	const same = `{ token(tokenId: "123") { id } user(address: "0x1111111111111111111111111111111111111111") { id } }`
+	old := generic.ask(t, same, nil, anonymous)
+	local := []string{model.EncodeID(model.KindToken, "123"), model.EncodeID(model.KindUser, "0x1111111111111111111111111111111111111111")}
+	if got := []string{text(old, "token.id"), text(old, "user.id")}; !slices.Equal(got, local) {
+		t.Errorf("the ids over the generic driver are %q, want %q", got, local)
+	}
+	foreign := map[string]string{"generic": local[0]}
+	for name, s := range services {
+		data := s.ask(t, same, nil, anonymous)
+		if got, want := []string{text(data, "token.id"), text(data, "user.id")}, []string{name + "." + local[0], name + "." + local[1]}; !slices.Equal(got, want) {
+			t.Errorf("the ids of %s are %q, want %q", name, got, want)
+		}
+		foreign[name] = text(data, "token.id")
+		markets := s.ask(t, `{ searchMarkets(first: 1, filter: { status: [OPEN] }) { nodes { id marketId venue event { id } tokens { id tokenId } } } }`, nil, anonymous)
+		market := at(markets, "searchMarkets.nodes.0")
+		ids := []string{text(market, "id"), text(market, "event.id"), text(market, "tokens.0.id")}
+		again := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Market { venue marketId } ... on Token { tokenId } } }`, vars{"ids": ids}, anonymous)
+		if got := pluck(again, "nodes", "id"); !slices.Equal(got, ids) || !strings.HasPrefix(ids[1], name+".") {
+			t.Errorf("nodes of %q at %s have the ids %q", ids, name, got)
+		}
+		if text(market, "venue") != name || text(again, "nodes.0.venue") != name || at(again, "nodes.0.marketId") != at(market, "marketId") || at(again, "nodes.2.tokenId") != at(market, "tokens.0.tokenId") {
+			t.Errorf("%s: %v became %v", name, market, again)
+		}
+	}
+	services["generic"] = generic
+	for own, s := range services {
+		for other, id := range foreign {
+			data, failed := s.query(t, `query ($id: ID!) { node(id: $id) { id } }`, vars{"id": id}, anonymous)
+			if own == other {
+				if len(failed) > 0 || text(data, "node.id") != id {
+					t.Errorf("%s: %v %v", own, data, failed)
+				}
+				continue
+			}
+			if len(failed) != 1 || failed[0].Extensions.Code != "BAD_USER_INPUT" || !strings.Contains(failed[0].Message, own) || !strings.Contains(failed[0].Message, other) {
+				t.Errorf("an id of %s at %s: %v", other, own, failed)
+			}
+		}
+	}
+	if venue, ok := at(generic.ask(t, `{ searchMarkets(first: 1) { nodes { venue } } }`, nil, anonymous), "searchMarkets.nodes.0.venue").(string); ok {
+		t.Errorf("a market over the generic driver has the venue %q", venue)
+	}
+}
