@@ -10,13 +10,9 @@ import (
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
-	venue, id := model.SplitVenue(id)
-	kind, parts, ok := model.DecodeID(id)
-	if !ok || len(venue) > maxVenueName {
-		return nil, badInput("id is not a global id of this graph")
-	}
-	if venue != r.Venue {
-		return nil, badInput("id belongs to the venue %s, but this service asks the venue %s", nameOf(venue), nameOf(r.Venue))
+	id, kind, parts, err := r.decodeID(id)
+	if err != nil {
+		return nil, err
 	}
 	set := loaders.From(ctx)
 	switch kind {
@@ -39,6 +35,19 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	default:
 		return node(readEvent(set, market.EventRef{EventID: parts[0]}))
 	}
+}
+
+// decodeID returns the id within the venue, and its parts. It refuses ids of other venues.
+func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err error) {
+	venue, local := model.SplitVenue(id)
+	kind, parts, ok := model.DecodeID(local)
+	if !ok || len(venue) > maxVenueName {
+		return "", "", nil, badInput("id is not a global id of this graph")
+	}
+	if venue != r.Venue {
+		return "", "", nil, badInput("id belongs to the venue %s, but this service asks the venue %s", nameOf(venue), nameOf(r.Venue))
+	}
+	return local, kind, parts, nil
 }
 
 // maxVenueName bounds the name of a venue in an id, because messages repeat the name.
