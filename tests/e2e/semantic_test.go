@@ -37,6 +37,8 @@ func TestSemanticNonNull(t *testing.T) {
 		}
 		markets(marketIds: ["unknown"]) { id }
 		searchMarkets(first: 1) { totalCount }
+		searchEvents(first: 1) { nodes { id } }
+		categories { name }
 		token(tokenId: $token) { price { token { id } } spread { token { id } } orderbook { token { id } } }
 		tokens(tokenIds: [$token, "unknown"]) { id }
 		tokenPrices(tokenIds: [$token, "unknown"]) { token { id } }
