@@ -389,21 +389,3 @@ func (s *store[K, T]) resolve(slot K, e *entry[T]) {
 		}
 	}
 }
-
-// count adds the counts of a look-up.
-func (c *counters) count(r reqctx.CacheCounts) {
-	for _, n := range [...]struct {
-		counter *atomic.Uint64
-		keys    uint32
-	}{{&c.hits, r.Hits}, {&c.stale, r.Stale}, {&c.notFound, r.Absent}, {&c.misses, r.Misses}} {
-		if n.keys > 0 {
-			n.counter.Add(uint64(n.keys))
-		}
-	}
-}
-
-// counters count keys by result.
-type counters struct {
-	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
-	shared                                                                 sharedCounters
-}
