@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
@@ -89,8 +90,8 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 // Sources returns the sources of the loaders. One response makes at most maxCalls calls to the venue; 0 means no limit.
 func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
-		MaxCalls: maxCalls,
-		Prices:   c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		MaxCalls: maxCalls, BatchHistories: c.Histories().Calls(make([]queries.PriceHistory, 2)) == 1,
+		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
 		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }

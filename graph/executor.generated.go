@@ -979,7 +979,29 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				},
 			},
 			"recentPrices": {Number: 11},
-			"candles": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"sparkline": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Token_sparkline_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfTokenSparkline{
+					points: a["points"].(*int),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenSparkline](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenSparkline)
+					switch name {
+					case "points":
+						v, err := graphql.UnmarshalInt(value)
+						a.points = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"change24h": {Number: 13},
+			"candles": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_candles_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1006,7 +1028,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"fillEstimate": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"fillEstimate": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_fillEstimate_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1535,6 +1557,10 @@ type argumentsOfTokenHistory struct {
 	from  *market.Date
 	to    *market.Date
 	order *queries.Direction
+}
+
+type argumentsOfTokenSparkline struct {
+	points *int
 }
 
 type argumentsOfTokenCandles struct {
@@ -4773,7 +4799,43 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 12: // candles
+		case 12: // sparkline
+			a, ok := x.Arguments(f).(*argumentsOfTokenSparkline)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.token.Sparkline(x.Enter(f), obj, a.points)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = append(x.Buf, '[')
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Buf = scalar.AppendDecimal(x.Buf, v[i0])
+				}
+				x.Buf = append(x.Buf, ']')
+			}
+		case 13: // change24h
+			v, err := g.token.Change24h(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 14: // candles
 			a, ok := x.Arguments(f).(*argumentsOfTokenCandles)
 			if !ok {
 				x.Null()
@@ -4808,7 +4870,7 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 13: // fillEstimate
+		case 15: // fillEstimate
 			a, ok := x.Arguments(f).(*argumentsOfTokenFillEstimate)
 			if !ok {
 				x.Null()

@@ -438,6 +438,7 @@ type ComplexityRoot struct {
 
 	Token struct {
 		Candles      func(childComplexity int, interval market.CandleInterval, from *market.Date, to *market.Date) int
+		Change24h    func(childComplexity int) int
 		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) int
 		History      func(childComplexity int, from *market.Date, to *market.Date, order *queries.Direction) int
 		ID           func(childComplexity int) int
@@ -447,6 +448,7 @@ type ComplexityRoot struct {
 		OutcomeKind  func(childComplexity int) int
 		Price        func(childComplexity int) int
 		RecentPrices func(childComplexity int) int
+		Sparkline    func(childComplexity int, points *int) int
 		Spread       func(childComplexity int) int
 		TokenID      func(childComplexity int) int
 		Winner       func(childComplexity int) int
@@ -2324,6 +2326,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.Candles(childComplexity, args["interval"].(market.CandleInterval), args["from"].(*market.Date), args["to"].(*market.Date)), true
+	case "Token.change24h":
+		if e.ComplexityRoot.Token.Change24h == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Token.Change24h(childComplexity), true
 	case "Token.fillEstimate":
 		if e.ComplexityRoot.Token.FillEstimate == nil {
 			break
@@ -2393,6 +2401,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.RecentPrices(childComplexity), true
+	case "Token.sparkline":
+		if e.ComplexityRoot.Token.Sparkline == nil {
+			break
+		}
+
+		args, err := ec.field_Token_sparkline_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Token.Sparkline(childComplexity, args["points"].(*int)), true
 	case "Token.spread":
 		if e.ComplexityRoot.Token.Spread == nil {
 			break
@@ -3695,6 +3714,20 @@ type Token implements Node {
   ` + "`" + `priceChanged` + "`" + ` does.
   """
   recentPrices: [PricePoint!]
+  """
+  Prices of the last 24 hours at equally distant times, oldest first; the last one is the newest of the history. A token whose
+  history begins within these hours has fewer. Null when it has no price in them, or the token is unknown. The
+  history is read in batches if the venue supports it, otherwise with one upstream call per token, and ` + "`" + `change24h` + "`" + ` shares it.
+  """
+  sparkline(
+    "Prices at most, 2 to 100."
+    points: Int = 24
+  ): [Decimal!]
+  """
+  ` + "`" + `price` + "`" + ` less the price of 24 hours ago, per share: "0.05" is a rise by 5 points. Null when either is unknown. Costs what
+  ` + "`" + `sparkline` + "`" + ` and ` + "`" + `price` + "`" + ` cost, and shares their reads.
+  """
+  change24h: Decimal
   """
   Open, high, low and close, oldest first. Computed from the venue's history points, and no finer than they are;
   intervals without a point are left out. Null when the token is unknown. Days, limits and cost as in ` + "`" + `history` + "`" + `, and
@@ -5154,6 +5187,10 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_history(ctx, field)
 	case "recentPrices":
 		return ec.fieldContext_Token_recentPrices(ctx, field)
+	case "sparkline":
+		return ec.fieldContext_Token_sparkline(ctx, field)
+	case "change24h":
+		return ec.fieldContext_Token_change24h(ctx, field)
 	case "candles":
 		return ec.fieldContext_Token_candles(ctx, field)
 	case "fillEstimate":

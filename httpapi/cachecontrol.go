@@ -27,6 +27,8 @@ var hints = map[string]hint{
 	"Token.outcomeKind":   {maxAge: time.Minute},
 	"Token.winner":        {maxAge: time.Minute},
 	"Token.recentPrices":  {noStore: true},
+	"Token.sparkline":     {maxAge: time.Minute},
+	"Token.change24h":     {maxAge: time.Second},
 	"PriceHistory":        {maxAge: time.Minute},
 	"Candle":              {maxAge: time.Minute},
 	"TokenPrice":          {maxAge: time.Second},

@@ -14,6 +14,8 @@ import (
 type Sources struct {
 	// MaxCalls bounds the upstream calls of one response; 0 means no bound.
 	MaxCalls int
+	// BatchHistories reports whether one upstream call takes the histories of several tokens.
+	BatchHistories bool
 
 	Prices    Source[string, market.Price]
 	Spreads   Source[string, market.Spread]
@@ -121,6 +123,7 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Depen
 	s.Spreads.begin(of.Spreads)
 	s.books.begin(of.Books)
 	s.Histories.begin(of.Histories)
+	s.Histories.batched = of.BatchHistories
 	s.Markets.begin(of.Markets)
 	s.Events.begin(of.Events)
 	s.searches.begin(of.Searches)

@@ -76,6 +76,8 @@ func TestCost(t *testing.T) {
 		{`{tokens(tokenIds:` + list(3) + `){orderbook{midpoint} fillEstimate(side:BUY,size:1){complete}}}`, "", 15, 0, 3},
 		{`{token(tokenId:"1"){history{from} candles{open}}}`, "", 1 + 2 + 200, 0, 2},
 		{`{token(tokenId:"1"){history{points{price}}}}`, "", 1 + 1 + 200, 0, 1},
+		{`{tokens(tokenIds:` + list(3) + `){price{price} sparkline change24h}}`, "", 3 * (1 + 2 + 24 + 1), 3, 3},
+		{`{token(tokenId:"1"){short:sparkline(points:2) long:sparkline(points:500)}}`, "", 1 + 2 + 100, 0, 1},
 		{`{tokens(tokenIds:` + list(3) + `){recentPrices{price}}}`, "", 3 * (1 + 200), 0, 0},
 		{`{token(tokenId:"1"){orderbook{bids{price} asks{price}}}}`, "", 2 + 40 + 40, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 0, 1},

@@ -40,6 +40,8 @@ const (
 	balance
 	positions
 	orders
+	// lastDay is the history of a token's last 24 hours.
+	lastDay
 	// page is a page of a list. Each field that needs one reads its own.
 	page
 )
@@ -150,6 +152,8 @@ var table = map[string]weight{
 	"Token.history":      {needs: page, page: about(samples)},
 	"Token.candles":      {needs: page, items: about(samples)},
 	"Token.recentPrices": {items: about(samples)},
+	"Token.sparkline":    {needs: lastDay, items: quantity{argument: "points", limit: 100}},
+	"Token.change24h":    {needs: price | lastDay},
 
 	"PositionConnection.edges": {items: ofPage},
 	"PositionConnection.nodes": {items: ofPage},

@@ -1,0 +1,40 @@
+package market
+
+import (
+	"slices"
+	"time"
+)
+
+// At returns the last point at or before t, or nil if there is none. next is the time of the first later point; zero if there is
+// none.
+func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
+	i, found := slices.BinarySearchFunc(h.Points, t, func(p PricePoint, t time.Time) int { return p.Timestamp.Compare(t) })
+	if found {
+		i++
+	}
+	if i < len(h.Points) {
+		next = h.Points[i].Timestamp
+	}
+	if i > 0 {
+		p = &h.Points[i-1]
+	}
+	return p, next
+}
+
+// Samples returns the prices at n equally distant times, the last of which is end. The first is the n-th part of span after its
+// start. Times before the first point have no price. At the time until, the same call with the
+// present time as end may return other prices.
+func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, until time.Time) {
+	until = end.Add(span)
+	for i := range n {
+		t := end.Add(-span / time.Duration(n) * time.Duration(n-1-i))
+		p, next := h.At(t)
+		if !next.IsZero() && end.Add(next.Sub(t)).Before(until) {
+			until = end.Add(next.Sub(t))
+		}
+		if p != nil {
+			prices = append(prices, p.Price)
+		}
+	}
+	return prices, until
+}

@@ -1,0 +1,31 @@
+package market
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestSamples(t *testing.T) {
+	at := func(hour int) time.Time { return time.Unix(int64(hour)*3600, 0) }
+	h := &PriceHistory{}
+	for i, hour := range []int{10, 20, 22} {
+		h.Points = append(h.Points, PricePoint{Timestamp: at(hour), Price: MustDecimal(fmt.Sprintf("0.%d", i+1))})
+	}
+	for _, test := range []struct {
+		end, n int
+		want   string
+		until  int
+	}{
+		{24, 2, "[0.1 0.3]", 32},     // at 12 and 24; the sample at 12 reaches the point at 20 after 8 hours
+		{24, 4, "[0.1 0.1 0.3]", 26}, // at 6, 12, 18 and 24; before 10 there is no price, and 18 reaches 20 after 2 hours
+		{22, 2, "[0.1 0.3]", 32},
+		{60, 2, "[0.3 0.3]", 84},
+		{5, 2, "[]", 10},
+	} {
+		prices, until := h.Samples(at(test.end), 24*time.Hour, test.n)
+		if got := fmt.Sprint(prices); got != test.want || !until.Equal(at(test.until)) {
+			t.Errorf("%d samples to %d: got %s until %d, want %s until %d", test.n, test.end, got, until.Unix()/3600, test.want, test.until)
+		}
+	}
+}

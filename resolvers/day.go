@@ -1,0 +1,73 @@
+package resolvers
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/loaders"
+)
+
+const (
+	day = 24 * time.Hour
+	// lateReference is how long after the start of the last 24 hours the first price of the history still counts as the price of
+	// then. Histories start at midnight, so one that is read shortly afterwards may have no earlier price.
+	lateReference = time.Hour
+	// maxSamples is the greatest number of points of a sparkline.
+	maxSamples = 100
+)
+
+// lastDay reads the prices of the last 24 hours: those of today and yesterday. All fields of a token share them. It returns nil if
+// the token is unknown.
+func (r *Resolver) lastDay(ctx context.Context, t *model.Token, now time.Time) (*market.PriceHistory, error) {
+	today := market.DateOf(now)
+	reqctx.DependenciesFrom(ctx).Until((today + 1).Start())
+	read, err := loaders.From(ctx).Histories.Get(queries.PriceHistory{TokenID: t.TokenID, From: today - 1, To: today})
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	addLeftOut(ctx, read.Value.LeftOut)
+	return read.Value, nil
+}
+
+func (r *tokenResolver) Sparkline(ctx context.Context, t *model.Token, points *int) ([]market.Decimal, error) {
+	n := valueOr(points, 24)
+	if n < 2 || n > maxSamples {
+		return nil, badInput("points is %d; it must be 2 to %d", n, maxSamples)
+	}
+	now := r.Clock.Now()
+	h, err := r.lastDay(ctx, t, now)
+	if h == nil {
+		return nil, err
+	}
+	prices, until := h.Samples(now, day, n)
+	reqctx.DependenciesFrom(ctx).Until(until)
+	return prices, nil
+}
+
+func (r *tokenResolver) Change24h(ctx context.Context, t *model.Token) (*market.Decimal, error) {
+	now := r.Clock.Now()
+	h, failed := r.lastDay(ctx, t, now)
+	price, err := r.Price(ctx, t) // after the history, so that both are fetched together
+	if err == nil {
+		err = failed
+	}
+	if err != nil || h == nil || price == nil {
+		return nil, err
+	}
+	start := now.Add(-day)
+	then, next := h.At(start)
+	if !next.IsZero() {
+		reqctx.DependenciesFrom(ctx).Until(now.Add(next.Sub(start)))
+	}
+	if then == nil {
+		if next.IsZero() || next.Sub(start) > lateReference {
+			return nil, nil
+		}
+		then = &h.Points[0]
+	}
+	return new(price.Price().Sub(then.Price).Reduce()), nil
+}
