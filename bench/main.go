@@ -105,17 +105,7 @@ func parse(args []string) (o options, err error) {
 		return o, err
 	}
 	if o.against != "" || o.failing {
-		given := map[string]bool{}
-		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		if !given["rounds"] {
-			o.rounds = 30
-		}
-		if !given["duration"] {
-			o.duration = 300 * time.Millisecond
-		}
-		if !given["latency"] {
-			*latencies = "0"
-		}
+		pairDefaults(f, &o, latencies)
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", f.Arg(0))
@@ -138,6 +128,21 @@ func parse(args []string) (o options, err error) {
 		return o, errors.New("there is at least one of everything that is counted")
 	}
 	return o, nil
+}
+
+// pairDefaults changes the defaults of flags that are not given, for pairs of short runs.
+func pairDefaults(f *flag.FlagSet, o *options, latencies *string) {
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if !given["rounds"] {
+		o.rounds = 30
+	}
+	if !given["duration"] {
+		o.duration = 300 * time.Millisecond
+	}
+	if !given["latency"] {
+		*latencies = "0"
+	}
 }
 
 func parseLatency(s string) (time.Duration, error) {

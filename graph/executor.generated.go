@@ -9,6 +9,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/valuation"
 	"time"
@@ -1007,7 +1008,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return nil, err
 				}
 				return &argumentsOfTokenCandles{
-					interval: a["interval"].(market.CandleInterval),
+					interval: a["interval"].(candles.Interval),
 					from:     a["from"].(*market.Date),
 					to:       a["to"].(*market.Date),
 				}, nil
@@ -1564,7 +1565,7 @@ type argumentsOfTokenSparkline struct {
 }
 
 type argumentsOfTokenCandles struct {
-	interval market.CandleInterval
+	interval candles.Interval
 	from     *market.Date
 	to       *market.Date
 }
@@ -1715,7 +1716,7 @@ func (g *executor) writeBalanceUpdate(x *exec.Execution, s *exec.Selection, obj 
 	return x.Close(s, &o)
 }
 
-func (g *executor) writeCandle(x *exec.Execution, s *exec.Selection, obj *market.Candle) bool {
+func (g *executor) writeCandle(x *exec.Execution, s *exec.Selection, obj *candles.Candle) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/valuation"
 	"sync/atomic"
@@ -437,7 +438,7 @@ type ComplexityRoot struct {
 	}
 
 	Token struct {
-		Candles      func(childComplexity int, interval market.CandleInterval, from *market.Date, to *market.Date) int
+		Candles      func(childComplexity int, interval candles.Interval, from *market.Date, to *market.Date) int
 		Change24h    func(childComplexity int) int
 		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) int
 		History      func(childComplexity int, from *market.Date, to *market.Date, order *queries.Direction) int
@@ -2325,7 +2326,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Token.Candles(childComplexity, args["interval"].(market.CandleInterval), args["from"].(*market.Date), args["to"].(*market.Date)), true
+		return e.ComplexityRoot.Token.Candles(childComplexity, args["interval"].(candles.Interval), args["from"].(*market.Date), args["to"].(*market.Date)), true
 	case "Token.change24h":
 		if e.ComplexityRoot.Token.Change24h == nil {
 			break

@@ -10,6 +10,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/valuation"
 	"strconv"
@@ -98,7 +99,7 @@ type TokenResolver interface {
 	RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error)
 	Sparkline(ctx context.Context, obj *model.Token, points *int) ([]market.Decimal, error)
 	Change24h(ctx context.Context, obj *model.Token) (*market.Decimal, error)
-	Candles(ctx context.Context, obj *model.Token, interval market.CandleInterval, from *market.Date, to *market.Date) ([]market.Candle, error)
+	Candles(ctx context.Context, obj *model.Token, interval candles.Interval, from *market.Date, to *market.Date) ([]candles.Candle, error)
 	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) (*model.FillEstimate, error)
 }
 type TradeResolver interface {
@@ -634,8 +635,8 @@ func (ec *executionContext) field_Token_candles_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "interval",
-		func(ctx context.Context, v any) (market.CandleInterval, error) {
-			return ec.unmarshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚐCandleInterval(ctx, v)
+		func(ctx context.Context, v any) (candles.Interval, error) {
+			return ec.unmarshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚋcandlesᚐInterval(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1160,7 +1161,7 @@ func (ec *executionContext) fieldContext_BalanceUpdate_balance(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _Candle_start(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_start(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1183,7 +1184,7 @@ func (ec *executionContext) fieldContext_Candle_start(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Candle", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Candle_open(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_open(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1206,7 +1207,7 @@ func (ec *executionContext) fieldContext_Candle_open(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Candle", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _Candle_high(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_high(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1229,7 +1230,7 @@ func (ec *executionContext) fieldContext_Candle_high(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Candle", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _Candle_low(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_low(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1252,7 +1253,7 @@ func (ec *executionContext) fieldContext_Candle_low(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Candle", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _Candle_close(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_close(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1275,7 +1276,7 @@ func (ec *executionContext) fieldContext_Candle_close(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Candle", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _Candle_volume(ctx context.Context, field graphql.CollectedField, obj *market.Candle) (ret graphql.Marshaler) {
+func (ec *executionContext) _Candle_volume(ctx context.Context, field graphql.CollectedField, obj *candles.Candle) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8688,11 +8689,11 @@ func (ec *executionContext) _Token_candles(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Token().Candles(ctx, obj, fc.Args["interval"].(market.CandleInterval), fc.Args["from"].(*market.Date), fc.Args["to"].(*market.Date))
+			return ec.Resolvers.Token().Candles(ctx, obj, fc.Args["interval"].(candles.Interval), fc.Args["from"].(*market.Date), fc.Args["to"].(*market.Date))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []market.Candle) graphql.Marshaler {
-			return ec.marshalOCandle2ᚕoddsgraphᚋinternalᚋmarketᚐCandleᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []candles.Candle) graphql.Marshaler {
+			return ec.marshalOCandle2ᚕoddsgraphᚋinternalᚋmarketᚋcandlesᚐCandleᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10457,7 +10458,7 @@ func (ec *executionContext) _BalanceUpdate(ctx context.Context, sel ast.Selectio
 
 var candleImplementors = []string{"Candle"}
 
-func (ec *executionContext) _Candle(ctx context.Context, sel ast.SelectionSet, obj *market.Candle) graphql.Marshaler {
+func (ec *executionContext) _Candle(ctx context.Context, sel ast.SelectionSet, obj *candles.Candle) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, candleImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -15343,17 +15344,17 @@ func (ec *executionContext) marshalNBookUpdateKind2oddsgraphᚋgraphᚋmodelᚐB
 	return v
 }
 
-func (ec *executionContext) marshalNCandle2oddsgraphᚋinternalᚋmarketᚐCandle(ctx context.Context, sel ast.SelectionSet, v market.Candle) graphql.Marshaler {
+func (ec *executionContext) marshalNCandle2oddsgraphᚋinternalᚋmarketᚋcandlesᚐCandle(ctx context.Context, sel ast.SelectionSet, v candles.Candle) graphql.Marshaler {
 	return ec._Candle(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚐCandleInterval(ctx context.Context, v any) (market.CandleInterval, error) {
+func (ec *executionContext) unmarshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚋcandlesᚐInterval(ctx context.Context, v any) (candles.Interval, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := market.CandleInterval(tmp)
+	res := candles.Interval(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚐCandleInterval(ctx context.Context, sel ast.SelectionSet, v market.CandleInterval) graphql.Marshaler {
+func (ec *executionContext) marshalNCandleInterval2oddsgraphᚋinternalᚋmarketᚋcandlesᚐInterval(ctx context.Context, sel ast.SelectionSet, v candles.Interval) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -15941,14 +15942,14 @@ func (ec *executionContext) marshalOBalance2ᚖoddsgraphᚋgraphᚋmodelᚐBalan
 	return ec._Balance(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOCandle2ᚕoddsgraphᚋinternalᚋmarketᚐCandleᚄ(ctx context.Context, sel ast.SelectionSet, v []market.Candle) graphql.Marshaler {
+func (ec *executionContext) marshalOCandle2ᚕoddsgraphᚋinternalᚋmarketᚋcandlesᚐCandleᚄ(ctx context.Context, sel ast.SelectionSet, v []candles.Candle) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCandle2oddsgraphᚋinternalᚋmarketᚐCandle(ctx, sel, v[i])
+		return ec.marshalNCandle2oddsgraphᚋinternalᚋmarketᚋcandlesᚐCandle(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

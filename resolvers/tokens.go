@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
@@ -227,16 +228,12 @@ func (r *tokenResolver) RecentPrices(ctx context.Context, t *model.Token) ([]mar
 	return out, nil
 }
 
-func (r *tokenResolver) Candles(ctx context.Context, t *model.Token, interval market.CandleInterval, from, to *market.Date) ([]market.Candle, error) {
+func (r *tokenResolver) Candles(ctx context.Context, t *model.Token, interval candles.Interval, from, to *market.Date) ([]candles.Candle, error) {
 	h, err := r.readHistory(ctx, t, from, to)
 	if h == nil {
 		return nil, err
 	}
-	candles := market.Candles(h.Points, interval)
-	if candles == nil {
-		candles = []market.Candle{}
-	}
-	return candles, nil
+	return candles.Of(h.Points, interval), nil
 }
 
 func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal, by *model.FillFor) (*model.FillEstimate, error) {

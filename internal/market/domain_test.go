@@ -147,57 +147,6 @@ func TestFillProperties(t *testing.T) {
 	}
 }
 
-func TestCandles(t *testing.T) {
-	at := func(s string) time.Time {
-		t.Helper()
-		v, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	point := func(when, price, volume string) PricePoint {
-		p := PricePoint{Timestamp: at(when), Price: MustDecimal(price)}
-		if volume != "" {
-			p.Volume = ptr(MustDecimal(volume))
-		}
-		return p
-	}
-	points := []PricePoint{
-		point("2024-02-25T23:59:59.9Z", "0.5", ""), // a Sunday
-		point("2024-02-26T00:00:00Z", "0.50", "10"),
-		point("2024-02-26T00:04:59Z", "0.40", ""),
-		point("2024-02-26T00:05:00Z", "0.45", ""),
-		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC in another zone
-		point("2024-03-03T23:59:59Z", "0.55", "1"),
-		point("2024-03-04T00:00:00Z", "0.10", ""),
-	}
-	volumes := []*Decimal{points[1].Volume, points[4].Volume}
-	for interval, want := range map[CandleInterval]string{
-		CandleFiveMinutes:    "02-25T23:55 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.50/0.40/0.40 10, 02-26T00:05 0.45/0.45/0.45/0.45 -, 02-26T00:00 0.60/0.60/0.60/0.60 0.5, 03-03T23:55 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleMinute:         "02-25T23:59 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.50/0.50/0.50 10, 02-26T00:04 0.40/0.40/0.40/0.40 -, 02-26T00:05 0.45/0.45/0.45/0.45 -, 02-26T00:00 0.60/0.60/0.60/0.60 0.5, 03-03T23:59 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleFifteenMinutes: "02-25T23:45 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T23:45 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleFourHours:      "02-25T20:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T20:00 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleHour:           "02-25T23:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T23:00 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleDay:            "02-25T00:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T00:00 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-		CandleWeek:           "02-19T00:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.55 11.5, 03-04T00:00 0.10/0.10/0.10/0.10 -",
-	} {
-		var got []string
-		for _, c := range Candles(points, interval) {
-			got = append(got, fmt.Sprintf("%s %s/%s/%s/%s %s", c.Start.Format("01-02T15:04"), c.Open, c.High, c.Low, c.Close, show(c.Volume)))
-		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%s:\n got %s\nwant %s", interval, s, want)
-		}
-	}
-	if volumes[0].String() != "10" || volumes[1].String() != "0.5" {
-		t.Errorf("the points' volumes became %s and %s", volumes[0], volumes[1])
-	}
-	if c := Candles(nil, CandleDay); len(c) != 0 {
-		t.Errorf("candles of nothing: %v", c)
-	}
-}
-
 func TestBookCoversAndCut(t *testing.T) {
 	book := func(bids, asks, depth int) *Book {
 		return &Book{TokenID: "t", Bids: NewSide(make([]Level, bids)), Asks: NewSide(make([]Level, asks)), Depth: depth, Seq: 3}

@@ -1,32 +1,38 @@
-package market
+// Package candles summarizes price histories.
+package candles
 
-import "time"
+import (
+	"time"
 
-// CandleInterval is the length of a candle. Intervals begin at UTC boundaries.
-type CandleInterval string
+	"oddsgraph/internal/market"
+)
+
+// Interval is the length of a candle. Intervals begin at UTC boundaries.
+type Interval string
 
 // The candle intervals. A week starts on Monday.
 const (
-	CandleMinute         CandleInterval = "MINUTE"
-	CandleFiveMinutes    CandleInterval = "FIVE_MINUTES"
-	CandleFifteenMinutes CandleInterval = "FIFTEEN_MINUTES"
-	CandleHour           CandleInterval = "HOUR"
-	CandleFourHours      CandleInterval = "FOUR_HOURS"
-	CandleDay            CandleInterval = "DAY"
-	CandleWeek           CandleInterval = "WEEK"
+	Minute         Interval = "MINUTE"
+	FiveMinutes    Interval = "FIVE_MINUTES"
+	FifteenMinutes Interval = "FIFTEEN_MINUTES"
+	Hour           Interval = "HOUR"
+	FourHours      Interval = "FOUR_HOURS"
+	Day            Interval = "DAY"
+	Week           Interval = "WEEK"
 )
 
 // Candle summarizes the prices of one interval.
 type Candle struct {
 	Start                  time.Time
-	Open, High, Low, Close Decimal
+	Open, High, Low, Close market.Decimal
 	// Volume is the sum of the points' volumes; nil if no point has a volume.
-	Volume *Decimal
+	Volume *market.Decimal
 }
 
-// Candles groups points, which must be sorted oldest first, into candles. Intervals without a point have no candle.
-func Candles(points []PricePoint, interval CandleInterval) []Candle {
-	var out []Candle
+// Of groups points, which must be sorted oldest first, into candles. Intervals without a point have no candle. The
+// result is not nil.
+func Of(points []market.PricePoint, interval Interval) []Candle {
+	out := []Candle{}
 	for i := range points {
 		p := &points[i]
 		start := interval.start(p.Timestamp)
@@ -53,22 +59,22 @@ func Candles(points []PricePoint, interval CandleInterval) []Candle {
 }
 
 // start returns the start of the interval that contains t.
-func (i CandleInterval) start(t time.Time) time.Time {
+func (i Interval) start(t time.Time) time.Time {
 	t = t.UTC()
 	switch i {
-	case CandleMinute:
+	case Minute:
 		return t.Truncate(time.Minute)
-	case CandleFiveMinutes:
+	case FiveMinutes:
 		return t.Truncate(5 * time.Minute)
-	case CandleFifteenMinutes:
+	case FifteenMinutes:
 		return t.Truncate(15 * time.Minute)
-	case CandleHour:
+	case Hour:
 		return t.Truncate(time.Hour)
-	case CandleFourHours:
+	case FourHours:
 		return t.Truncate(4 * time.Hour)
-	case CandleWeek:
-		return (DateOf(t) - Date((int(t.Weekday())+6)%7)).Start()
+	case Week:
+		return (market.DateOf(t) - market.Date((int(t.Weekday())+6)%7)).Start()
 	default:
-		return DateOf(t).Start()
+		return market.DateOf(t).Start()
 	}
 }
