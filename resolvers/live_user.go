@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 
 	"oddsgraph/graph/model"
@@ -59,11 +58,14 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string) (<-chan model.PortfolioUpdate, error) {
 	n, by := valueOr(maxPerSecond, 2), valueOr(basis, "")
 	every, err := interval(&n, 20)
-	shown, wrong := positionsOf(a, positionIDs)
-	if err = cmp.Or(err, wrong); err == nil {
-		err = r.checkSubscription(ctx, a)
-	}
 	if err != nil {
+		return nil, err
+	}
+	shown, err := positionsOf(a, positionIDs)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })

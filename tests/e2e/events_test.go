@@ -227,7 +227,7 @@ func TestKalshiEvents(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
 	data := s.ask(t, searchEvents, vars{"filter": vars{"status": []string{"OPEN"}}, "first": 10}, anonymous)
-	before, made := kalshiCalls(t, s.App, before)
+	_, made := kalshiCalls(t, s.App, before)
 	if made["/events"] != 1 || len(made) != 1 || len(eventIDs(data)) != 10 {
 		t.Errorf("calls %v, %s", made, asJSON(data))
 	}
