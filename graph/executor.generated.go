@@ -336,6 +336,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"price":         {Number: 3},
 			"previousPrice": {Number: 4},
 		}},
+		"PricesUpdate": {Fields: map[string]exec.FieldOf{
+			"reason": {Number: 1},
+			"prices": {Number: 2},
+		}},
 		"Query": {Fields: map[string]exec.FieldOf{
 			"node": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_node_args(ctx, raw)
@@ -747,7 +751,33 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"orderbookChanged": {Number: 2, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"pricesChanged": {Number: 2, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_pricesChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionPricesChanged{
+					tokenIds:     a["tokenIds"].([]string),
+					maxPerSecond: a["maxPerSecond"].(*int),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionPricesChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionPricesChanged)
+					switch name {
+					case "tokenIds":
+						list, ok := exec.Strings(value)
+						a.tokenIds = list
+						return ok
+					case "maxPerSecond":
+						v, err := graphql.UnmarshalInt(value)
+						a.maxPerSecond = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"orderbookChanged": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_orderbookChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -783,7 +813,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"marketChanged": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"marketChanged": {Number: 4, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_marketChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -804,7 +834,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"tradesAdded": {Number: 4, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"tradesAdded": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_tradesAdded_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -825,7 +855,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"portfolioChanged": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"portfolioChanged": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_portfolioChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -857,7 +887,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"ordersChanged": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"ordersChanged": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_ordersChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -878,7 +908,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"userTradesAdded": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"userTradesAdded": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_userTradesAdded_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -899,7 +929,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"balanceChanged": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"balanceChanged": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_balanceChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -920,7 +950,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"streamStatusChanged": {Number: 9},
+			"streamStatusChanged": {Number: 10},
 		}},
 		"Token": {Fields: map[string]exec.FieldOf{
 			"id":          {Number: 1},
@@ -1512,6 +1542,11 @@ type argumentsOfQuery__type struct {
 }
 
 type argumentsOfSubscriptionPriceChanged struct {
+	tokenIds     []string
+	maxPerSecond *int
+}
+
+type argumentsOfSubscriptionPricesChanged struct {
 	tokenIds     []string
 	maxPerSecond *int
 }
@@ -3712,6 +3747,49 @@ func (g *executor) writeFieldsOfPriceUpdate(x *exec.Execution, s *exec.Selection
 	}
 }
 
+func (g *executor) writePricesUpdate(x *exec.Execution, s *exec.Selection, obj *model.PricesUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"PricesUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // prices
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Prices {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writePriceUpdate(x, f.Sub, &obj.Prices[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
 func (g *executor) writeQuery(x *exec.Execution, s *exec.Selection) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
@@ -4494,7 +4572,24 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 2: // orderbookChanged
+	case 2: // pricesChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPricesChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.PricesChanged(x.Start(f), a.tokenIds, a.maxPerSecond)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.PricesUpdate) bool {
+			if !g.writePricesUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 3: // orderbookChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionOrderbookChanged)
 		if !ok {
 			return nil
@@ -4511,7 +4606,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 3: // marketChanged
+	case 4: // marketChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionMarketChanged)
 		if !ok {
 			return nil
@@ -4528,7 +4623,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 4: // tradesAdded
+	case 5: // tradesAdded
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionTradesAdded)
 		if !ok {
 			return nil
@@ -4545,7 +4640,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 5: // portfolioChanged
+	case 6: // portfolioChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPortfolioChanged)
 		if !ok {
 			return nil
@@ -4562,7 +4657,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 6: // ordersChanged
+	case 7: // ordersChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionOrdersChanged)
 		if !ok {
 			return nil
@@ -4579,7 +4674,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 7: // userTradesAdded
+	case 8: // userTradesAdded
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionUserTradesAdded)
 		if !ok {
 			return nil
@@ -4596,7 +4691,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 8: // balanceChanged
+	case 9: // balanceChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionBalanceChanged)
 		if !ok {
 			return nil
@@ -4613,7 +4708,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 9: // streamStatusChanged
+	case 10: // streamStatusChanged
 		events, err := g.subscription.StreamStatusChanged(x.Start(f))
 		if err != nil {
 			x.Error(f, err)

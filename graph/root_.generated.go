@@ -342,6 +342,11 @@ type ComplexityRoot struct {
 		Token         func(childComplexity int) int
 	}
 
+	PricesUpdate struct {
+		Prices func(childComplexity int) int
+		Reason func(childComplexity int) int
+	}
+
 	Query struct {
 		Categories         func(childComplexity int) int
 		Event              func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
@@ -432,6 +437,7 @@ type ComplexityRoot struct {
 		OrdersChanged       func(childComplexity int, address market.Address) int
 		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string) int
 		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
+		PricesChanged       func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		StreamStatusChanged func(childComplexity int) int
 		TradesAdded         func(childComplexity int, tokenIds []string) int
 		UserTradesAdded     func(childComplexity int, address market.Address) int
@@ -1793,6 +1799,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PriceUpdate.Token(childComplexity), true
 
+	case "PricesUpdate.prices":
+		if e.ComplexityRoot.PricesUpdate.Prices == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PricesUpdate.Prices(childComplexity), true
+	case "PricesUpdate.reason":
+		if e.ComplexityRoot.PricesUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PricesUpdate.Reason(childComplexity), true
+
 	case "Query.categories":
 		if e.ComplexityRoot.Query.Categories == nil {
 			break
@@ -2287,6 +2306,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.PriceChanged(childComplexity, args["tokenIds"].([]string), args["maxPerSecond"].(*int)), true
+	case "Subscription.pricesChanged":
+		if e.ComplexityRoot.Subscription.PricesChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_pricesChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.PricesChanged(childComplexity, args["tokenIds"].([]string), args["maxPerSecond"].(*int)), true
 	case "Subscription.streamStatusChanged":
 		if e.ComplexityRoot.Subscription.StreamStatusChanged == nil {
 			break
@@ -4210,6 +4240,16 @@ type Subscription {
     maxPerSecond: Int
   ): PriceUpdate!
   """
+  Prices of many tokens, with one event for all tokens that have changed. It costs fewer messages than ` + "`" + `priceChanged` + "`" + ` where many
+  prices move. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others continue.
+  """
+  pricesChanged(
+    "Tokens to follow, 1 to 500 ids."
+    tokenIds: [String!]!
+    "Maximum events a second, 1 to 20. Each event has the newest prices."
+    maxPerSecond: Int = 4
+  ): PricesUpdate!
+  """
   The order book of a token.
   """
   orderbookChanged(
@@ -4356,6 +4396,19 @@ type PriceUpdate implements Update {
   state is sent again.
   """
   previousPrice: Decimal
+}
+
+"""
+Changes of the prices of several tokens.
+"""
+type PricesUpdate implements Update {
+  """
+  Why the event was sent. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every token whose price is known. The price of another token follows in a
+  ` + "`" + `CHANGE` + "`" + ` as soon as it is known.
+  """
+  reason: UpdateReason!
+  "One entry for each token whose price or freshness has changed since the previous event. Its ` + "`" + `reason` + "`" + ` is that of the token."
+  prices: [PriceUpdate!]!
 }
 
 """
@@ -5036,6 +5089,16 @@ func (ec *executionContext) childFields_PriceUpdate(ctx context.Context, field g
 		return ec.fieldContext_PriceUpdate_previousPrice(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PriceUpdate", field.Name)
+}
+
+func (ec *executionContext) childFields_PricesUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_PricesUpdate_reason(ctx, field)
+	case "prices":
+		return ec.fieldContext_PricesUpdate_prices(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PricesUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_Resolution(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

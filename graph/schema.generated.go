@@ -78,6 +78,7 @@ type QueryResolver interface {
 }
 type SubscriptionResolver interface {
 	PriceChanged(ctx context.Context, tokenIds []string, maxPerSecond *int) (<-chan model.PriceUpdate, error)
+	PricesChanged(ctx context.Context, tokenIds []string, maxPerSecond *int) (<-chan model.PricesUpdate, error)
 	OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error)
 	MarketChanged(ctx context.Context, marketIds []string) (<-chan model.MarketUpdate, error)
 	TradesAdded(ctx context.Context, tokenIds []string) (<-chan model.TradesUpdate, error)
@@ -582,6 +583,28 @@ func (ec *executionContext) field_Subscription_portfolioChanged_args(ctx context
 }
 
 func (ec *executionContext) field_Subscription_priceChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tokenIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tokenIds"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "maxPerSecond",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxPerSecond"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_pricesChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tokenIds",
@@ -6083,6 +6106,61 @@ func (ec *executionContext) fieldContext_PriceUpdate_previousPrice(_ context.Con
 	return graphql.NewScalarFieldContext("PriceUpdate", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _PricesUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.PricesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PricesUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PricesUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PricesUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _PricesUpdate_prices(ctx context.Context, field graphql.CollectedField, obj *model.PricesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PricesUpdate_prices(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Prices, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []model.PriceUpdate) graphql.Marshaler {
+			return ec.marshalNPriceUpdate2ᚕoddsgraphᚋgraphᚋmodelᚐPriceUpdateᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PricesUpdate_prices(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PricesUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PriceUpdate(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7935,6 +8013,50 @@ func (ec *executionContext) fieldContext_Subscription_priceChanged(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_priceChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_pricesChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_pricesChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().PricesChanged(ctx, fc.Args["tokenIds"].([]string), fc.Args["maxPerSecond"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.PricesUpdate) graphql.Marshaler {
+			return ec.marshalNPricesUpdate2oddsgraphᚋgraphᚋmodelᚐPricesUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_pricesChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PricesUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_pricesChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -10295,6 +10417,13 @@ func (ec *executionContext) _Update(ctx context.Context, sel ast.SelectionSet, o
 			return graphql.Null
 		}
 		return ec._TradesUpdate(ctx, sel, obj)
+	case model.PricesUpdate:
+		return ec._PricesUpdate(ctx, sel, &obj)
+	case *model.PricesUpdate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._PricesUpdate(ctx, sel, obj)
 	case model.PriceUpdate:
 		return ec._PriceUpdate(ctx, sel, &obj)
 	case *model.PriceUpdate:
@@ -13104,6 +13233,49 @@ func (ec *executionContext) _PriceUpdate(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var pricesUpdateImplementors = []string{"PricesUpdate", "Update"}
+
+func (ec *executionContext) _PricesUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.PricesUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, pricesUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PricesUpdate")
+		case "reason":
+			out.Values[i] = ec._PricesUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "prices":
+			out.Values[i] = ec._PricesUpdate_prices(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -13989,6 +14161,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "priceChanged":
 		return ec._Subscription_priceChanged(ctx, fields[0])
+	case "pricesChanged":
+		return ec._Subscription_pricesChanged(ctx, fields[0])
 	case "orderbookChanged":
 		return ec._Subscription_orderbookChanged(ctx, fields[0])
 	case "marketChanged":
@@ -15820,6 +15994,26 @@ func (ec *executionContext) marshalNPricePoint2ᚕoddsgraphᚋinternalᚋmarket�
 
 func (ec *executionContext) marshalNPriceUpdate2oddsgraphᚋgraphᚋmodelᚐPriceUpdate(ctx context.Context, sel ast.SelectionSet, v model.PriceUpdate) graphql.Marshaler {
 	return ec._PriceUpdate(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNPriceUpdate2ᚕoddsgraphᚋgraphᚋmodelᚐPriceUpdateᚄ(ctx context.Context, sel ast.SelectionSet, v []model.PriceUpdate) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPriceUpdate2oddsgraphᚋgraphᚋmodelᚐPriceUpdate(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPricesUpdate2oddsgraphᚋgraphᚋmodelᚐPricesUpdate(ctx context.Context, sel ast.SelectionSet, v model.PricesUpdate) graphql.Marshaler {
+	return ec._PricesUpdate(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNServiceStatus2oddsgraphᚋgraphᚋmodelᚐServiceStatus(ctx context.Context, sel ast.SelectionSet, v model.ServiceStatus) graphql.Marshaler {

@@ -101,6 +101,14 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
+// intervalOr is like interval, but uses a default if the argument is nil.
+func intervalOr(perSecond int, argument *int, limit int) (time.Duration, error) {
+	if argument == nil {
+		argument = &perSecond
+	}
+	return interval(argument, limit)
+}
+
 // ListOf returns the argument with the ids of a subscription field whose events concern one id each, and "" for other fields. A
 // subscription to several ids is then equal to one subscription to each of them. It is not so for trades: their first event
 // contains the trades of all tokens.

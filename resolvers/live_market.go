@@ -22,6 +22,24 @@ func (r *subscriptionResolver) PriceChanged(ctx context.Context, tokenIDs []stri
 	return subscribe(ctx, follow.Prices(ctx, r.source(ctx), ids, every, r.readPrices), priceUpdate), nil
 }
 
+func (r *subscriptionResolver) PricesChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PricesUpdate, error) {
+	ids, err := distinctIDs("tokenIds", tokenIDs)
+	if err != nil {
+		return nil, err
+	}
+	every, err := intervalOr(4, maxPerSecond, 20)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, follow.PriceLists(ctx, r.source(ctx), ids, every, r.readPrices), func(reason model.UpdateReason, list []follow.Event[follow.PriceUpdate]) model.PricesUpdate {
+		u := model.PricesUpdate{Reason: reason, Prices: make([]model.PriceUpdate, len(list))}
+		for i, e := range list {
+			u.Prices[i] = priceUpdate(model.UpdateReason(e.Reason), e.Value)
+		}
+		return u
+	}), nil
+}
+
 func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]] {
 	results := make([]market.Result[market.Read[*market.Price]], len(tokenIDs))
 	r.read(ctx, func(set *loaders.Set) { set.Prices.GetMany(tokenIDs, results) })

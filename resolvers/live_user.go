@@ -56,8 +56,8 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 }
 
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string) (<-chan model.PortfolioUpdate, error) {
-	n, by := valueOr(maxPerSecond, 2), valueOr(basis, "")
-	every, err := interval(&n, 20)
+	by := valueOr(basis, "")
+	every, err := intervalOr(2, maxPerSecond, 20)
 	if err != nil {
 		return nil, err
 	}

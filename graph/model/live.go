@@ -49,6 +49,15 @@ func (u PriceUpdate) Token() Token {
 	return Token{TokenID: u.Price.Quote.TokenID, Preloaded: &Preloaded{Price: &u.Price, Spread: u.Spread}}
 }
 
+// PricesUpdate contains changes of the prices of several tokens.
+type PricesUpdate struct {
+	Reason UpdateReason
+	Prices []PriceUpdate
+}
+
+// IsUpdate marks PricesUpdate as an Update.
+func (PricesUpdate) IsUpdate() {}
+
 // OrderbookUpdate is a change of a book.
 type OrderbookUpdate struct {
 	Kind             BookUpdateKind

@@ -174,6 +174,7 @@ var table = map[string]weight{
 
 	// The cost of a subscription is the cost of its first events: one event for each id that it follows.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
+	"Subscription.pricesChanged":    {page: ids("tokenIds")},
 	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
 	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
 	"Subscription.tradesAdded":      {items: ids("tokenIds"), page: about(accountRows)},
@@ -182,6 +183,7 @@ var table = map[string]weight{
 	"Subscription.userTradesAdded":  {needs: page, page: about(accountRows)},
 	"Subscription.balanceChanged":   {needs: balance},
 	"PriceUpdate.token":             {knows: price},
+	"PricesUpdate.prices":           {each: price, items: ofPage, knows: price},
 	"OrderbookUpdate.token":         {knows: book},
 	"OrderbookUpdate.bids":          {items: ofPage},
 	"OrderbookUpdate.asks":          {items: ofPage},

@@ -88,6 +88,7 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 		state       string // value that a joiner must get, by its path in the event
 	}{
 		{"priceChanged", subPrices, vars{"ids": []string{token}}, "price.price"},
+		{"pricesChanged", subPriceLists, vars{"ids": []string{token}}, "prices"},
 		{"orderbookChanged", subBook, vars{"id": token, "depth": 5}, "sequence"},
 		{"marketChanged", subMarkets, vars{"ids": []string{marketID}}, "market.marketId"},
 		{"tradesAdded", subTrades, vars{"ids": []string{token}}, "trades"},

@@ -26,6 +26,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		want  string // a hung endpoint gives UPSTREAM_TIMEOUT instead of down
 	}{
 		"prices":                        {subPrices, []string{prices}, down},
+		"price lists":                   {subPriceLists, []string{prices}, down},
 		"book":                          {subBook, []string{books}, down},
 		"market":                        {subMarkets, []string{details}, down},
 		"orders":                        {subOrders, []string{"/api/user/orders"}, down},

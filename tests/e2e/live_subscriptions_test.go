@@ -341,6 +341,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		{subBook, vars{"id": id, "depth": 0}}, {subBook, vars{"id": id, "depth": 201}}, {subBook, vars{"id": ""}},
 		{`subscription($id: String!) { priceChanged(tokenIds: [$id], maxPerSecond: 0) { reason } }`, vars{"id": id}},
 		{`subscription($id: String!) { priceChanged(tokenIds: [$id], maxPerSecond: 101) { reason } }`, vars{"id": id}},
+		{`subscription($id: String!) { pricesChanged(tokenIds: [$id], maxPerSecond: 21) { reason } }`, vars{"id": id}},
 		{`subscription($id: String!) { orderbookChanged(tokenId: $id, maxPerSecond: 0) { reason } }`, vars{"id": id}},
 		{`subscription($id: String!) { orderbookChanged(tokenId: $id, maxPerSecond: 101) { reason } }`, vars{"id": id}},
 	} {
@@ -451,6 +452,7 @@ func TestUpdate(t *testing.T) {
 	k := s.dial(t, keyOf2000)
 	for field, typ := range map[string]string{
 		fmt.Sprintf("priceChanged(tokenIds: [%q])", token):          "PriceUpdate",
+		fmt.Sprintf("pricesChanged(tokenIds: [%q])", token):         "PricesUpdate",
 		fmt.Sprintf("orderbookChanged(tokenId: %q)", token):         "OrderbookUpdate",
 		fmt.Sprintf("marketChanged(marketIds: [%q])", m):            "MarketUpdate",
 		fmt.Sprintf("tradesAdded(tokenIds: [%q])", token):           "TradesUpdate",

@@ -17,6 +17,7 @@ export const possibleTypes: Record<string, string[]> = {
     "OrdersUpdate",
     "PortfolioUpdate",
     "PriceUpdate",
+    "PricesUpdate",
     "TradesUpdate"
   ]
 }
@@ -48,6 +49,7 @@ export const embeddedTypes: string[] = [
   "PriceHistory",
   "PricePoint",
   "PriceUpdate",
+  "PricesUpdate",
   "Resolution",
   "ServiceStatus",
   "SharedLimit",

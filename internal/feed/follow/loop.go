@@ -31,6 +31,11 @@ type body interface {
 	resend(reason Reason) error
 }
 
+// flusher is a body that collects updates. The loop calls flush after each step. flush returns the time of its next event, or zero.
+type flusher interface {
+	flush(now time.Time) (next time.Time, err error)
+}
+
 // read reads over REST. It runs on its own goroutine. The loop then calls the returned function, which applies the result.
 type read func(ctx context.Context) (apply func() error)
 
@@ -113,6 +118,11 @@ func (l *loop) run(ctx context.Context) error {
 		var next time.Time
 		if err == nil {
 			next, err = l.step(ctx, time.Now(), polling)
+		}
+		if f, ok := l.body.(flusher); ok && err == nil {
+			var at time.Time
+			at, err = f.flush(time.Now())
+			next = sooner(next, at)
 		}
 		if err != nil {
 			return err

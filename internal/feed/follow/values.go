@@ -24,7 +24,27 @@ type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[mar
 
 // Prices follows the prices of tokens. every is the least time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
-	k := stateSpec[PriceUpdate]{
+	return mapStream(stream(ctx, s, every, prices(read).open(tokenIDs)), priceUpdate)
+}
+
+// PriceLists is like Prices, but its events contain all prices that have changed since the last event. every is the least time
+// between two events.
+func PriceLists(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
+	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, every)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
+		out := make([]Event[PriceUpdate], len(list))
+		for i, e := range list {
+			out[i] = Event[PriceUpdate]{Reason: e.Reason, Value: priceUpdate(e.Reason, e.Value)}
+		}
+		return out
+	})
+}
+
+func priceUpdate(_ Reason, u update[PriceUpdate]) PriceUpdate {
+	return PriceUpdate{Price: u.Value.Price, Spread: u.Value.Spread, Previous: u.Previous.Price, Meta: u.Meta}
+}
+
+func prices(read ReadPrices) stateSpec[PriceUpdate] {
+	return stateSpec[PriceUpdate]{
 		topic:     func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelPrices, ID: id} },
 		companion: func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelOrderbook, ID: id} },
 		state: func(s feed.State) (PriceUpdate, bool) {
@@ -36,9 +56,6 @@ func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duratio
 		},
 		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: Replace,
 	}
-	return mapStream(stream(ctx, s, every, k.open(tokenIDs)), func(_ Reason, u update[PriceUpdate]) PriceUpdate {
-		return PriceUpdate{Price: u.Value.Price, Spread: u.Value.Spread, Previous: u.Previous.Price, Meta: u.Meta}
-	})
 }
 
 // BookUpdate is an event with a token's order book, cut to a depth.

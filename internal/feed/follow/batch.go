@@ -1,0 +1,110 @@
+package follow
+
+import (
+	"time"
+
+	"oddsgraph/internal/feed"
+)
+
+// batch runs a body of states and sends their events together: at most one event in an interval, with the last update of each
+// key.
+type batch[T any] struct {
+	*states[T]
+	out   *publisher[[]Event[update[T]]]
+	every time.Duration
+	// waiting contains the updates to send, in the order of their arrival. index has their places by key.
+	waiting []Event[update[T]]
+	index   map[string]int
+	// sent reports whether an event was sent to all readers. next is the earliest time of the next event; zero until the first
+	// update arrives.
+	sent bool
+	next time.Time
+}
+
+// openBatch is like open, for one stream of lists of updates.
+func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
+	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
+		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
+		inner, err := k.open(keys)(&publisher[update[T]]{yield: b.collect}, reader)
+		if err != nil {
+			return nil, err
+		}
+		b.states = inner.(*states[T])
+		return b, nil
+	}
+}
+
+// collect is the yield function of the states. It passes problems on at once.
+func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
+	if e.Problem != nil {
+		return b.out.problem(e.Problem) == nil
+	}
+	i, ok := b.index[e.Value.Key]
+	if !ok {
+		b.index[e.Value.Key] = len(b.waiting)
+		b.waiting = append(b.waiting, e)
+		return true
+	}
+	before := b.waiting[i]
+	if before.Reason.isState() || e.Reason == Freshness {
+		e.Reason = before.Reason
+	}
+	e.Value.Previous, e.Value.Continues = before.Value.Previous, before.Value.Continues
+	b.waiting[i] = e
+	return true
+}
+
+// flush sends the waiting updates once the interval is over. The first event waits one interval for all keys.
+func (b *batch[T]) flush(now time.Time) (next time.Time, err error) {
+	if len(b.waiting) == 0 {
+		return time.Time{}, nil
+	}
+	if b.next.IsZero() {
+		b.next = now.Add(b.every)
+	}
+	if now.Before(b.next) && (b.sent || !b.complete()) {
+		return b.next, nil
+	}
+	reason := Initial
+	if b.sent {
+		reason = Freshness
+		for _, e := range b.waiting {
+			if e.Reason != Freshness {
+				reason = Changed
+			}
+		}
+	}
+	b.sent, b.next = true, now.Add(b.every)
+	return time.Time{}, b.out.send(reason, "", Delta, b.take())
+}
+
+// complete reports whether every key has a value or a problem.
+func (b *batch[T]) complete() bool {
+	for _, it := range b.items {
+		if !it.sent && it.problem == nil && !b.unknown.reported[it.key] {
+			return false
+		}
+	}
+	return true
+}
+
+// take returns the waiting updates and removes them.
+func (b *batch[T]) take() []Event[update[T]] {
+	waiting := b.waiting
+	b.waiting = nil
+	clear(b.index)
+	return waiting
+}
+
+// resend sends the last values of all keys as one event. The updates that wait go on waiting for the other readers.
+func (b *batch[T]) resend(reason Reason) error {
+	waiting, index := b.waiting, b.index
+	b.waiting, b.index = nil, make(map[string]int)
+	err := b.states.resend(reason)
+	all := b.waiting
+	b.waiting, b.index = waiting, index
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	return b.out.send(reason, "", Delta, all)
+}

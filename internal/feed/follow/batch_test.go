@@ -1,0 +1,111 @@
+package follow_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
+)
+
+// tick is the interval of the lists in tests.
+const tick = 250 * time.Millisecond
+
+func showPrices(list []follow.Event[follow.PriceUpdate]) string {
+	out := ""
+	for _, e := range list {
+		out += fmt.Sprintf("[%s %s", e.Value.Price.TokenID, e.Value.Price.Price)
+		if e.Value.Previous != nil {
+			out += " after " + e.Value.Previous.Price.String()
+		}
+		out += fmt.Sprintf(" %s%s]", e.Reason, mark(e.Value.Meta))
+	}
+	return out
+}
+
+// TestPriceLists: one event carries the last price of each token that has changed in an interval.
+func TestPriceLists(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{err: errDown}
+		f := run(t, follow.PriceLists(s.ctx, s.source(), []string{"A", "B"}, tick, r.list))
+		s.live(pricesOf("A"), pricesOf("B"))
+		s.price("A", "0.1")
+		f.want(showPrices)
+		s.price("B", "0.2")
+		f.want(showPrices, "INITIAL [A 0.1 INITIAL STREAM][B 0.2 INITIAL STREAM]")
+		s.price("A", "0.11")
+		s.price("B", "0.21")
+		s.price("A", "0.12")
+		f.want(showPrices)
+		time.Sleep(tick)
+		f.want(showPrices, "CHANGE [A 0.12 after 0.1 CHANGE STREAM][B 0.21 after 0.2 CHANGE STREAM]")
+		time.Sleep(time.Second)
+		f.want(showPrices)
+		s.price("B", "0.22") // the interval is over
+		f.want(showPrices, "CHANGE [B 0.22 after 0.21 CHANGE STREAM]")
+		time.Sleep(time.Second)
+		s.down(pricesOf("A"), pricesOf("B"))
+		time.Sleep(tick)
+		f.want(showPrices, "FRESHNESS [A 0.12 after 0.12 FRESHNESS STREAM stale][B 0.22 after 0.22 FRESHNESS STREAM stale]")
+	})
+}
+
+// TestPriceListsWaitForSlowTokens: the first event waits one interval for all tokens. Later tokens follow as changes.
+func TestPriceListsWaitForSlowTokens(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("B", "0.3")}
+		f := run(t, follow.PriceLists(s.ctx, s.source(), []string{"A", "B"}, tick, r.list))
+		s.live(pricesOf("A"))
+		s.price("A", "0.1")
+		time.Sleep(tick)
+		f.want(showPrices, "INITIAL [A 0.1 INITIAL STREAM]")
+		time.Sleep(time.Second)
+		f.want(showPrices, "CHANGE [B 0.3 INITIAL REST]")
+	})
+}
+
+// TestPriceListsJoin: a reader that joins gets the prices of all tokens, while the changes wait for the other readers.
+func TestPriceListsJoin(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
+		source := s.source()
+		source.Group = g
+		f := run(t, follow.PriceLists(s.ctx, source, []string{"A", "B"}, tick, r.list))
+		s.live(pricesOf("A"), pricesOf("B"))
+		s.price("A", "0.1")
+		s.price("B", "0.2")
+		f.take()
+		g.cohorts()
+		s.price("A", "0.11")
+		g.join()
+		f.want(showPrices, "INITIAL [A 0.11 INITIAL STREAM][B 0.2 INITIAL STREAM]")
+		time.Sleep(tick)
+		f.want(showPrices, "CHANGE [A 0.11 after 0.1 CHANGE STREAM]")
+		if to := g.cohorts(); fmt.Sprint(to) != "[1 0]" {
+			t.Errorf("sent to %v, want the joining reader and then all", to)
+		}
+	})
+}
+
+// TestPriceListsReportProblems: a failed read is a problem, an unknown token too, and the list goes on.
+func TestPriceListsReportProblems(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{err: errDown}
+		f := run(t, follow.PriceLists(s.ctx, s.source(), []string{"A"}, tick, r.list))
+		time.Sleep(time.Second)
+		f.want(showPrices, "!UPSTREAM_UNAVAILABLE")
+		r.fail(nil)
+		r.set(priceOf("A", "0.4"))
+		time.Sleep(10 * time.Second)
+		f.want(showPrices, "INITIAL [A 0.4 INITIAL REST]")
+
+		unknown := &restSource[*market.Price]{}
+		f = run(t, follow.PriceLists(s.ctx, s.source(), []string{"X", "Y"}, tick, unknown.list))
+		time.Sleep(time.Second)
+		f.want(showPrices, "!BAD_USER_INPUT")
+		if f.err == nil || !f.ended {
+			t.Errorf("the stream of unknown tokens goes on: %v", f.err)
+		}
+	})
+}
