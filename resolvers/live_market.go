@@ -31,19 +31,21 @@ func (r *subscriptionResolver) PricesChanged(ctx context.Context, tokenIDs []str
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, follow.PriceLists(ctx, r.source(ctx), ids, every, r.readPrices), func(reason model.UpdateReason, list []follow.Event[follow.PriceUpdate]) model.PricesUpdate {
-		u := model.PricesUpdate{Reason: reason, Prices: make([]model.PriceUpdate, len(list))}
-		for i, e := range list {
-			u.Prices[i] = priceUpdate(model.UpdateReason(e.Reason), e.Value)
-		}
-		return u
-	}), nil
+	return subscribe(ctx, follow.PriceLists(ctx, r.source(ctx), ids, every, r.readPrices), pricesUpdate), nil
 }
 
 func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]] {
 	results := make([]market.Result[market.Read[*market.Price]], len(tokenIDs))
 	r.read(ctx, func(set *loaders.Set) { set.Prices.GetMany(tokenIDs, results) })
 	return results
+}
+
+func pricesUpdate(reason model.UpdateReason, list []follow.Event[follow.PriceUpdate]) model.PricesUpdate {
+	u := model.PricesUpdate{Reason: reason, Prices: make([]model.PriceUpdate, len(list))}
+	for i, e := range list {
+		u.Prices[i] = priceUpdate(model.UpdateReason(e.Reason), e.Value)
+	}
+	return u
 }
 
 func priceUpdate(reason model.UpdateReason, p follow.PriceUpdate) model.PriceUpdate {
