@@ -24,6 +24,7 @@ type shownDocument struct{ place, text string }
 var (
 	// Commands, requests, answers and manifests have a document as a JSON string, TypeScript has it as a template.
 	documentInJSON     = regexp.MustCompile(`"((?:\{|query\b|subscription\b|fragment\b)(?:[^"\\]|\\.)*\})"`)
+	definesTypes       = regexp.MustCompile(`(?m)^(extend schema|schema|type|interface|scalar) `)
 	documentInTemplate = regexp.MustCompile("(?s)(?:gql|graphql)\\s*`([^`]+)`")
 )
 
@@ -36,7 +37,7 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 			if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "dist") {
 				return fs.SkipDir
 			}
-			if err == nil && filepath.Ext(file) == ".graphql" && d.Name() != "schema.graphql" {
+			if err == nil && filepath.Ext(file) == ".graphql" {
 				documents = append(documents, shownDocument{file, read(t, file)})
 			}
 			return err
@@ -67,7 +68,7 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 			}
 		}
 	}
-	return documents
+	return slices.DeleteFunc(documents, func(d shownDocument) bool { return definesTypes.MatchString(d.text) })
 }
 
 // TestShownDocumentsSelectIDs requires `id` in every selection of a type that has it. A normalised cache identifies

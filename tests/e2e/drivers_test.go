@@ -38,6 +38,7 @@ var driverCapabilities = []struct {
 		driver: "polymarket", example: "portfolio", unsupported: []string{"user.orders UNSUPPORTED"},
 		absent: []string{
 			"user.balance.cashBalance", "user.balance.totalValue", "user.portfolio.availableCash", "user.portfolio.totalValue",
+			"user.portfolio.freshness.asOf", // open positions have midpoints, which have no time
 		},
 	},
 	{driver: "kalshi", example: "price-board", absent: []string{"tokens.price.timestamp"}},

@@ -29,7 +29,7 @@ var polymarket = []mutation{
 	},
 	{
 		name: "later changes are lost in a repair",
-		file: "internal/venue/polymarket/stream_book.go", find: "if c.at.After(b.Timestamp) {", replace: "if false {",
+		file: "internal/venue/polymarket/stream_book.go", find: "if !c.at.Before(b.Timestamp) {", replace: "if false {",
 		run: "^TestLaterChangeShowsGap$",
 	},
 	{
@@ -39,12 +39,27 @@ var polymarket = []mutation{
 	},
 	{
 		name: "frozen books are not found",
-		file: "internal/venue/polymarket/stream_repair.go", find: "a.doubt, a.doubtBy = b, now.Add(catchUp)", replace: "",
+		file: "internal/venue/polymarket/stream_repair.go", find: "a.comparison.rest, a.comparison.deadline = b, now.Add(catchUp)", replace: "",
+		run: "^TestSilentFreeze$",
+	},
+	{
+		name: "a comparison forgets the changes since it began",
+		file: "internal/venue/polymarket/stream_book.go", find: "if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {", replace: "if len(cmp.since) > maxKept {",
+		run: "^TestChangesDuringAComparison$",
+	},
+	{
+		name: "a missing first book is never read",
+		file: "internal/venue/polymarket/stream_repair.go", find: "case !now.Before(a.dueBy):", replace: "case false:",
+		run: "^TestMissingFirstBook$",
+	},
+	{
+		name: "a few lost frames replace a socket",
+		file: "internal/venue/polymarket/stream_repair.go", find: " && frozen*frozenShare > compared {", replace: " && compared > 0 {",
 		run: "^TestSilentFreeze$",
 	},
 	{
 		name: "a frozen socket stays open",
-		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen {", replace: "if false {",
+		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen && frozen*frozenShare > compared {", replace: "if compared < 0 {",
 		run: "^TestSilentFreeze$",
 	},
 }

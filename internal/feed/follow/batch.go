@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch runs a body of states and sends their events together: at most one event in an interval, with the last update of each
-// key.
+// batch is a body that wraps states and sends the updates of all keys together: at most one event in an interval, with the last
+// update of each key.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
@@ -54,16 +54,17 @@ func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	return true
 }
 
-// flush sends the waiting updates once the interval is over. The first event waits one interval for all keys.
-func (b *batch[T]) flush(now time.Time) (next time.Time, err error) {
+// flush sends the waiting updates once the interval is over. The first event is sent once every key has a value or a problem, at the
+// latest one interval after the first update.
+func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	if len(b.waiting) == 0 {
-		return time.Time{}, nil
+		return next, nil
 	}
 	if b.next.IsZero() {
 		b.next = now.Add(b.every)
 	}
 	if now.Before(b.next) && (b.sent || !b.complete()) {
-		return b.next, nil
+		return sooner(next, b.next), nil
 	}
 	reason := Initial
 	if b.sent {
@@ -75,7 +76,7 @@ func (b *batch[T]) flush(now time.Time) (next time.Time, err error) {
 		}
 	}
 	b.sent, b.next = true, now.Add(b.every)
-	return time.Time{}, b.out.send(reason, "", Delta, b.take())
+	return next, b.out.send(reason, "", Delta, b.take())
 }
 
 // complete reports whether every key has a value or a problem.
@@ -96,7 +97,7 @@ func (b *batch[T]) take() []Event[update[T]] {
 	return waiting
 }
 
-// resend sends the last values of all keys as one event. The updates that wait go on waiting for the other readers.
+// resend sends the last values of all keys as one event. flush sends the waiting updates to the other readers later.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index
 	b.waiting, b.index = nil, make(map[string]int)

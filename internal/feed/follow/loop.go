@@ -31,9 +31,10 @@ type body interface {
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates. The loop calls flush after each step. flush returns the time of its next event, or zero.
+// flusher is a body that collects updates. The loop calls flush after each step. flush returns the time of the next step, which is next
+// unless an event is due earlier.
 type flusher interface {
-	flush(now time.Time) (next time.Time, err error)
+	flush(now, next time.Time) (time.Time, error)
 }
 
 // read reads over REST. It runs on its own goroutine. The loop then calls the returned function, which applies the result.
@@ -120,9 +121,7 @@ func (l *loop) run(ctx context.Context) error {
 			next, err = l.step(ctx, time.Now(), polling)
 		}
 		if f, ok := l.body.(flusher); ok && err == nil {
-			var at time.Time
-			at, err = f.flush(time.Now())
-			next = sooner(next, at)
+			next, err = f.flush(time.Now(), next)
 		}
 		if err != nil {
 			return err

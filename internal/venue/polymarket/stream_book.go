@@ -35,13 +35,22 @@ type asset struct {
 	lost     bool
 	kept     []change
 	failures int
-	// reading reports that a REST read of the lost book is under way.
-	reading bool
-	// doubt is a newer book of REST with other levels. The stream must reach it by doubtBy.
-	doubt   *market.Book
-	doubtBy time.Time
+	// dueBy is the time until which the venue must send the first book; zero until lostAssets sets it.
+	dueBy time.Time
+	// comparison is the comparison with REST under way; nil if there is none.
+	comparison *comparison
 	// top is the last reported top; nil before the first one.
 	top *top
+}
+
+// comparison compares a book with one of REST.
+type comparison struct {
+	// from is the venue's time of the book when the comparison began. since are the changes of the book since then.
+	from  time.Time
+	since []change
+	// rest is the book of REST, with other levels; nil until it was read. The stream must reach it by deadline.
+	rest     *market.Book
+	deadline time.Time
 }
 
 // ladder has both sides of a book. It never changes.
@@ -96,8 +105,8 @@ func (l ladder) market(id string, at time.Time) *market.Book {
 
 // reset forgets the book, so that the next one starts anew.
 func (a *asset) reset() {
-	a.book, a.burst, a.scratch, a.kept, a.doubt = nil, nil, nil, nil, nil
-	a.lost, a.reading, a.failures, a.burstBy = false, false, 0, time.Time{}
+	a.book, a.burst, a.scratch, a.kept, a.comparison = nil, nil, nil, nil, nil
+	a.lost, a.failures, a.burstBy, a.dueBy = false, 0, time.Time{}, time.Time{}
 }
 
 // replace sets the book. It reports whether the levels differ from the published ones.
@@ -126,6 +135,11 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 		done = append(done, c.LevelChange)
 	}
 	a.book, a.at = a.scratch, later(a.at, c.at)
+	if cmp := a.comparison; cmp != nil {
+		if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {
+			a.comparison = nil // the next one may find the book at a calmer time
+		}
+	}
 	a.burst, a.scratch, a.burstBy = nil, nil, time.Time{}
 	return done, false
 }
@@ -145,16 +159,23 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// splice returns a book of REST with the kept changes that are later. ok is false if the result disagrees with the last reported top,
-// so changes are missing or the book is too old.
-func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
+// withLater returns a book of REST with the changes that are later. It applies changes of the same millisecond again, which are totals,
+// because the book may lack some of them.
+func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
-	for _, c := range a.kept {
-		if c.at.After(b.Timestamp) {
+	for _, c := range changes {
+		if !c.at.Before(b.Timestamp) {
 			l = l.with(c.LevelChange)
 			at = c.at
 		}
 	}
+	return l, at
+}
+
+// splice returns a book of REST with the kept changes that are later. ok is false if the result disagrees with the last reported top,
+// so changes are missing or the book is too old.
+func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
+	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {
 		return l, at, l.top().equal(a.kept[n-1].top)
 	}

@@ -19,10 +19,13 @@ const (
 	tickEvery  = 50 * time.Millisecond
 	auditEvery = 25 * time.Second
 	catchUp    = 2 * time.Second
-	// retryEvery is the time between two reads of lost books. maxFrozen is the number of assets of one audit that may be frozen before
-	// the socket is replaced.
+	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	maxFrozen  = 3
+	// A socket is replaced if one comparison finds more than maxFrozen frozen books, and more than one of frozenShare books.
+	maxFrozen   = 3
+	frozenShare = 10
+	// firstBookWithin is the time in which the venue must send the first book of an asset. After it the book is read over REST.
+	firstBookWithin = 1500 * time.Millisecond
 )
 
 // errFrozen ends a socket that sends no data.
@@ -36,7 +39,7 @@ type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*mar
 func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []stream.Event)) error {
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
-	audit, retry, frozen := time.Now().Add(auditEvery), time.Time{}, 0
+	audit, retry, frozen, compared := time.Now().Add(auditEvery), time.Time{}, 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,44 +48,43 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 		}
 		now := time.Now()
 		emit(func(now time.Time) []stream.Event {
-			events, doubts := c.tick(now)
-			frozen += doubts
+			events, found := c.tick(now)
+			frozen += found
 			return events
 		})
-		if frozen > maxFrozen {
+		if frozen > maxFrozen && frozen*frozenShare > compared {
 			return errFrozen
 		}
-		if ids := c.lostAssets(); len(ids) > 0 && !now.Before(retry) {
+		if ids := c.lostAssets(now); len(ids) > 0 && !now.Before(retry) {
 			retry = now.Add(retryEvery)
-			c.readAll(ctx, ids, func(id string, b *market.Book) {
-				emit(func(now time.Time) []stream.Event { return c.repaired(id, b, now) })
+			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) {
+				emit(func(now time.Time) []stream.Event { return c.repaired(id, r, now) })
 			})
 		}
 		if !now.Before(audit) {
-			audit, frozen = now.Add(auditEvery), 0
-			c.readAll(ctx, c.quietAssets(), func(id string, b *market.Book) {
-				emit(func(now time.Time) []stream.Event { return c.audited(id, b, now) })
-			})
+			ids := c.beginComparison()
+			audit, frozen, compared = now.Add(auditEvery), 0, len(ids)
+			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, now) })
 		}
 	}
 }
 
-// readAll reads books in calls of up to maxTokens ids. use gets nil for a book that could not be read.
-func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, b *market.Book)) {
+// readAll reads books in calls of up to maxTokens ids. use gets the result of each.
+func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r market.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
 		for i, id := range part {
-			if err == nil && i < len(books) && books[i].Err == nil {
-				use(id, books[i].Value)
+			if err == nil {
+				use(id, books[i])
 			} else {
-				use(id, nil)
+				use(id, market.Result[*market.Book]{Err: err})
 			}
 		}
 	}
 }
 
-// tick ends bursts that take too long, delivers owed states, and checks doubted books. frozen is the number of books that did not
-// reach the book of REST.
+// tick ends bursts that take too long, delivers owed states, and ends comparisons. frozen is the number of books that have not
+// changed since REST had another book.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,14 +93,15 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 			a.lose()
 			events = append(events, c.bad(a)...)
 		}
-		if a.doubt != nil && !now.Before(a.doubtBy) {
-			b := a.doubt
-			a.doubt = nil
-			if a.book != nil && !b.Timestamp.Before(a.at) && !a.book.equal(b.Bids, b.Asks) {
-				frozen++
-				a.lose()
+		if cmp := a.comparison; cmp != nil && cmp.rest != nil && !now.Before(cmp.deadline) && len(a.burst) == 0 {
+			a.comparison = nil
+			if l, at := withLater(cmp.rest, cmp.since); !a.book.equal(l.bids, l.asks) {
+				if at.Equal(cmp.rest.Timestamp) {
+					frozen++
+				}
+				a.lose(cmp.since...)
 				events = append(events, c.bad(a)...)
-				events = append(events, c.repair(a, b, now)...)
+				events = append(events, c.repair(a, cmp.rest, now)...)
 			}
 		}
 		if a.book != nil && len(a.burst) == 0 && len(a.owed) > 0 {
@@ -121,13 +124,29 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	return events
 }
 
-// lostAssets returns the assets whose books are lost.
-func (c *codec) lostAssets() []string {
-	return c.choose(func(a *asset) bool { return a.lost && a.failures < maxRepairs })
+// lostAssets returns the assets whose books are lost. These are also the assets whose first book does not arrive.
+func (c *codec) lostAssets(now time.Time) []string {
+	return c.choose(func(a *asset) bool {
+		switch {
+		case a.book != nil || a.lost:
+		case a.dueBy.IsZero():
+			a.dueBy = now.Add(firstBookWithin)
+		case !now.Before(a.dueBy):
+			a.lose()
+		}
+		return a.lost && a.failures < maxRepairs
+	})
 }
 
-// quietAssets returns the assets that have a book.
-func (c *codec) quietAssets() []string { return c.choose(func(a *asset) bool { return a.book != nil }) }
+// beginComparison begins to record the changes of all books, and returns the assets that have one.
+func (c *codec) beginComparison() []string {
+	return c.choose(func(a *asset) bool {
+		if a.book != nil {
+			a.comparison = &comparison{from: a.at}
+		}
+		return a.book != nil
+	})
+}
 
 // choose returns the sorted ids of the assets that pass a test.
 func (c *codec) choose(pass func(*asset) bool) (ids []string) {
@@ -142,19 +161,23 @@ func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 	return ids
 }
 
-// repaired handles a book of REST for a lost book; nil if the read failed.
-func (c *codec) repaired(id string, b *market.Book, now time.Time) []stream.Event {
+// repaired handles the read of a lost book.
+func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]
 	if a == nil || !a.lost {
 		return nil
 	}
-	return c.repair(a, b, now)
+	if b := r.Value; b == nil && r.Err == nil && len(a.kept) == 0 { // a market without an open book
+		r.Value = &market.Book{TokenID: id, Timestamp: now}
+	}
+	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by a book of REST with the later changes of the stream. A book that disagrees with the reported top is
-// not used. After maxRepairs failures the session is asked for a resync, which subscribes the asset again.
+// repair replaces a lost book by a book of REST with the later changes of the stream. b is nil if the read failed. A book that
+// disagrees with the reported top is not used. After maxRepairs failures the session is asked for a resync, which subscribes the asset
+// again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -173,15 +196,22 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	return events
 }
 
-// audited compares a book with the one of REST. If REST is newer and has other levels, the stream gets the time catchUp to reach it. A
-// book of the same time with other levels shows a lost change.
-func (c *codec) audited(id string, b *market.Book, now time.Time) (events []stream.Event) {
+// compare compares a book with the one of REST, which may be older or newer by a few changes; b is nil if it was not read. If they
+// differ, the stream gets the time catchUp to reach it.
+func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]
-	if a == nil || b == nil || a.book == nil || len(a.burst) > 0 || b.Timestamp.Before(a.at) || a.book.equal(b.Bids, b.Asks) {
-		return nil
+	if a == nil || a.comparison == nil {
+		return
 	}
-	a.doubt, a.doubtBy = b, now.Add(catchUp)
-	return nil
+	if b == nil || b.Timestamp.Before(a.comparison.from) { // changes from before the comparison may be missing in it
+		a.comparison = nil
+		return
+	}
+	if l, _ := withLater(b, a.comparison.since); len(a.burst) == 0 && a.book.equal(l.bids, l.asks) {
+		a.comparison = nil
+		return
+	}
+	a.comparison.rest, a.comparison.deadline = b, now.Add(catchUp)
 }

@@ -210,8 +210,8 @@ func TestLaterChangeShowsGap(t *testing.T) {
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
-	// The book of REST has the change at 4 already, but not the one at 5.
-	s.expect(show(s.repaired("A", restBook("A", 4, "0.29", "0.301"), s.now)), "orderbook A 3 book b0.29×10 b0.2×1 a0.301×10")
+	// The book of REST has the change at 4 already, which is applied again, but not the one at 5.
+	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
 // TestOpenBurstShowsGap loses the end of a burst that nothing follows.
@@ -256,9 +256,9 @@ func TestFailedRepairs(t *testing.T) {
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301"))
-	s.expect(show(s.repaired("A", nil, s.now)))
+	s.expect(show(s.repaired("A", market.Result[*market.Book]{Err: errFrozen}, s.now)))
 	s.expect(s.request(stream.VerbResync, bookA))
-	s.expect(show(s.repaired("A", restBook("A", 2, "0.311", "0.4"), s.now)), "bad orderbook A")
+	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
 	s.expect(s.request(stream.VerbResync, bookA),
 		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
@@ -290,25 +290,25 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 		}
 		events, _ := s.maintain()
 		time.Sleep(time.Second)
-		s.expect(events(), "orderbook A 3 book b0.29×10 a0.301×10", "orderbook C 3 book b0.29×10 a0.301×10")
+		s.expect(events(), "orderbook A 3 book b0.29×10 b0.1×1 a0.301×10", "orderbook C 3 book b0.29×10 b0.1×1 a0.301×10")
 		if !slices.Equal(s.reads, []string{"A C"}) {
 			t.Errorf("the reads are %q", s.reads)
 		}
 	})
 }
 
-// TestSilentFreeze expects books that the socket stopped to send to be repaired within 35 s, and a new socket if there are more than
-// three of them.
+// TestSilentFreeze expects books that the socket stopped to send to be repaired within 35 s, and a new socket if they are more than
+// three and more than a tenth of the books.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
-		frozen int
-		failed bool
-	}{{1, false}, {3, false}, {4, true}} {
+		frozen, books int
+		failed        bool
+	}{{1, 6, false}, {3, 6, false}, {4, 6, true}, {5, 50, false}, {6, 50, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSocket(t)
 			var want []string
-			for i := range 6 {
-				id := string(rune('a' + i))
+			for i := range test.books {
+				id := string(rune('A' + i))
 				s.request(stream.VerbSubscribe, topic(messages.ChannelOrderbook, id))
 				s.frame(bookText(id, 1, "0.3", "0.4"))
 				s.books[id] = restBook(id, 1, "0.3", "0.4")
@@ -334,17 +334,66 @@ func TestSilentFreeze(t *testing.T) {
 	}
 }
 
+// TestMissingFirstBook expects a book that the venue does not send to be read over REST. If the venue has none, it is empty.
+func TestMissingFirstBook(t *testing.T) {
+	for want, rest := range map[string]*market.Book{" b0.3×10 a0.4×10": restBook("A", 1, "0.3", "0.4"), "": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSocket(t, bookA)
+			s.books["A"] = rest
+			events, _ := s.maintain()
+			time.Sleep(2 * time.Second) // the time after which subscribers ask again
+			s.expect(events(), "orderbook A 1 book"+want)
+		})
+	}
+}
+
+// TestLostDeepChange loses a change below the best prices of a book that goes on changing. The comparison with REST repairs it.
+func TestLostDeepChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSocket(t, bookA)
+		s.frame(bookText("A", 1, "0.3", "0.4"))
+		s.frame(changeText("A", 3, "BUY", "0.2", "5", "0.3", "0.4"))
+		events, failure := s.maintain()
+		for i := range 35 {
+			time.Sleep(time.Second)
+			size := fmt.Sprint(1 + i)
+			s.frame(changeText("A", 10+i, "BUY", "0.1", size, "0.3", "0.4"))
+			b := restBook("A", int64(10+i), "0.3", "0.4") // without the level at 0.2: the frame that removed it is lost
+			b.Bids = b.Bids.Set(market.SideBuy, market.Level{Price: market.MustDecimal("0.1"), Size: market.MustDecimal(size)})
+			s.books["A"] = b
+		}
+		if got := events(); !strings.HasPrefix(got, "bad orderbook A\n") || strings.Contains(got, "b0.2") || !strings.Contains(got, " book b0.3×10 b0.1×") {
+			t.Errorf("got\n%s\nwant a gap and the book without the level at 0.2", got)
+		}
+		if err := failure(); err != nil {
+			t.Errorf("a book with a lost change counts as frozen: %v", err)
+		}
+	})
+}
+
 // TestLateFramesAreNoFreeze expects a book that the stream reaches within two seconds to stay.
 func TestLateFramesAreNoFreeze(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
-	s.audited("A", restBook("A", 9, "0.35", "0.4"), s.now)
+	s.beginComparison()
+	s.compare("A", restBook("A", 9, "0.35", "0.4"), s.now)
 	s.frame(changeText("A", 9, "BUY", "0.3", "0", "0.35", "0.4"))
 	s.expect(s.frame(changeText("A", 9, "BUY", "0.35", "10", "0.35", "0.4")), "orderbook A 2  b0.3×0  b0.35×10")
 	events, frozen := s.tick(s.now.Add(catchUp))
 	if s.expect(show(events)); frozen != 0 {
 		t.Errorf("%d books count as frozen", frozen)
 	}
+}
+
+// TestChangesDuringAComparison expects a change that arrives while REST is read to be no difference.
+func TestChangesDuringAComparison(t *testing.T) {
+	s := newSocket(t, bookA)
+	s.frame(bookText("A", 1, "0.3", "0.4"))
+	s.beginComparison()
+	s.frame(changeText("A", 9, "BUY", "0.1", "5", "0.3", "0.4"))
+	s.compare("A", restBook("A", 5, "0.3", "0.4"), s.now)
+	events, _ := s.tick(s.now.Add(catchUp))
+	s.expect(show(events))
 }
 
 // replay decodes recorded frames and compares the best prices of the published book with the reported ones after each burst.
