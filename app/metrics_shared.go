@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the state of the fleet at the time now. limit is nil if the replicas share no public calls.
+// sharedState is the state of the fleet at the time now. limit is the state of the shared limit of public calls; nil if the
+// replicas share none.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus
@@ -43,7 +44,7 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 	counted("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
 	present("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
 	present("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
-	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica asked the ledger for, by answer.", Labels: []string{"result"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica requested from the count in Redis, by answer.", Labels: []string{"result"},
 		Read: func(s sharedState, sample func(float64, ...string)) {
 			sample(float64(s.Granted), "granted")
 			sample(float64(s.Refused), "refused")
@@ -63,7 +64,8 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 		})},
 }
 
-// ofLimit returns the Read of a number of the shared limit. It has no series if there is no shared limit.
+// ofLimit returns a function for Family.Read that reports a number of the shared limit, if there is one. It has no series if there
+// is no shared limit.
 func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(float64, ...string)) {
 	return func(s sharedState, sample func(float64, ...string)) {
 		if s.limit != nil {
@@ -90,7 +92,7 @@ func sharedCache(name, help, label string, results []string, values func(*cache.
 var sharedCacheFamilies = []kinds{
 	sharedCache("oddsgraph_shared_cache_requests_total", "Keys looked up in the shared cache before a call to the venue, by what was found.", "verdict", []string{"hit", "miss"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Hits, s.Misses} }),
-	sharedCache("oddsgraph_shared_cache_claims_total", "Keys claimed right before a call to the venue: found by then, claimed by this replica (ours) or by another one (theirs).", "result", []string{"found", "ours", "theirs"},
+	sharedCache("oddsgraph_shared_cache_claims_total", "Keys looked up right before a call to the venue: in the shared cache by then (found), claimed by this replica (ours), or claimed by another one (theirs).", "result", []string{"found", "ours", "theirs"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Found, s.Ours, s.Theirs} }),
 	sharedCache("oddsgraph_shared_cache_waits_total", "Keys that another replica fetched, by whether they came in time.", "result", []string{"arrived", "overdue"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Arrived, s.Overdue} }),
@@ -98,7 +100,7 @@ var sharedCacheFamilies = []kinds{
 
 var relayFamilies = []telemetry.Family[relay.Stats]{
 	present("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica carries for all replicas.", func(s relay.Stats) int { return s.Owned }),
-	present("oddsgraph_relay_topics", "Public topics that this replica's own client carries.", func(s relay.Stats) int { return s.Topics }),
+	present("oddsgraph_relay_topics", "Public topics that this replica has subscribed on its own connections to the venue.", func(s relay.Stats) int { return s.Topics }),
 	whether("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) bool { return s.Alone }),
 	counted("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
 	counted("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),

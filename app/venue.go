@@ -46,7 +46,7 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		s.record.Open(s.budget.Inherit)
 		return
 	}
-	s.log.Info("the calls of an earlier process are unknown; only a reserve is used until the time below, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
+	s.log.Info("the calls of an earlier process are unknown, so only the reserve of the limit is used until the given time, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
 		"until", until.Round(time.Second))
 }
 
@@ -68,7 +68,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 	return ratelimit.New(cfg)
 }
 
-// families converts documented limits for the rate limit.
+// families converts the limits that the venue documents for groups of endpoints.
 func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	for _, l := range limits {
 		if l.Refill > 0 {
@@ -105,7 +105,8 @@ func currency(cfg *config.Config) *string {
 	return &unit
 }
 
-// venueName tells the venue apart from others in records of calls: its URL, or the driver if that has addresses of its own.
+// venueName identifies the venue in records of calls: it is the configured URL, or without one the name of the driver, which has
+// its own addresses.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
 // credentialsPublic is the mode in which accounts are read by address, without credentials of the caller.
@@ -119,8 +120,8 @@ func sentCredentials(cfg *config.Config) string {
 	return rest.CredentialsNone
 }
 
-// credentialsMode returns the value of --venue-credentials. The default is public if the driver declares accounts public.
-// Otherwise it is the header for the demo venue, unless it is strict, and the query for any other venue.
+// credentialsMode returns the value of --venue-credentials. The default is public if the driver declares accounts public. Otherwise
+// it is the header for an embedded demo venue that is not strict, and the query in all other cases.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:

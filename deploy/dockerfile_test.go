@@ -85,7 +85,7 @@ func dockerfile(t testing.TB) (stages []*stage) {
 			last.health = list(t, strings.TrimPrefix(s.rest, "CMD "))
 		case "LABEL", "EXPOSE":
 		default:
-			t.Fatalf("what does %s do?", s.does)
+			t.Fatalf("the Dockerfile has the instruction %s, which this test does not support", s.does)
 		}
 	}
 	return stages

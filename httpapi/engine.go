@@ -270,8 +270,8 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errors and with the data that was appended to into. If the response is in the caller's
-// buffer, Data of the result is nil if there is no data; otherwise its content does not matter.
+// respond returns the response with errors and data. data begins with the bytes of into, which are not part of the response. If it
+// has written the response to the caller's buffer, Data of the result says only whether there is data.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -299,7 +299,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	case !op.room.hold(size):
 		return e.errorResponse(ctx, op.room.err)
 	}
-	op.buffer.Write(whole.Bytes()) // this overwrites the data without errors
+	op.buffer.Write(whole.Bytes()) // the buffer has the data alone; this overwrites it with the whole response
 	if op.ready = true; data != nil {
 		resp.Data = op.buffer.Bytes()
 	}
@@ -344,8 +344,8 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and passes the error response for it to refuse. It must be deferred. It is for goroutines without
-// another recover.
+// catch recovers a panic and calls refuse with the error response for it. It must be deferred. It is for goroutines without another
+// recover.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))

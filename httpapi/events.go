@@ -31,7 +31,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		}
 	}()
 	values := op.variables
-	if op.shared { // the values would keep the whole text in memory
+	if op.shared { // the variables are parts of the request's text and would keep all of it in memory
 		var err error
 		if values, err = variables(e.schema, op.definition, op.given); err != nil {
 			return once(e.errorResponse(ctx, validationErrors(err)...))
@@ -88,7 +88,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
 		if release == nil { // the place was released while values were fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
-				release = func() {} // after the timeout the last pass turns missing keys into errors
+				release = func() {} // without a place too: after the timeout this is the last pass, which only reports missing keys as errors
 			}
 		}
 		defer func() { release(); release = nil }()
@@ -98,7 +98,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 		return e.errorResponse(ctx, context.Cause(ctx))
 	}
 	if room.err != nil {
-		g.Spend(room.limit) // the event itself is short
+		g.Spend(room.limit) // the event has only an error, so charge for the data that was executed
 	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }

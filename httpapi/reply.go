@@ -116,8 +116,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, the room covers only the bytes to send; the rest of the response can
-// be collected.
+// send logs and sends a response. While the client reads, only the bytes to send count as output, and the garbage collector can
+// free the rest of the response.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)

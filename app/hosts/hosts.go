@@ -38,9 +38,9 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is localhost, one of names, or an IP address, which cannot be rebound. It parses
-// addresses last, because parsing another text allocates an error. A request without a host, which HTTP/1.0 allows, does not
-// come from a browser.
+// served reports whether the host of a request is localhost, one of names, or an IP address, which cannot be rebound. It tries to
+// parse the host as an IP address last, because a failed parse allocates an error. A request without a host, which HTTP/1.0 allows,
+// does not come from a browser.
 func served(host string, names []string) bool {
 	if host == "" {
 		return true

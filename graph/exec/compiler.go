@@ -34,7 +34,7 @@ type FieldOf struct {
 	// Arguments decodes the field's arguments to the type that generated code expects; nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
 	// New returns empty arguments. Set decodes one argument that is not null into them, without a map. If Set returns false, use
-	// Arguments. New and Set are nil if no argument has a known form.
+	// Arguments. New and Set are nil if the generated code cannot decode any argument of the field.
 	New func(x *Execution) any
 	Set func(to any, name string, value any) bool
 }

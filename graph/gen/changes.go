@@ -144,8 +144,8 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether only deprecated fields and arguments, or removed types of which the same is true, use a type of the
-// released schema. seen stops cycles.
+// unused reports whether the released schema uses a type at most in deprecated fields, in deprecated arguments, and in removed
+// types that are unused themselves. seen stops cycles.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true

@@ -50,31 +50,32 @@ type Kind struct {
 	Size int
 }
 
-// Config configures a Cache. A field that is zero means the value of DefaultConfig. Times have no default: 0 in a Kind or in
-// NotFound means that nothing is cached, and 0 in Stretch that nothing is stretched.
+// Config configures a Cache. A field that is zero means the value of DefaultConfig. Times have no default. In a Kind or in
+// NotFound, 0 means that nothing is cached. In Stretch, 0 means that stale values are not served for longer when calls are short.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration
 	// NotFoundSize bounds the number of unknown keys that are remembered for each kind.
 	NotFoundSize int
-	// Changes bounds the number of markets whose last streamed change is remembered. It should be the number of markets that the
-	// stream can follow: a change matters to calls that started before it and to older responses.
+	// Changes bounds the number of markets whose last streamed change is remembered. A remembered change keeps an older response
+	// from undoing it, so Changes should be the number of markets that the stream can follow.
 	Changes int
 	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
-	// InFlight bounds the concurrent calls of each kind that fetch a list of ids. Of calls for a single key, which cannot be
-	// batched, 4 times as many may run, and 16 times as many for user data.
+	// InFlight bounds the concurrent calls of each kind that fetch a list of ids. The bound is 4 times InFlight for calls with a
+	// single key, which cannot be batched, and 16 times InFlight for user data.
 	InFlight int
-	// Stretch is the time after the fresh time for which public data is served while less than a quarter of the rate limit is free
-	// or the venue refuses calls. It never shortens the stale time of a kind. It does not apply to a kind without a stale time.
+	// Stretch is the time after the end of the fresh time for which stale public data may be served. It applies while less than a
+	// quarter of the rate limit is free, or while the venue refuses calls. It never shortens the stale time of a kind. It does not
+	// apply to a kind without a stale time.
 	Stretch time.Duration
 	// Admission is the rate limit of calls; nil admits all calls at once.
 	Admission Admission
 	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
-	// CredentialsKey is a secret that replicas share, so that all of them use the same names for credentials in Admission. If it
-	// is empty, each process uses a random key. The keys of entries never depend on it.
+	// CredentialsKey is a secret that replicas share. Admission gets a keyed hash of the caller's credentials, which is then the
+	// same on all replicas. If it is empty, each process uses a random key. The keys of entries never depend on it.
 	CredentialsKey []byte
 	// PublicAccounts reports that the venue needs no credentials for user data. Then all callers share the entries and the limit of
 	// public calls.
@@ -224,8 +225,8 @@ type Stats struct {
 type SharedStats struct {
 	// Hits and Misses count keys that were looked up before a call.
 	Hits, Misses uint64
-	// Found, Ours and Theirs count keys right before a call: those that were there by then, those that this process claimed, and those
-	// that another process had claimed.
+	// Found, Ours and Theirs count keys of a second lookup right before a call: Found had a value by then, Ours were claimed by
+	// this process, and Theirs by another process.
 	Found, Ours, Theirs uint64
 	// Arrived and Overdue count keys that another process fetched, by whether they came in time.
 	Arrived, Overdue uint64

@@ -35,7 +35,8 @@ type venue struct {
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
-	// batch is the greatest number of ids in a list call; 0 means 40. cost is Cost; nil means one request.
+	// batch is the greatest number of ids in a list call; 0 means 40. cost is the result of Cost; nil means that every call costs
+	// one request.
 	batch int
 	cost  func(keys int) int
 	// unsupported contains the endpoints that Can refuses.

@@ -40,8 +40,8 @@ const (
 	leftOutRow = 384
 )
 
-// overhead returns the size of an entry without its value, in bytes: the entry, its handle, and its place in the list and the
-// hash table of a clockLRU.
+// overhead returns the bytes that an entry needs besides its value: the entry, its handle, and its list element and hash-table slot
+// in a clockLRU.
 func overhead[K comparable, T any]() int {
 	var e entry[T]
 	var k K

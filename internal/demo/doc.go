@@ -1,14 +1,13 @@
 // Package demo is a prediction-market venue in memory: an [http.Handler] that serves the venue's whole REST API,
 // and its stream over WebSocket at [StreamPath], from one consistent, moving state.
 //
-// It needs no configuration. [New] builds the markets, events, order books and accounts from a seed; [Venue.Run] (or
-// [Venue.Step]) moves prices and books and lets the three demo accounts trade. With the same seed, the same clock and the
-// same number of steps two venues give the same answers, byte for byte but for the epoch; only wallets that are streamed and
-// are no demo account's depend on who listens. [Venue.Close] ends the streams.
+// It needs no configuration. [New] builds the markets, events, order books and accounts from a seed; [Venue.Run] (or [Venue.Step])
+// moves prices and books and lets the three demo accounts trade. With the same seed, the same clock and the same number of steps,
+// two venues give the same answers, except for the epoch. A wallet that belongs to no demo account is an exception: it trades only
+// while a client is subscribed to it. [Venue.Close] ends the streams.
 //
-// The stream and REST have the same sequence numbers: at equal numbers they have equal states.
-// Each change of the state is published before a reader can see it, into bounded queues. A slow client delays no other
-// client.
+// The stream and REST have the same sequence numbers: at equal numbers they have equal states. The venue puts each change into the
+// bounded queues of the stream's clients before REST can return it. A slow client delays no other client.
 //
 // Faults, rate limits and latency can change while it serves, from Go or over the control endpoints; see [Fault] and
 // [Config]. Tests compare answers with the exported methods that read the state, because these do not use HTTP.

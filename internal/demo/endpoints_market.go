@@ -6,7 +6,7 @@ import (
 
 // Bounds of the market data endpoints.
 const (
-	maxTokens    = 100 // identifiers in one tokenIds of prices and spreads
+	maxTokens    = 100 // most ids in the parameter tokenIds of the endpoints prices and spreads
 	maxDetails   = 50  // markets in one list of market-details
 	defaultDepth = 20
 	maxDepth     = 200

@@ -131,7 +131,7 @@ func planCrypto(n int, s shape, end millis, r *rng) plan {
 			fmt.Sprintf("Which of these coins gains the least in %s?", monthOf(end)), "altcoins")
 	case s.binary == 1:
 		return single(fmt.Sprintf("Will %s set a new all-time high before %s?", c.name, dateOf(end)), c.symbol)
-	case n%3 == 0: // the short ones that trade all day
+	case n%3 == 0: // an event of up-or-down markets for each of the first timeframes
 		p := plan{title: c.name + " up or down", tags: []string{c.symbol, tagUpOrDown}}
 		for _, t := range timeframes[:s.binary] {
 			p.markets = append(p.markets, marketPlan{
@@ -291,7 +291,7 @@ var coins = []coin{
 	{"Chainlink", "link", 25}, {"Monero", "xmr", 300}, {"Stellar", "xlm", 5},
 }
 
-// tagUpOrDown marks the markets on whether a coin's price is higher after a timeframe.
+// tagUpOrDown marks events whose markets ask whether a coin's price is higher at the end of a timeframe than at its start.
 const tagUpOrDown = "up-or-down"
 
 // timeframe is how far ahead an up-or-down market looks.

@@ -12,8 +12,8 @@ import (
 // message. A read of the account flushes it at once.
 const accountInterval = 50 * time.Millisecond
 
-// mutableAccount is an account to which changes are applied. Readers get an Account, whose lists it copies before it writes to
-// them.
+// mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount.
+// The mutableAccount copies a shared list before it changes it.
 type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
@@ -84,9 +84,9 @@ func (a *mutableAccount) apply(m *messages.Message) {
 	a.current = nil
 }
 
-// applyPosition applies a change of a position. An outcome may have several lots, and messages do not say which lot has
-// changed. Then the change is a new price of the lot with the same size and average price. If no lot matches, the positions are
-// unknown until the next snapshot.
+// applyPosition applies a change of a position. Messages do not say which lot has changed. A lot with the size and average price of
+// the change gets its price; otherwise the change replaces the only lot. If none of several lots matches, the positions are unknown
+// until the next snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {

@@ -36,8 +36,8 @@ func contains(snapshot, change *messages.Message) bool {
 	return !change.Time.After(snapshot.Time)
 }
 
-// discardBuffered drops the buffered changes after messages before m were lost. It stores the last dropped change in discarded,
-// because an older snapshot lacks this change and cannot be used. The caller holds the lock.
+// discardBuffered drops all buffered changes, because messages that precede m were lost. It stores the last dropped change in
+// discarded, because an older snapshot lacks this change and cannot be used. The caller holds the lock.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -75,9 +75,9 @@ func (t *topic) sent(last messages.Internal) {
 	}
 }
 
-// Snapshot returns the state of a live topic as a merged message, which contains all messages that have arrived. It returns nil
-// if the topic is not live. It also returns nil while the state comes from REST and may already contain late messages. A price
-// is an exception, because each message replaces it.
+// Snapshot returns the state of a live topic as a merged message, which contains all messages that have arrived. It returns nil if
+// the topic is not live. It also returns nil while the state comes from REST and may already contain changes whose messages have
+// yet to arrive. A price is an exception, because each message replaces it.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {

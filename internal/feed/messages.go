@@ -168,9 +168,9 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price is no newer than the known state. While the topic waits for a snapshot, a snapshot
-// with the number of the state is not old. The first snapshot of a session may restart the numbers if the venue sends no epoch.
-// If the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
+// isOld reports whether a snapshot or price is no newer than the known state. While the topic waits for a snapshot, a snapshot with
+// the same number as the state is accepted. The first snapshot of a session may restart the numbers if the venue sends no epoch. If
+// the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -210,7 +210,8 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// replace replaces a state by the whole state in a message. It returns the new trades, which watches queue.
+// replace replaces a state by the whole state in a message. It returns the new trades. The caller adds them to the queue of each
+// watch.
 func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
@@ -227,7 +228,7 @@ func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	return items
 }
 
-// apply applies a change to a state. It returns the change's items, which watches queue.
+// apply applies a change to a state. It returns the trades or market changes in m. The caller adds them to the queue of each watch.
 func apply(s *State, m *messages.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {

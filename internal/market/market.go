@@ -206,8 +206,8 @@ func plus(a, b *Decimal) *Decimal {
 // statusOrder contains the statuses of markets. An event has the first status that one of its markets has.
 var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
 
-// Status returns the status of the market that can be traded most, in the order of statusOrder: an event is open while one of its
-// markets is. It returns StatusUnknown for an event without a market with a known status.
+// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is. It
+// returns StatusUnknown for an event without a market with a known status.
 func (e *Event) Status() Status {
 	for _, s := range statusOrder {
 		if slices.ContainsFunc(e.Markets, func(m *Market) bool { return m.Status == s }) {

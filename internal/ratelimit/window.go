@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// span is the time for which the venue counts a call unless it is in a family: a minute and skew.
+	// span is the time for which the venue counts a call: a minute plus skew. Endpoints in a Family have a span of their own.
 	span = time.Minute + skew
 	// skew is added to each span, because the venue's clock may count whole milliseconds.
 	skew = time.Millisecond
@@ -22,7 +22,7 @@ type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that a credit paid for the call, not the reserve; see pool.
+	// credited reports that the ledger granted the call. Otherwise it counts against the reserve of the pool, if there is one.
 	credited bool
 }
 
@@ -35,7 +35,8 @@ type caller struct {
 	asked                 time.Time
 	element               *list.Element
 
-	// planned is the number of calls that the forecast with the number plannedRound adds to used; see plan.spend.
+	// planned is the number of calls that a forecast adds to used, and plannedRound is the number of that forecast. In other
+	// forecasts planned counts as 0; see plan.spend.
 	planned      int
 	plannedRound uint64
 }
@@ -62,15 +63,15 @@ type window struct {
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign stands
-	// for these calls: it is limit less reserve. guest reports that another process may use the limit; then rate-limit headers
-	// change nothing.
+	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is an
+	// assumed number of these calls: limit minus reserve. guest reports that another process may use the limit and this one may
+	// not. The number of remaining calls in the venue's headers is then ignored.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
 	// margin is the number of calls of the limit that are never used. lowest is the smallest number of remaining calls that the
-	// venue has reported since the window last had no calls in flight. probe is the time at which one call of the venue's count
-	// has expired.
+	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported: from then
+	// on it counts at least one call less.
 	margin, lowest int
 	probe          time.Time
 
@@ -92,7 +93,8 @@ type window struct {
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
 	timer     *time.Timer
-	// pool pays for calls if processes share the window; otherwise it is nil. retired reports that the window is closed.
+	// pool has the calls that the ledger granted to this process and its reserve, if several processes share the window; otherwise
+	// it is nil. retired reports that the window is closed.
 	pool    *pool
 	retired bool
 	// round is the number of the latest plan. stale reports that the planned turns are out of date.
@@ -250,8 +252,8 @@ func (w *window) fly(t *reservation, n int) {
 	t.flying = n > 0
 }
 
-// end records that a reservation's call and its further calls have ended. They count for another minute. Further calls that
-// still wait stay in the queue.
+// end records that the call of a reservation and the sent calls of its further reservations have ended. They count for another
+// minute. Further calls that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)

@@ -62,8 +62,8 @@ func (p *program) waitRefusing(t testing.TB) {
 	})
 }
 
-// wholeAnswer sends a request and returns a channel for the complete response, or for the part before an error, followed by
-// that error. It returns when the body contains begins, at once if begins is empty.
+// wholeAnswer sends a request and returns a channel for the complete response, or for the part before an error, followed by that
+// error. It returns as soon as the body contains the text begins, or at once if begins is empty.
 func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
@@ -130,13 +130,13 @@ func TestTerminationLosesNothing(t *testing.T) {
 			t.Errorf("a socket that was %s is closed with %d", name, code)
 		}
 	}
-	events.quiet(t) // a complete message would keep the client from reconnecting
+	events.quiet(t) // a message of the type complete would tell the client not to reconnect
 	if got := <-subscribed; got.status != http.StatusOK || !strings.Contains(got.body, "event: next") || strings.Contains(got.body, "complete") || strings.Contains(got.body, "EOF") {
 		t.Errorf("a subscription over SSE: %+v", got)
 	}
 	select {
 	case got := <-posted:
-		t.Fatalf("it is answered before the venue has: %+v", got)
+		t.Fatalf("the query was answered before the venue had responded: %+v", got)
 	case <-p.ended:
 		t.Fatal("the program has ended before it has answered")
 	default:

@@ -14,7 +14,7 @@ import (
 type target struct {
 	*program
 	venue *witness
-	// normal is a valid query, answer its expected response, and before the time that it took before the attacks.
+	// normal is a valid query, and answer is its expected response. The field before is the time of the query before the attacks.
 	normal, answer string
 	before         time.Duration
 	// moves counts the calls of moveBooks.
@@ -77,8 +77,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest returns the least time of some normal queries. It stops when enough accepts this time, but gives up only after 20
-// queries and the time maxSlowTime, because the machine may be busy.
+// fastest returns the least time of some normal queries. It stops as soon as enough accepts this time. It gives up after at least
+// 20 queries and at least maxSlowTime, because the machine may be busy.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -112,7 +112,7 @@ func (p *target) runAttack(t *testing.T, a attack) {
 	}
 	limit := max(3*p.before, 2*time.Millisecond)
 	if best := p.fastest(t, func(d time.Duration) bool { return d <= limit }); best > limit {
-		t.Errorf("a normal query takes %v since, and took %v before", best, p.before)
+		t.Errorf("after the attack a normal query takes %v; before it took %v", best, p.before)
 	}
 }
 
@@ -167,7 +167,8 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 	return p.send(t, r)
 }
 
-// want checks the status, and the code of the first error and a part of its message unless they are empty.
+// want checks the status. With an empty code the answer must have no errors; otherwise the first error must have the code, and its
+// message must contain says.
 func (got response) want(t testing.TB, status int, code, says string) {
 	t.Helper()
 	if got.status != status {

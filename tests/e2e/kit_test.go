@@ -63,7 +63,7 @@ var kitPackages = map[string][]string{
 	"@oddsgraph/kit/urql":   {"@urql/core", "@urql/exchange-graphcache", "graphql", "wonka"},
 }
 
-// checkKitTypes compiles an app with the strictest options that imports one entry point of the kit, while only some packages of
+// checkKitTypes compiles an app that imports one entry point of the kit. It uses the strictest options, and only some packages of
 // clients/ are installed.
 func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	root, err := filepath.Abs("clients/node_modules")

@@ -33,7 +33,7 @@ func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubsc
 	return &rawSubscription{k, ids, map[string][]string{}}
 }
 
-// read reads until each of some tokens has a number of events.
+// read reads from the socket until each of the tokens has at least the number of events.
 func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -69,8 +69,9 @@ func randomList(random *rand.Rand, of []string) []string {
 	return append(list, list[random.IntN(8)])
 }
 
-// TestListsShareTheWorkForEachToken subscribes to many different lists. Each event of a token is executed once for all of them, and
-// has the bytes that an execution of the whole list sends. No execution is left after the clients.
+// TestListsShareTheWorkForEachToken subscribes to many different lists. Each event of a token must be executed only once for all
+// these lists, and must have the same bytes as the event of a list that is not split. When the clients have disconnected, none of
+// these executions may be left.
 func TestListsShareTheWorkForEachToken(t *testing.T) {
 	s := startLive(t, "--demo-markets=600")
 	s.streaming(t)
@@ -118,7 +119,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 		}
 	}
 	if got := s.API.Stats().Groups.Events - before; got > rounds*moved*uint64(2+len(whole)) {
-		t.Errorf("%d events were executed for %d changes, want at most one for each change and each of %d whole lists, and one for all others", got, rounds*moved, 1+len(whole))
+		t.Errorf("%d events were executed for %d changes; want at most, for each change, one for each of the %d lists that are not split and one for all split lists", got, rounds*moved, 1+len(whole))
 	}
 	for _, r := range slices.Concat(all, whole) {
 		for _, id := range tokens[:moved] {
@@ -190,7 +191,7 @@ func TestListsWithUnknownIDs(t *testing.T) {
 			if events != wantEvents || ended != wantEnded || len(errors) != len(wantErrors) {
 				t.Errorf("got %q, %d events, ended %v; want %q, %d events, ended %v", errors, events, ended, wantErrors, wantEvents, wantEnded)
 			}
-			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // there the id that ends the subscription may be any
+			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // if all ids are unknown, the error may be that of any id
 				t.Errorf("got the errors %q, want %q", errors, wantErrors)
 			}
 		})
@@ -228,8 +229,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. The lists beyond it are executed whole, and have
-// events as the others.
+// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Lists beyond this bound are not split: each has one
+// execution. They get the same events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")

@@ -30,7 +30,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 			positions[text(p, "id")] = held{number(t, at(p, "size")), number(t, at(p, "avgPrice")), price}
 			wantNumber(t, "value", at(p, "valuation.value"), mul(number(t, at(p, "size")), price))
 			if text(p, "valuation.basis") == "VENUE" && text(p, "token.price.price") != text(p, "valuation.price") {
-				t.Errorf("the event shows another price than it counts with: %s", asJSON(p))
+				t.Errorf("the token's price differs from the price of its valuation: %s", asJSON(p))
 			}
 		}
 		for _, id := range list(v, "closedPositionIds") {
@@ -67,7 +67,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 	t.Logf("10 events in %v", time.Since(begin))
 
-	// The next events and the sums contain a trade.
+	// A trade sells one whole position. An event must report it as closed, and the sums must stay correct.
 	for _, p := range s.venue.Positions(addressOf2000) {
 		if s.venue.Trade(addressOf2000, p.TokenID, demo.Sell, p.Size) == nil {
 			closed := 0

@@ -131,7 +131,7 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns the names of the queries but these, sorted.
+// names returns the sorted names of all queries except those in but.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -225,9 +225,9 @@ func (w *twins) disturb(t testing.TB) {
 	}
 }
 
-// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. The stream is lost now and then while
-// REST fails, too. Values may change between two requests. A cached response is therefore wrong only if it comes twice, and two
-// executions between and after agree on another response.
+// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. The stream is lost now and then while REST
+// fails, too. Values may change between two requests. So compare sends the query four times, in turn as a client and executed. The
+// cached response is wrong only if both cached responses are equal, and both executions agree on another one.
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	t.Parallel() // it waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")

@@ -89,7 +89,7 @@ func (p *target) withstand(t *testing.T, a unread) {
 	deadline := time.Now().Add(patience)
 	for p.scrape(t).sum("oddsgraph_output_unread_bytes") != 0 {
 		if time.Now().After(deadline) {
-			t.Fatal("the limit of unread output is not reached")
+			t.Fatal("unread output is still counted after the connections were closed")
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -225,7 +225,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	return open
 }
 
-// move changes the tokens' books ten times a second, for the duration lasts.
+// move changes the books of the tokens about ten times a second, for the time lasts.
 func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
@@ -271,7 +271,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 			break
 		}
 	}
-	// Three quarters of 16 MiB hold about 40 documents.
+	// One client may use three quarters of httpapi.MaxSubscribedBytes, which is enough for about 40 of these documents.
 	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
 		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
 	}

@@ -1,6 +1,6 @@
 // The line below the answer that says what it took: its cost, and where its values came from.
 
-/** What is read here of the members of extensions. */
+/** The members of extensions that this file reads. */
 interface Extensions {
   cost?: { points: number }
   explain?: {
@@ -32,7 +32,7 @@ export function Figures({ extensions, asking, onAsk }: { extensions: unknown; as
   )
 }
 
-/** What an operation took in one line. */
+/** Returns one line that says how many calls, how much time and how many values an operation took. */
 function taken({ elapsedMs, upstreamCalls, cache }: NonNullable<Extensions['explain']>): string {
   const kinds = Object.values(cache)
   const kept = kinds.reduce((sum, { hits, stale, absent }) => sum + hits + stale + absent, 0)

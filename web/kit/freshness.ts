@@ -8,7 +8,8 @@ export interface ServerDate { readonly server: number; readonly client: number }
 
 /**
  * Returns the time of a response from its header Date, for ageMs. now is the client's clock when the response arrived. Without a
- * readable header the clocks are taken as equal. Pages of other origins can read the header only through a proxy of their own.
+ * readable header the clocks are taken as equal. Browsers hide this header from pages of other origins, unless their own server
+ * forwards the requests to the service.
  */
 export function serverDate(header: string | null | undefined, now: number = Date.now()): ServerDate {
   const server = Date.parse(header ?? '')

@@ -6,7 +6,7 @@ const width = 120
 const height = 32
 const margin = 3
 
-/** The line takes at least so long, in milliseconds, so that the first points don't fill all of it. */
+/** The shortest period that the width stands for, in milliseconds. Without it, the first points would fill the whole width. */
 const shortest = 10_000
 
 export function Sparkline({ points }: { points: Point[] }) {

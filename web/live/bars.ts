@@ -1,4 +1,5 @@
-// Prices in steps of equal length. The chart's axis counts points, so it is true only if all are equally far apart.
+// Prices in steps of equal length. The chart puts its points at equal distances, so its time axis is correct only if the points are
+// equally far apart in time.
 import type { UTCTimestamp } from 'lightweight-charts'
 
 export interface Bar {
@@ -21,12 +22,12 @@ export function stepOf(instant: string | number, step = tenMinutes): UTCTimestam
   return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
 }
 
-/** The bars of the steps after one until another begins: nothing changed there. */
+/** Returns a bar with the value of `after` for each step between `after` and the time `until`, in which the price did not change. */
 export function* still(after: Bar, until: number, step = tenMinutes): Generator<Bar> {
   for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
 }
 
-/** A bar for each step from the first point until another step begins, with the last price that was known in it. */
+/** Returns one bar for each step from that of the first point up to the time `until`. Its value is the last price of the step, or of an earlier one. */
 export function bars(points: readonly Point[], until: number, step = tenMinutes): Bar[] {
   const all: Bar[] = []
   const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp, step), Number(price)]))
@@ -50,7 +51,7 @@ export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
   return [...sums].sort(([a], [b]) => a - b).map(([time, value]) => ({ time, value }))
 }
 
-/** The points of the last seconds, with the price at their beginning as the first. */
+/** Returns the points of the last `seconds` seconds. If there is an earlier point, its price comes first, at the start of the period. */
 export function since<P extends Point>(points: readonly P[], seconds: number, now: number): P[] {
   const start = now - seconds * 1000
   const inside = points.filter(({ timestamp }) => Date.parse(timestamp) >= start)

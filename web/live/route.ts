@@ -15,7 +15,7 @@ export type Route =
   | { page: 'event'; eventId: string }
   | { page: 'watchlist' | 'portfolio' | 'unknown' }
 
-/** The address of a token's page. It names the market too, so both are followed at once. */
+/** The address of a token's page. It also contains the market's id, so the page subscribes to the market and the token's price together, without reading the market first. */
 export const tokenPath = (marketId: string, tokenId: string) => `#/market/${encodeURIComponent(marketId)}/${encodeURIComponent(tokenId)}`
 
 export const eventPath = (eventId: string) => `#/event/${encodeURIComponent(eventId)}`
@@ -79,11 +79,11 @@ export function usePlaces() {
     const keep = () => history.replaceState({ y: scrollY }, '')
     const scrolled = () => {
       clearTimeout(timer)
-      const hash = location.hash // after Back, the entry of another page is not changed
+      const hash = location.hash // after Back, the entry is that of another page
       timer = setTimeout(() => { if (location.hash === hash) keep() }, 100)
     }
     const clicked = () => {
-      clearTimeout(timer) // or the next page would keep this one's place
+      clearTimeout(timer) // otherwise it would store this page's position in the entry of the next page
       keep()
     }
     const changed = ({ oldURL }: HashChangeEvent) => {
@@ -121,7 +121,7 @@ export function useTitle(name: string) {
   }, [name])
 }
 
-/** Puts a number of notices before the page's name. */
+/** Shows the number of unread notices in parentheses before the page's name in the title. 0 shows nothing. */
 export function setUnread(count: number) {
   unread = count
   writeTitle()

@@ -69,7 +69,7 @@ type market struct {
 	demoMarket                             string
 	demoTokens                             []string // one, or two if the market is a binary one at the demo venue
 	outcome                                int      // index of the outcome in the market of the demo venue
-	oneSided, untraded                     bool     // the book has no asks; no trade before the opening
+	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trade when the simulator is created
 
 	state   demo.Market
 	price   demo.Price // of the first token
@@ -127,7 +127,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a request to one of the APIs or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets that show a market of the demo venue.
+// list adds the markets for a market of the demo venue: one for a binary market, otherwise one for each outcome.
 func (v *Venue) list(s demo.Market) {
 	e := v.eventBySlug[s.EventSlug]
 	if !s.Binary {
@@ -215,8 +215,8 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. The second token of a market that shows one of several
-// outcomes has none.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false for the second token of a market that stands for one
+// of several outcomes.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {
@@ -225,8 +225,8 @@ func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	return t.market.demoTokens[t.index], true
 }
 
-// ID returns the identifier here of a token, a market or an event of the demo venue, and "" for an unknown one. Of a market with
-// several outcomes it names the first one.
+// ID returns the simulator's identifier for a token, a market or an event of the demo venue, or "" if it is unknown. For a market
+// with several outcomes it returns the market of the first outcome.
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		return t.market.tokenIDs[t.index]
@@ -244,7 +244,8 @@ func (v *Venue) ID(demoID string) string {
 	return ""
 }
 
-// Book returns the present book of a token, and whether the token is listed. At has the time that messages and answers state.
+// Book returns the present book of a token, and whether the token is listed. Its field At is the timestamp in messages and
+// responses.
 func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok {

@@ -25,7 +25,7 @@ const (
 	Changed Reason = "CHANGE"
 	// Resync marks the state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness marks the last value again, because it has become stale or fresh.
+	// Freshness marks an event that repeats the last value, because the value has become stale or fresh.
 	Freshness Reason = "FRESHNESS"
 )
 
@@ -125,8 +125,7 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a stream that runs a new body in a loop for each range over it. open makes the body and watches its
-// topics.
+// stream returns a stream. Each range over it runs a new loop with a new body. open makes the body and watches its topics.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

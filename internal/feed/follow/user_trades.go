@@ -45,9 +45,10 @@ type userTrades struct {
 	// pending contains the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time at which the account's topic became live or had its last gap. Only a response that the venue made after
-	// joinedAt contains all trades before it. readBegan is the start of the current read. If the response may be older than
-	// joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads in a row.
+	// joinedAt is the time at which the account's topic became live or had its last gap. A response contains all trades before
+	// joinedAt for certain only if the venue made it after joinedAt. readBegan is the start of the current read. If the response
+	// may be older than joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads
+	// in a row.
 	joinedAt, readBegan, recheckAt time.Time
 	rechecks                       int
 }

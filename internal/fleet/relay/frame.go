@@ -24,7 +24,7 @@ func shardOf(t messages.Topic) int {
 type frameKind byte
 
 const (
-	// frameHello says that a replica is there. The replica also listens to its own.
+	// frameHello says that a replica is there. The replica also listens for its own hello, which shows that the bus works.
 	frameHello frameKind = 'h'
 	// frameWant has topics that a replica wants. frameResync has topics whose snapshots it needs.
 	frameWant   frameKind = 'w'
@@ -40,7 +40,7 @@ const (
 type frame struct {
 	kind  frameKind
 	shard int
-	// From is the sender. Fence is the fence of its lease in frames of an owner.
+	// From is the sender. Fence is the fence of the sender's lease. Only frames that an owner sends have it.
 	From    string            `json:"f"`
 	Fence   uint64            `json:"e,omitempty"`
 	Topics  []messages.Topic  `json:"t,omitempty"`
@@ -97,7 +97,8 @@ func decode(text string, kind frameKind, shard int) (*frame, error) {
 	return f, nil
 }
 
-// topicText is a topic as a member of a set in the Bus. topicOf is the inverse; ok is false for anything else than a public topic.
+// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse; ok is false for anything else
+// than a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
 
 func topicOf(text string) (t messages.Topic, ok bool) {

@@ -18,12 +18,13 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is since when the bus grants and refuses no leases; zero while it does.
+	// failing is the time of the first request for leases that the bus did not answer; zero if it answered the last request.
 	failing time.Time
-	// backAt is when a replica that is alone shares again; zero while it cannot reach the bus.
+	// backAt is the time at which a replica that is alone will share the stream again; zero while it cannot reach the bus.
 	backAt time.Time
-	// held has the shards whose lease this replica had last. second is since when another replica is the first for a shard
-	// of this one. rest is until when this replica does not take a lease.
+	// held reports for each shard whether this replica got the lease at its last request, and has kept it since. second is the time
+	// since which another replica ranks before this one for a shard that this one holds. rest is the time until which this replica
+	// does not request the lease of a shard, because it has handed the shard over.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -119,7 +120,7 @@ func (p *pass) checkBus(now time.Time) {
 	}
 }
 
-// beAlone subscribes all topics at the own client.
+// beAlone subscribes all topics with this replica's own client, because it cannot reach the other replicas.
 func (p *pass) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
@@ -133,14 +134,15 @@ func (p *pass) beAlone() {
 		s.local, s.until = true, time.Time{}
 		for t, c := range s.topics {
 			if !c.subscribed {
-				c.subscribed = p.client.Watch(t, nil) == nil // without room the topic stays down
+				c.subscribed = p.client.Watch(t, nil) == nil // if the client has no room, the topic stays down
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// share ends being alone. The own client carries the topics until another replica does.
+// share makes a replica that is alone share the stream again. This replica's own client carries the topics until another replica
+// does.
 func (p *pass) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
 	p.alone.Store(false)
@@ -230,7 +232,7 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic, or subscribes it again. A topic of another replica is up with its next beat.
+// add adds a topic, or subscribes it again. A topic of another replica is up when that replica's next beat arrives.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()

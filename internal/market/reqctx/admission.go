@@ -30,13 +30,13 @@ func (p Priority) String() string { return priorityNames[p] }
 
 // Permit admits the HTTP calls of one read of the venue. It is safe for concurrent use.
 type Permit interface {
-	// AdmitCall waits until one more HTTP call may be made. The read was admitted for its first call, so this call does not wait.
-	// Each further call waits in the queue. AdmitCall fails when ctx ends. It fails at once with CodeRateLimited if the call would
-	// be sent after the deadlines of all callers.
+	// AdmitCall waits until one more HTTP call may be made. For the first HTTP call of a read it returns at once, because the
+	// admission of the read counted that call. Each further call waits in the queue. AdmitCall fails when ctx ends. It fails at
+	// once with CodeRateLimited if the call would be sent after the deadlines of all callers.
 	AdmitCall(ctx context.Context) error
 	// Observe reports the rate-limit headers of a response. A missing header is a negative number or the zero time.
 	Observe(limit, remaining int, reset time.Time)
-	// Throttled reports that the venue refused a call with 429 and accepts no call before until.
+	// Throttled reports that the venue refused a call with 429. The venue accepts no calls until the given time.
 	Throttled(until time.Time)
 }
 
@@ -69,7 +69,7 @@ type Reservation interface {
 	// Join adds a caller. From then on the reservation has the greater of both priorities and the later of both deadlines. The
 	// read counts for the caller with the fewest calls.
 	Join(r CallRequest)
-	// Release ends the read or its wait, and returns admitted calls that were not made to the budget. accepted reports that the
+	// Release ends the read or its wait. It gives admitted calls that were not made back to the budget. accepted reports that the
 	// venue accepted the credentials.
 	Release(accepted bool)
 }
@@ -89,9 +89,9 @@ func WithPermit(ctx context.Context, p Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// AdmitCall waits until the read of ctx may make one more HTTP call. Call it immediately before every HTTP call, also for
-// further pages and retries, and if single calls replace a list of ids. The first call of a read does not wait. AdmitCall fails
-// when ctx ends, and with CodeRateLimited if the call would be too late. It returns nil if ctx has no Permit.
+// AdmitCall waits until the read of ctx may make one more HTTP call. Call it immediately before every HTTP call. This includes
+// further pages, retries, and separate calls for the ids of a list. The first call of a read does not wait. AdmitCall fails when
+// ctx ends, and with CodeRateLimited if the call would be too late. It returns nil if ctx has no Permit.
 func AdmitCall(ctx context.Context) error {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
 		return p.AdmitCall(ctx)

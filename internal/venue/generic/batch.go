@@ -18,8 +18,8 @@ const (
 	maxParamName = 32
 )
 
-// urlLimit is the length in bytes of the longest URL that an endpoint accepts. It is known after the venue has refused a longer
-// URL, until the time until. urlLimit is safe for concurrent use.
+// urlLimit is the length in bytes of the longest URL that an endpoint accepts. The limit becomes known when the venue refuses a
+// longer URL, and is forgotten at the time in until. urlLimit is safe for concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int

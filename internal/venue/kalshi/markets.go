@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// byTicker returns the lookup of what read makes of a market's row. Markets that the list does not contain are read from the archive.
+// byTicker returns a lookup that requests markets by ticker and converts each row with read. Markets that the list does not contain
+// are read from the archive.
 func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) lookup[T] {
 	return lookup[T]{client: d.client, endpoint: e, batch: maxTickers, call: func(ctx context.Context, tickers []string, note func(string)) (values[T], error) {
 		found := make(values[T], len(tickers))

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// MinBackoff is the longest wait after the first failure. The longest wait doubles with each failure in a row, up to
-	// MaxBackoff.
+	// After the first failure, the wait is a random time of up to MinBackoff. The longest wait doubles with each failure in a row,
+	// up to MaxBackoff.
 	MinBackoff = 250 * time.Millisecond
 	MaxBackoff = 30 * time.Second
 	// maxBackoffs bounds the number of remembered keys. The key whose last failure is the oldest is forgotten first.
@@ -112,7 +112,7 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	}
 	failures := 1
 	for _, key := range keys {
-		// If the wait of a key ended more than maxBackoff ago, the count of its failures starts again.
+		// If the wait of a key ended more than MaxBackoff ago, its failures are counted from 1 again.
 		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= MaxBackoff {
 			failures = max(failures, known.failures+1)
 		}
@@ -156,8 +156,8 @@ func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	return &c
 }
 
-// AccountKey returns the key of an account for the credentials of ctx, for Refusal and Record. It is a keyed hash, so it reveals
-// neither.
+// AccountKey returns the key of an account for the credentials of ctx, for Refusal and Record. The key is a keyed hash, so it
+// reveals neither the account nor the credentials.
 func (c *Client) AccountKey(ctx context.Context, a market.Address) string {
 	return c.backoffs.account(ctx, a)
 }

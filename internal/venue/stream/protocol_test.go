@@ -73,7 +73,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/1")
 
-		// A snapshot takes another subscription.
+		// To get another snapshot, the client must unsubscribe and subscribe again.
 		b.Resync(book("T1"))
 		b.pass(2 * time.Second)
 		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/2")
@@ -82,7 +82,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 		b.equal("confirmations", b.calls.acks, []string{"orderbook:T1", "orderbook:T1"})
 		b.equal("frames", last[0].raw+last[1].raw, `{"tokenId":"T1","type":"off"}{"tokenId":"T1","type":"on"}`)
 
-		// Pongs keep the connection open, at the protocol's times.
+		// The client sends a ping every PingEvery of the protocol, and the pongs keep the connection open beyond Silence.
 		b.pass(61 * time.Second)
 		b.calls.expect(t)
 		if n := len(b.venue.sent("PING")); n != 6 {
@@ -91,7 +91,8 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 	})
 }
 
-// TestSharedSubjects expects topics of a subject on one connection, where they count once.
+// TestSharedSubjects expects topics with the same Protocol.Subject on one connection, where they count as one towards
+// TopicsPerConnection.
 func TestSharedSubjects(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.settle()
@@ -102,7 +103,7 @@ func TestSharedSubjects(t *testing.T) {
 		b.settle()
 		b.equal("connections", b.Stats().Connections, 2)
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
-		b.watch(price("T3")) // a subject that has room
+		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no further place
 		b.Unwatch(book("T1"))
 		b.settle()
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
@@ -130,13 +131,13 @@ func TestHandshakeHeader(t *testing.T) {
 	})
 }
 
-// maintainedCodec is bareCodec with work of its own.
+// maintainedCodec is a bareCodec that also implements Maintainer.
 type maintainedCodec struct {
 	bareCodec
 	fail error
 }
 
-// Maintain publishes a book after a minute and fails after two.
+// Maintain publishes a book after one minute and another after two. Then it returns c.fail, which may be nil.
 func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time) []Event)) error {
 	for range 2 {
 		select {
@@ -149,7 +150,7 @@ func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time
 	return c.fail
 }
 
-// TestMaintenance expects the messages of Maintain between those of frames, and another connection after its failure.
+// TestMaintenance expects the messages of Maintain and those of frames in order, and a new connection after Maintain has failed.
 func TestMaintenance(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)
