@@ -3027,16 +3027,16 @@ type Query {
 Exact base-10 number as a JSON string (` + "`" + `"0.65"` + "`" + `), never with an exponent. Trailing zeros are kept as the venue wrote
 them, so compare by value and not as text. Input: a string, Int or Float literal of at most 64 characters.
 """
-scalar Decimal
+scalar Decimal @specifiedBy(url: "https://www.w3.org/TR/xmlschema11-2/#decimal")
 
 "RFC 3339 instant in UTC with millisecond precision: ` + "`" + `2026-01-31T12:00:00.000Z` + "`" + `."
 scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time")
 
 "Calendar day in UTC: ` + "`" + `YYYY-MM-DD` + "`" + `."
-scalar Date
+scalar Date @specifiedBy(url: "https://scalars.graphql.org/andimarek/local-date")
 
 "EVM wallet address: ` + "`" + `0x` + "`" + ` and 40 hex digits. Compared without case, returned in lower case."
-scalar Address
+scalar Address @specifiedBy(url: "https://eips.ethereum.org/EIPS/eip-55")
 
 """
 Relay global object. ` + "`" + `id` + "`" + ` is opaque and stable: store it and pass it back, but never parse or build it. ` + "`" + `tokenId` + "`" + `,

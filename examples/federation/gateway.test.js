@@ -39,7 +39,7 @@ test('a query over both: fields of the notes on markets of oddsgraph', async () 
   const first = await ask('{ searchMarkets(first: 20) { nodes { id } } }')
   const ids = first.data.searchMarkets.nodes.map(({ id }) => id)
   ids.forEach((id, i) => notes.set(id, `note ${i}`))
-  const { data, errors } = await ask('{ searchMarkets(first: 20) { nodes { id question note tokens { price { price } } } } }')
+  const { data, errors } = await ask('{ searchMarkets(first: 20) { nodes { id question note tokens { id price { id price } } } } }')
   assert.equal(errors, undefined)
   assert.equal(data.searchMarkets.nodes.length, 20)
   for (const [i, market] of data.searchMarkets.nodes.entries()) {

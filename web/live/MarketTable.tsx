@@ -2,10 +2,10 @@
 import { memo } from 'react'
 import type { ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'
-import { day, reason, useMoney } from './format'
+import { day as dayOf, reason, useMoney } from './format'
 import { StaleMark } from './Freshness'
 import { Price } from './Price'
-import { candidates, join, leader, usePrices, useRecentPrices, type Point, type Quote } from './prices'
+import { candidates, leader, lineOf, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath } from './route'
 import { changeOf, sorted, type Column, type Sort } from './sorts'
 import { Sparkline } from './Sparkline'
@@ -21,10 +21,9 @@ interface Props {
 
 export function MarketTable({ markets, caption, sort, onSort }: Props) {
   const [visible, observe] = useVisible()
-  const tokenIds = markets.filter(({ id }) => visible.includes(id)).flatMap(({ tokens }) => candidates(tokens).map(({ tokenId }) => tokenId)).sort()
-  const { quotes, error } = usePrices(tokenIds)
-  const recent = useRecentPrices(tokenIds)
-  const points = (tokenId: string) => join(recent[tokenId], quotes[tokenId]?.heard)
+  const inView = markets.filter(({ id }) => visible.includes(id))
+  const { quotes, error } = usePrices(inView.flatMap(({ tokens }) => candidates(tokens).map(({ tokenId }) => tokenId)).sort())
+  const days = useDays(inView.flatMap(({ tokens }) => leader(tokens, quotes)?.tokenId ?? []).sort())
   return (
     <>
       <table className="markets">
@@ -32,12 +31,12 @@ export function MarketTable({ markets, caption, sort, onSort }: Props) {
         <Head sort={sort} onSort={onSort} />
         <tbody>
           {markets.length === 0 && Array.from({ length: 18 }, (_, i) => <SkeletonRow key={i} />)}
-          {sorted(markets, sort, quotes, points).map(market => {
+          {sorted(markets, sort, quotes, days).map(market => {
             const token = leader(market.tokens, quotes) ?? (market.tokens.length === 1 ? market.tokens[0] : undefined)
             return (
               <Row
                 key={market.id} market={market} token={token} observe={observe(market.id)}
-                quote={token && quotes[token.tokenId]} points={token ? points(token.tokenId) : []}
+                quote={token && quotes[token.tokenId]} day={token && days[token.tokenId]}
               />
             )
           })}
@@ -49,7 +48,7 @@ export function MarketTable({ markets, caption, sort, onSort }: Props) {
 }
 
 const columns: [column: Column, name: string, className: string][] = [
-  ['price', 'Price', 'figure'], ['change', 'Change', 'figure change-column'], ['volume', '24 h volume', 'figure wide'],
+  ['price', 'Price', 'figure'], ['change', '24 h', 'figure change-column'], ['volume', '24 h volume', 'figure wide'],
   ['liquidity', 'Liquidity', 'figure wider'], ['ends', 'Ends', 'figure wide'],
 ]
 
@@ -83,13 +82,13 @@ interface RowProps {
   market: ListedMarketFragment
   token: ListedMarketFragment['tokens'][number] | undefined
   quote: Quote | undefined
-  points: Point[]
+  day: Day | undefined
   observe: (element: Element | null) => (() => void) | undefined
 }
 
-function Row({ market, token, quote, points, observe }: RowProps) {
+function Row({ market, token, quote, day, observe }: RowProps) {
   const { compactMoney } = useMoney()
-  const by = changeOf(quote?.price, points)
+  const by = changeOf(quote?.price, day)
   const name = market.question ?? market.marketId
   const first = token ?? market.tokens[0]
   return (
@@ -105,11 +104,11 @@ function Row({ market, token, quote, points, observe }: RowProps) {
       </th>
       <td className="outcome-column wide"><span className="outcome">{token?.outcome}</span></td>
       <td className="figure"><Price quote={quote} /></td>
-      <td className="figure change-column">{quote && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>}</td>
-      <td className="spark" aria-hidden="true"><Sparkline points={points} /></td>
+      <td className="figure change-column">{by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>}</td>
+      <td className="spark" aria-hidden="true"><Sparkline points={lineOf(day, quote?.heard)} by={by} /></td>
       <td className="figure wide">{compactMoney(market.volume24h)}</td>
       <td className="figure wider">{compactMoney(market.liquidity)}</td>
-      <td className="figure wide">{day(market.endsAt)}</td>
+      <td className="figure wide">{dayOf(market.endsAt)}</td>
     </tr>
   )
 }

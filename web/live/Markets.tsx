@@ -3,29 +3,17 @@ import { useDeferredValue, useEffect, useState } from 'react'
 import { replace, listPath, useTitle, type Listing } from './route'
 import { Results } from './Results'
 import { sortOf, sortText } from './sorts'
+import { Topics } from './Topics'
 
 const orders = { 'Most traded today': '', 'Most liquid': '-liquidity', 'Ending soon': 'ends' }
-
-/** The categories of all markets that were listed since the page was loaded. */
-const known = new Set<string>()
 
 export function Markets({ listing }: { listing: Listing }) {
   const [text, setText] = useState(listing.query)
   const [found, setFound] = useState('')
-  const [, setKnown] = useState(known.size)
   const query = useDelayed(text.trim(), 250)
   const change = (changed: Partial<Listing>) => replace(listPath({ ...listing, query, ...changed }))
   useEffect(() => change({}), [query]) // the address follows what was typed
   useTitle('Markets')
-  const categories = (names: Iterable<string>) => {
-    for (const name of names) known.add(name)
-    setKnown(known.size)
-  }
-  const toggle = (name: keyof Listing, value: string) => (
-    <button key={value} type="button" aria-pressed={listing[name] === value} onClick={() => change({ [name]: listing[name] === value ? '' : value })}>
-      {value === 'events' ? 'By event' : value}
-    </button>
-  )
   const own = Object.values(orders).includes(listing.sort) ? [] : ['As sorted']
   return (
     <>
@@ -46,15 +34,12 @@ export function Markets({ listing }: { listing: Listing }) {
             </select>
           </label>
         </form>
-        <div className="chips" role="group" aria-label="Categories">
-          {toggle('view', 'events')}
-          {[...known].sort().map(name => toggle('category', name))}
-        </div>
+        <Topics listing={listing} onChange={change} />
         <p className="found" role="status">{found}</p>
       </div>
       <Results
-        key={`${query}\n${listing.sort}\n${listing.category}`} query={query} category={listing.category} sort={sortOf(listing.sort)}
-        cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onCategories={categories} onClear={() => setText('')}
+        key={`${query}\n${listing.sort}\n${listing.category}\n${listing.tag}`} query={query} category={listing.category} tag={listing.tag} sort={sortOf(listing.sort)}
+        cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onClear={() => setText('')}
       />
     </>
   )

@@ -17,27 +17,26 @@ const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | 
 interface Props {
   query: string
   category: string
+  tag: string
   sort: Sort
   /** Shows events as cards instead of rows. */
   cards: boolean
   onSort: (sort: Sort) => void
   /** Receives what was found, in words. */
   onFound: (found: string) => void
-  onCategories: (names: string[]) => void
   /** Empties the search. */
   onClear: () => void
 }
 
-export function Results({ query, category, sort, cards, onSort, onFound, onCategories, onClear }: Props) {
-  const key = JSON.stringify([query, category, sort])
+export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
+  const key = JSON.stringify([query, category, tag, sort])
   const [{ markets, after }, setRows] = useState(() => kept.get(key) ?? { markets: [], after: undefined })
-  const variables = { query, category: category || null, ...searched(sort), first: pageSize, after }
+  const variables = { query, category: category || null, tag: tag || null, ...searched(sort), first: pageSize, after }
   const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })
   const page = data?.searchMarkets
   useEffect(() => {
     if (!page) return
     setRows(({ markets, after }) => ({ markets: [...new Map([...markets, ...page.nodes].map(market => [market.id, market])).values()], after }))
-    onCategories(page.nodes.flatMap(market => market.category ?? []))
   }, [page])
   useEffect(() => {
     if (markets.length > 0) kept.set(key, { markets, after })

@@ -1,4 +1,4 @@
-// The last minutes of a price. The figures beside it say the same, so a screen reader passes over it.
+// The last 24 hours of a price. The figures beside it say the same, so a screen reader passes over it.
 import { useNow } from './clock'
 import type { Point } from './prices'
 
@@ -6,15 +6,12 @@ const width = 120
 const height = 32
 const margin = 3
 
-/** The shortest period that the width stands for, in milliseconds. Without it, the first points would fill the whole width. */
-const shortest = 10_000
-
-export function Sparkline({ points }: { points: Point[] }) {
+export function Sparkline({ points, by = 0 }: { points: Point[]; by: number | undefined }) {
   const now = useNow()
   const first = points[0]
   const last = points.at(-1)
   if (!first || !last) return <svg className="sparkline" viewBox={`0 0 ${width} ${height}`} aria-hidden="true" />
-  const from = Math.min(first.time, now - shortest)
+  const from = Math.min(first.time, now - 1)
   const prices = points.map(p => p.price)
   const low = Math.min(...prices)
   const span = Math.max(...prices) - low
@@ -22,7 +19,7 @@ export function Sparkline({ points }: { points: Point[] }) {
   const y = (price: number) => (span === 0 ? height / 2 : height - margin - (height - 2 * margin) * ((price - low) / span))
   // A price holds until the next one comes.
   const steps = points.map((p, i) => (i === 0 ? `M${x(p.time)} ${y(p.price)}` : `H${x(p.time)}V${y(p.price)}`)).join('')
-  const which = last.price > first.price ? ' up' : last.price < first.price ? ' down' : ''
+  const which = by > 0 ? ' up' : by < 0 ? ' down' : ''
   return (
     <svg className={`sparkline${which}`} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
       <path d={`${steps}H${width - margin}`} />

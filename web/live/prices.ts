@@ -1,9 +1,7 @@
 // Live prices of tokens, by one subscription for all of them.
-import { useMemo } from 'react'
+import { useEffect, useState } from 'react'
 import { useQuery, type CombinedError } from 'urql'
-import {
-  PricesDocument, RecentPricesDocument, type PricesSubscription, type PricesSubscriptionVariables,
-} from './__generated__/operations'
+import { LastDayDocument, PricesDocument, type PricesSubscription, type PricesSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
 import type { Heard } from './Freshness'
 import { useAgain, useLive } from './live'
@@ -22,7 +20,7 @@ export interface Quote extends Heard {
 
 export type Quotes = Readonly<Record<string, Quote>>
 
-/** How many points a sparkline has at most: as many as the server keeps. */
+/** How many of a token's live prices are kept at most. */
 const maxPoints = 120
 
 /** Follows the prices of tokens. A token has no quote until its first event has come. */
@@ -42,25 +40,51 @@ export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Combined
   return { quotes: ended ? Object.fromEntries(Object.entries(quotes).map(([id, quote]) => [id, { ...quote, ended }])) : quotes, error }
 }
 
-/** What the server has heard of tokens before the page did, of those that somebody followed. It costs no call to the venue. */
-export function useRecentPrices(tokenIds: string[]): Readonly<Record<string, Point[]>> {
-  const [{ data, error }, ask] = useQuery({
-    query: RecentPricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0, requestPolicy: 'network-only',
-  })
-  useAgain(error, ask)
-  return useMemo(() => {
-    const recent: Record<string, Point[]> = {}
-    for (const token of data?.tokens ?? []) {
-      if (token) recent[token.tokenId] = (token.recentPrices ?? []).map(p => ({ time: Date.parse(p.timestamp), price: Number(p.price) }))
-    }
-    return recent
-  }, [data])
+/** The last 24 hours of a token's price. */
+export interface Day {
+  /** The price 24 hours ago. */
+  before: number
+  /** Prices at equal distances, the last one at readAt. */
+  line: number[]
+  readAt: number
 }
 
-/** What was heard before and what came since, as one line. */
-export function join(before: Point[] = [], since: Point[] = []): Point[] {
-  const start = since[0]?.time ?? Infinity
-  return [...before.filter(p => p.time < start), ...since].slice(-maxPoints)
+export type Days = Readonly<Record<string, Day>>
+
+const hours24 = 86_400_000
+
+/** How long the days of tokens are shown until they are read again, in milliseconds. */
+const daysHold = 10 * 60_000
+
+/** Reads the last 24 hours of tokens, once for each. At some venues each token costs a call, so only rows that stand still are read. */
+export function useDays(tokenIds: string[]): Days {
+  const [days, setDays] = useState<Days>({})
+  const missing = tokenIds.filter(tokenId => !days[tokenId])
+  const [{ data, error }, ask] = useQuery({
+    query: LastDayDocument, variables: { tokenIds: missing }, pause: missing.length === 0, requestPolicy: 'network-only',
+  })
+  useAgain(error, ask)
+  useEffect(() => {
+    const read: Record<string, Day> = {}
+    for (const token of data?.tokens ?? []) {
+      if (!token?.sparkline || !token.price || token.change24h == null) continue
+      read[token.tokenId] = { before: Number(token.price.price) - Number(token.change24h), line: token.sparkline.map(Number), readAt: Date.now() }
+    }
+    if (Object.keys(read).length > 0) setDays(days => ({ ...days, ...read }))
+  }, [data])
+  useEffect(() => {
+    const timer = setInterval(() => setDays({}), daysHold)
+    return () => clearInterval(timer)
+  }, [])
+  return days
+}
+
+/** Returns a day's prices and those that came since, as one line. */
+export function lineOf(day: Day | undefined, heard: readonly Point[] = []): Point[] {
+  if (!day) return []
+  const step = hours24 / Math.max(1, day.line.length - 1)
+  const points = day.line.map((price, i) => ({ time: day.readAt - step * (day.line.length - 1 - i), price }))
+  return [...points, ...heard.filter(({ time }) => time > day.readAt)]
 }
 
 interface Outcome { tokenId: string; outcomeKind?: string | null }

@@ -6,6 +6,7 @@ export interface Listing {
   query: string
   sort: string
   category: string
+  tag: string
   view: string
 }
 
@@ -32,7 +33,7 @@ export function parse(hash: string): Route {
   if (page === '') {
     const parameters = new URLSearchParams(search)
     const get = (name: string) => parameters.get(name) ?? ''
-    return { page: 'markets', listing: { query: get('query'), sort: get('sort'), category: get('category'), view: get('view') } }
+    return { page: 'markets', listing: { query: get('query'), sort: get('sort'), category: get('category'), tag: get('tag'), view: get('view') } }
   }
   if (page === 'market' && first && second && more.length === 0) return { page, marketId: first, tokenId: second }
   if (page === 'event' && first && !second) return { page, eventId: first }

@@ -1,6 +1,6 @@
 // The orders of a list of markets. The server sorts whole lists; by name, price and change the page sorts the rows it has.
 import type { ListedMarketFragment } from './__generated__/operations'
-import { leader, type Point, type Quotes } from './prices'
+import { leader, type Day, type Days, type Quotes } from './prices'
 
 export type Column = 'name' | 'price' | 'change' | 'volume' | 'liquidity' | 'ends'
 
@@ -28,21 +28,21 @@ export function searched({ column, ascending }: Sort) {
   return { sort: server[known ? (column as keyof typeof server) : 'volume'], order: known && ascending ? 'ASC' : 'DESC' } as const
 }
 
-/** Returns the change of a price since the first of some points, in cents. */
-export const changeOf = (price: string | undefined, points: readonly Point[]) => (price && points[0] ? 100 * (Number(price) - points[0].price) : 0)
+/** Returns the change of a price in 24 hours, in cents; undefined if either price is unknown. */
+export const changeOf = (price: string | undefined, day: Day | undefined) => (price && day ? 100 * (Number(price) - day.before) : undefined)
 
 /** Sorts the rows by what only the page knows. */
 export function sorted(
-  markets: readonly ListedMarketFragment[], { column, ascending }: Sort, quotes: Quotes, points: (tokenId: string) => Point[],
+  markets: readonly ListedMarketFragment[], { column, ascending }: Sort, quotes: Quotes, days: Days,
 ): readonly ListedMarketFragment[] {
   if (column in server) return markets
   const value = (market: ListedMarketFragment) => {
     const token = leader(market.tokens, quotes)
     const quote = token && quotes[token.tokenId]
-    return column === 'price' ? Number(quote?.price ?? -1) : token ? changeOf(quote?.price, points(token.tokenId)) : -1
+    return column === 'price' ? Number(quote?.price ?? -1) : (token && changeOf(quote?.price, days[token.tokenId])) ?? -Infinity
   }
   const compare = column === 'name'
     ? (a: ListedMarketFragment, b: ListedMarketFragment) => (a.question ?? '').localeCompare(b.question ?? '')
-    : (a: ListedMarketFragment, b: ListedMarketFragment) => value(a) - value(b)
+    : (a: ListedMarketFragment, b: ListedMarketFragment) => Math.sign(value(a) - value(b)) || 0
   return markets.toSorted((a, b) => (ascending ? compare(a, b) : compare(b, a)))
 }

@@ -1,7 +1,7 @@
 // What the checks of the live board look at.
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { endpoint, eventually, venue } from './browser'
+import { endpoint, eventually } from './browser'
 
 /** A wallet of the demo venue, with what carries its credentials: the one that the board opens. */
 export const wallet = {
@@ -17,13 +17,6 @@ export async function ask<T>(query: string, variables: object, headers: Record<s
   const { data, errors } = (await response.json()) as { data: T; errors?: unknown }
   assert.equal(errors, undefined)
   return data
-}
-
-/** How often the venue was asked for something of a path since it was reset. */
-export async function calls(path: string): Promise<number> {
-  const response = await fetch(`${venue}/__control/stats`)
-  const { requests } = (await response.json()) as { requests: Record<string, number> }
-  return Object.entries(requests).reduce((sum, [key, n]) => (key.endsWith(path) ? sum + n : sum), 0)
 }
 
 /** A price as the board shows it. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, calls, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { ask, book, go, listed, paths, prices, tokenOf, wallet } from './board'
 import { control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
 
 test('prices are listed and move', async t => {
@@ -32,7 +32,7 @@ test('rows are observed once', async t => {
   assert.equal(await observed() - before, 0)
 })
 
-test('one subscription follows what can be seen, and no row reads history', async t => {
+test('one subscription follows what can be seen, and each row reads its last day once', async t => {
   const { page } = await visit(t, '/live')
   const followed: string[][] = []
   page.on('websocket', socket => {
@@ -43,7 +43,11 @@ test('one subscription follows what can be seen, and no row reads history', asyn
     })
   })
   await page.reload()
-  const read = await calls('price-history')
+  const days: string[] = []
+  page.on('request', request => {
+    const { operationName, variables } = JSON.parse(request.postData() ?? '{}')
+    if (operationName === 'LastDay') days.push(...variables.tokenIds)
+  })
   await prices(page)
   assert.equal(followed.length, 1)
   assert.ok(followed[0]!.length >= 5)
@@ -52,12 +56,45 @@ test('one subscription follows what can be seen, and no row reads history', asyn
   const last = await eventually('its price', () => page.locator('.markets tbody tr').last().getAttribute('data-token'), Boolean)
   assert.ok(followed.at(-1)!.includes(last!) && !followed[0]!.includes(last!))
   assert.ok(!followed[0]!.every(tokenId => followed.at(-1)!.includes(tokenId)), 'rows out of sight are not followed')
-  assert.equal(await calls('price-history') - read, 0)
+  const row = page.locator('.markets tbody tr')
+  await row.last().locator('.change').waitFor()
+  await row.first().scrollIntoViewIfNeeded()
+  await row.first().locator('.change').waitFor()
+  assert.ok(days.length >= 10)
+  assert.equal(new Set(days).size, days.length)
 
   await page.locator('.markets tbody a').last().click()
   await page.locator('.canvas[aria-label^=From]').waitFor()
   await eventually('the price on its page', () => page.locator('.headline .price').count(), n => n === 1)
-  assert.equal(await calls('price-history') - read, 1)
+})
+
+test('a row shows the change and the line that a query gives', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const row = page.locator('.markets tbody tr[data-token]').first()
+  await row.locator('.change').waitFor()
+  const tokenId = (await row.getAttribute('data-token'))!
+  interface Answer { token: { price: { price: string }; change24h: string; sparkline: string[] } }
+  const { shown, asked } = await eventually('the same price', async () => ({
+    shown: await row.evaluate(element => ({
+      price: element.querySelector<HTMLElement>('.price')!.dataset.price, change: element.querySelector<HTMLElement>('.change')!.innerText,
+      steps: element.querySelector('.sparkline path')!.getAttribute('d')!.split('V').length,
+    })),
+    asked: (await ask<Answer>('query ($id: String!) { token(tokenId: $id) { price { price } change24h sparkline(points: 48) } }', { id: tokenId })).token,
+  }), ({ shown, asked }) => shown.price === asked.price.price)
+  assert.equal(Number(/[\d.]+/.exec(shown.change)), Number(Math.abs(100 * Number(asked.change24h)).toFixed(1)))
+  assert.ok(shown.steps >= asked.sparkline.length - 1)
+})
+
+test('a category narrows the list to its markets', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const chip = page.locator('.chips button:has(.count)').first()
+  await chip.waitFor()
+  const count = Number((await chip.locator('.count').innerText()).replace(/\D/g, ''))
+  await chip.click()
+  await page.getByRole('status').getByText(`${count.toLocaleString('en')} open market`).waitFor()
+  assert.match(page.url(), /category=/)
 })
 
 test('live figures wait for no query', async t => {

@@ -9,7 +9,7 @@ import { control, eventually, screenshot, visit, wantAccessible } from './browse
 async function pretend(page: Page, status: object) {
   await page.route('**/graphql', async route => {
     if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
-    await route.fulfill({ json: { data: { serviceStatus: { __typename: 'ServiceStatus', demo: true, upstreamReachable: true, throttledUntil: null, ...status } } } })
+    await route.fulfill({ json: { data: { serviceStatus: { __typename: 'ServiceStatus', demo: true, currency: 'USD', upstreamReachable: true, throttledUntil: null, ...status } } } })
   })
   await page.reload()
 }

@@ -1,0 +1,33 @@
+// The venue's categories or tags with the number of their open markets, as filters of the list.
+import { useQuery } from 'urql'
+import { CategoriesDocument } from './__generated__/operations'
+import { count } from './format'
+import type { Listing } from './route'
+
+/** How many topics are shown: those with the most open markets. */
+const shown = 20
+
+interface Props {
+  listing: Listing
+  onChange: (changed: Partial<Listing>) => void
+}
+
+export function Topics({ listing, onChange }: Props) {
+  const [{ data }] = useQuery({ query: CategoriesDocument })
+  return (
+    <div className="chips" role="group" aria-label="Categories">
+      <button type="button" aria-pressed={listing.view === 'events'} onClick={() => onChange({ view: listing.view === 'events' ? '' : 'events' })}>By event</button>
+      {data?.categories?.slice(0, shown).map(({ name, category, tag, openMarkets, complete }) => {
+        const pressed = category ? listing.category === category : listing.tag === tag
+        return (
+          <button
+            key={name} type="button" aria-pressed={pressed}
+            onClick={() => onChange(pressed ? { category: '', tag: '' } : { category: category ?? '', tag: tag ?? '' })}
+          >
+            {name} <span className="count">{count(openMarkets)}{complete ? '' : '+'}</span>
+          </button>
+        )
+      })}
+    </div>
+  )
+}
