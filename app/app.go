@@ -12,6 +12,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/ratelimit/spent"
 	"oddsgraph/internal/telemetry"
@@ -31,6 +32,8 @@ type App struct {
 	currency *string
 	// unsupported are the names of the endpoints that Client does not serve.
 	unsupported []string
+	// publicAccounts reports that callers need no credentials for an account.
+	publicAccounts bool
 	budget      *ratelimit.Budget // nil if the venue has no limit of calls
 	record      *spent.Record     // nil if calls are not recorded
 	fleet       *fleet.Fleet      // nil if the replica is alone
@@ -77,6 +80,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
+	a.publicAccounts = credentialsMode(cfg) == credentialsPublic && !slices.Contains(a.unsupported, reqctx.EndpointPositions.String())
 	a.currency = currency(cfg)
 	a.openCache(w)
 	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {

@@ -119,7 +119,7 @@ func unsupportedBy(d venue.Driver) []string {
 func (s *App) Status(context.Context) model.ServiceStatus {
 	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
 	status.Currency = s.currency
-	status.Venue = &model.VenueStatus{Driver: s.driver, Unsupported: s.unsupported}
+	status.Venue = &model.VenueStatus{Driver: s.driver, Unsupported: s.unsupported, PublicAccounts: s.publicAccounts}
 	if s.budget != nil {
 		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {
 			status.ThrottledUntil = &until

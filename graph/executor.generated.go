@@ -1305,8 +1305,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"freshness":            {Number: 7},
 		}},
 		"VenueStatus": {Fields: map[string]exec.FieldOf{
-			"driver":      {Number: 1},
-			"unsupported": {Number: 2},
+			"driver":         {Number: 1},
+			"unsupported":    {Number: 2},
+			"publicAccounts": {Number: 3},
 		}},
 		"_Service": {Fields: map[string]exec.FieldOf{
 			"sdl": {Number: 1},
@@ -5503,6 +5504,8 @@ func (g *executor) writeVenueStatus(x *exec.Execution, s *exec.Selection, obj *m
 				x.Buf = exec.AppendString(x.Buf, obj.Unsupported[i0])
 			}
 			x.Buf = append(x.Buf, ']')
+		case 3: // publicAccounts
+			x.Buf = exec.AppendBoolean(x.Buf, obj.PublicAccounts)
 		}
 	}
 	return x.Close(s, &o)

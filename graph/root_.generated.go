@@ -528,8 +528,9 @@ type ComplexityRoot struct {
 	}
 
 	VenueStatus struct {
-		Driver      func(childComplexity int) int
-		Unsupported func(childComplexity int) int
+		Driver         func(childComplexity int) int
+		PublicAccounts func(childComplexity int) int
+		Unsupported    func(childComplexity int) int
 	}
 
 	_Service struct {
@@ -2770,6 +2771,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VenueStatus.Driver(childComplexity), true
+	case "VenueStatus.publicAccounts":
+		if e.ComplexityRoot.VenueStatus.PublicAccounts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.PublicAccounts(childComplexity), true
 	case "VenueStatus.unsupported":
 		if e.ComplexityRoot.VenueStatus.Unsupported == nil {
 			break
@@ -4148,6 +4155,8 @@ type VenueStatus {
   gives the reason.
   """
   unsupported: [String!]!
+  "True if the accounts of all wallets can be read by address, without credentials."
+  publicAccounts: Boolean!
 }
 
 "What a replica of the service shares with other replicas through Redis."
@@ -5401,6 +5410,8 @@ func (ec *executionContext) childFields_VenueStatus(ctx context.Context, field g
 		return ec.fieldContext_VenueStatus_driver(ctx, field)
 	case "unsupported":
 		return ec.fieldContext_VenueStatus_unsupported(ctx, field)
+	case "publicAccounts":
+		return ec.fieldContext_VenueStatus_publicAccounts(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VenueStatus", field.Name)
 }

@@ -10174,6 +10174,29 @@ func (ec *executionContext) fieldContext_VenueStatus_unsupported(_ context.Conte
 	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _VenueStatus_publicAccounts(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_publicAccounts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PublicAccounts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_publicAccounts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -15460,6 +15483,11 @@ func (ec *executionContext) _VenueStatus(ctx context.Context, sel ast.SelectionS
 			}
 		case "unsupported":
 			out.Values[i] = ec._VenueStatus_unsupported(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "publicAccounts":
+			out.Values[i] = ec._VenueStatus_publicAccounts(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

@@ -336,6 +336,8 @@ type VenueStatus struct {
 	// Kinds of data that the venue does not serve, such as `orders`. Their fields are null with the error `UNSUPPORTED`, whose message
 	// gives the reason.
 	Unsupported []string `json:"unsupported"`
+	// True if the accounts of all wallets can be read by address, without credentials.
+	PublicAccounts bool `json:"publicAccounts"`
 }
 
 // How to apply an order book event.

@@ -58,6 +58,10 @@ func TestBrowser(t *testing.T) {
 					t.Fatal(err)
 				}
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
+			case "venues":
+				for _, s := range simulatedVenues {
+					t.Run(s.Driver, func(t *testing.T) { runNodeTest(t, "web", checks, append(env, "SERVES="+asJSON(s)), s.args()...) })
+				}
 			case "react-apollo", "react-relay":
 				buildExample(t, name)
 				fallthrough

@@ -24,6 +24,14 @@ func TestClients(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
+			if name == "venues" {
+				for _, s := range simulatedVenues {
+					t.Run(s.Driver, func(t *testing.T) {
+						runNodeTest(t, "clients", "dist/venues.test.js", []string{"SERVES=" + asJSON(s)}, s.args()...)
+					})
+				}
+				return
+			}
 			// The only market stays open, since the smallest account holds a position in it. Each token moves about
 			// once a second.
 			runNodeTest(t, "clients", "dist/"+name+".test.js", nil, "--demo-still=false", "--demo-markets=1")

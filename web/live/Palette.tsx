@@ -10,7 +10,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [{ data }] = useQuery({
-    query: SearchMarketsDocument, variables: { query: text.trim(), category: null, tag: null, sort: 'VOLUME_24H', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
+    query: SearchMarketsDocument, variables: { query: text.trim(), category: null, tag: null, sort: 'RELEVANCE', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
   })
   useEffect(() => dialog.current!.showModal(), [])
   const go = (path: string) => {

@@ -31,7 +31,9 @@ interface Props {
 export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
   const key = JSON.stringify([query, category, tag, sort])
   const [{ markets, after }, setRows] = useState(() => kept.get(key) ?? { markets: [], after: undefined })
-  const variables = { query, category: category || null, tag: tag || null, ...searched(sort), first: pageSize, after }
+  const [unsorted, setUnsorted] = useState('') // why the venue does not sort the list
+  const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
+  const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
   const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })
   const page = data?.searchMarkets
   useEffect(() => {
@@ -42,6 +44,9 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     if (markets.length > 0) kept.set(key, { markets, after })
   }, [key, markets, after])
   useAgain(error, ask)
+  useEffect(() => {
+    if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED') setUnsorted(reason(error))
+  }, [error])
 
   const none = page?.nodes.length === 0 && markets.length === 0
   const total = page?.totalCount
@@ -86,6 +91,7 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
   }
   return (
     <>
+      {unsorted && <p role="status" className="notice">Not sorted: {unsorted}.</p>}
       {cards
         ? <EventCards markets={markets} />
         : <MarketTable markets={markets} sort={sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { Provider } from 'urql'
 import { ConnectionContext } from './connection'
 import { Portfolio } from './Portfolio'
-import { SignIn, type Refusal } from './SignIn'
+import { SignIn, type Accounts, type Refusal } from './SignIn'
 import { open, type Credentials, type Wallet } from './wallet'
 
 /** What the form shows for a refusal of the server, by its code. */
@@ -16,11 +16,12 @@ export function refusalOf(code: string): Refusal {
 interface Props {
   /** Undefined while it is not known. */
   demo: boolean | undefined
+  accounts: Accounts
   wallet: Wallet | undefined
   onWallet: (wallet: Wallet | undefined) => void
 }
 
-export function Wallets({ demo, wallet, onWallet }: Props) {
+export function Wallets({ demo, accounts, wallet, onWallet }: Props) {
   const [entered, setEntered] = useState<Credentials>()
   const [refusal, setRefusal] = useState<Refusal>()
   const start = (credentials: Credentials) => {
@@ -39,7 +40,7 @@ export function Wallets({ demo, wallet, onWallet }: Props) {
     if (shown) document.querySelector('h1')?.focus({ preventScroll: true })
   }, [shown])
   if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // the form has its place below the demo wallet
-  if (!wallet) return <SignIn demo={demo === true} entered={entered} refusal={refusal} onOpen={start} />
+  if (!wallet) return <SignIn demo={demo === true} accounts={accounts} entered={entered} refusal={refusal} onOpen={start} />
   return (
     <ConnectionContext value={wallet.connection}>
       <Provider value={wallet.connection.client}>

@@ -32,6 +32,8 @@ function Board() {
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const [faults, setFaults] = useState(false)
   const demo = data?.serviceStatus.demo ?? (error ? false : undefined)
+  const venue = data?.serviceStatus.venue
+  const accounts = venue?.unsupported.includes('positions') ? 'none' : venue?.publicAccounts ? 'public' : 'owners'
   const controlled = useFaults(demo === true)
   useAgain(error, ask)
   usePlaces()
@@ -60,7 +62,7 @@ function Board() {
         {route.page === 'market' && <Market key={route.marketId} {...route} />}
         {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
         {route.page === 'watchlist' && <Watchlist />}
-        {route.page === 'portfolio' && <Wallets demo={demo} wallet={wallet} onWallet={setWallet} />}
+        {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} wallet={wallet} onWallet={setWallet} />}
         {route.page === 'unknown' && <Unknown />}
       </main>
       <Alerts />

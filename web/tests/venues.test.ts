@@ -1,0 +1,62 @@
+// The board over another venue: what the venue serves works as over the demo venue, and the rest is said to be missing.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { book, go, listed, paths, prices } from './board'
+import { eventually, visit, wantAccessible } from './browser'
+
+/** What the venue serves: see tests/e2e/venues_test.go. */
+const serves: { sort: boolean; search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env['SERVES']!)
+
+test('markets with live prices and their last day', async t => {
+  const { page } = await visit(t, '/live')
+  const first = await prices(page)
+  assert.deepEqual(first.filter(({ stale }) => stale !== 'false'), [])
+  await eventually('other prices', () => listed(page), all => all.map(p => p.price).join() !== first.map(p => p.price).join())
+  await page.locator('.markets .change').first().waitFor()
+  await page.locator('.chips .count').first().waitFor()
+  assert.equal(await page.getByText(/^Not sorted: /).count(), serves.sort ? 0 : 1)
+  await wantAccessible(page)
+})
+
+test('a search', async t => {
+  const { page } = await visit(t, '/live')
+  const question = await page.locator('.markets tbody a').nth(3).innerText()
+  await page.getByRole('searchbox').fill(question)
+  if (serves.search) await eventually('the market', () => page.locator('.markets tbody a').allInnerTexts(), all => all.includes(question))
+  else await page.getByRole('alert').getByText(/^The markets could not be read: /).waitFor()
+})
+
+test('a market with its chart, its book and an estimate', async t => {
+  const { page } = await visit(t, '/live')
+  await go(page, (await paths(page))[0]!)
+  await page.locator('.headline .price').waitFor()
+  await page.locator('.canvas[aria-label^=From]').waitFor()
+  await eventually('a book', () => book(page), ({ bids, asks }) => bids.length > 0 || asks.length > 0)
+  await page.getByRole('textbox', { name: 'Shares' }).fill('10')
+  await page.locator('.ticket dl').waitFor()
+  await wantAccessible(page)
+})
+
+test('an event with its markets', async t => {
+  const { page } = await visit(t, '/live#/?view=events')
+  await page.locator('.cards h2 a').first().click()
+  await page.waitForURL(/#\/event\//)
+  await page.locator('.bars .bar-row .figure', { hasText: '¢' }).first().waitFor()
+})
+
+test('a wallet', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  if (!serves.accounts) {
+    await page.getByText('shows no wallets of this venue').waitFor()
+    assert.equal(await page.getByRole('textbox').count(), 0)
+    return
+  }
+  await page.getByRole('textbox', { name: 'Address' }).fill('0x2222222222222222222222222222222222222222')
+  assert.equal(await page.getByRole('textbox').count(), 1, 'no credentials are needed')
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+  await wantAccessible(page)
+  await page.getByRole('button', { name: 'Orders' }).click()
+  if (serves.orders) await page.locator('[data-list=orders] tbody tr').first().waitFor()
+  else await page.getByRole('alert').waitFor()
+})
