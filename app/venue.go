@@ -52,7 +52,8 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 
 // newBudget returns the rate limit of a venue, or nil if it has none. record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
-	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
+	documented := families(venue.Limits(v.Driver))
+	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}
 	limit := func(perMinute int) int {
@@ -61,7 +62,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 		}
 		return perMinute
 	}
-	cfg := ratelimit.Config{Families: families(venue.Limits(v.Driver)), Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
+	cfg := ratelimit.Config{Families: documented, Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
 	if record != nil {
 		cfg.Record = record
 	}

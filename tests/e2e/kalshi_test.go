@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
@@ -27,6 +29,27 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 		}
 	}
 	return calls, since
+}
+
+// TestKalshiBillsMarkets reads more books at once than Kalshi's bucket pays for. Kalshi bills each book of a call, so the calls have to
+// wait, and none is refused.
+func TestKalshiBillsMarkets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
+		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
+		var ids []string
+		for _, ticker := range s.Demo.Kalshi.Tickers()[:80] {
+			ids = append(ids, ticker+":yes")
+		}
+		begin := time.Now()
+		_, errors := s.query(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
+		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second { // 800 tokens, of which the bucket has 200
+			for _, e := range errors[:min(len(errors), 2)] {
+				t.Log(e.Message)
+			}
+			t.Errorf("80 books took %v: %v", took, len(errors))
+		}
+	})
 }
 
 // TestKalshi reads markets, both tokens' books, prices, history and an event of the simulator over the graph.

@@ -102,7 +102,7 @@ func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // milliseconds of the year 2000 look like seconds
-		s := startOverPolymarket(t, "--demo-markets=600")
+		s := startOverSimulator(t, "--demo-markets=600")
 		sim := s.Demo.Polymarket
 		ids := sim.TokenIDs()[:501]
 		w := &bookWitness{t: t, sim: sim, tops: map[string]map[int64]bestPrices{}}

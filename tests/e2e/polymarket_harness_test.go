@@ -14,9 +14,9 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startOverPolymarket starts the service over the simulator of Polymarket in a synctest bubble, with the bubble's clock and
-// in-memory connections. The market moves only when the test moves it.
-func startOverPolymarket(t testing.TB, args ...string) *service {
+// startOverSimulator starts the service over a simulator in a synctest bubble, with the bubble's clock and in-memory connections. The
+// simulator is that of Polymarket unless args name another one. The market moves only when the test moves it.
+func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
 	dialer := &pipeDialer{}
 	args = append([]string{

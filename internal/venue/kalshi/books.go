@@ -29,7 +29,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	for _, t := range tickers {
 		rq.Query.Set("tickers", t) // Kalshi takes a list with commas for one ticker here
 	}
-	payload, err := d.client.Get(ctx, rq)
+	payload, err := d.getBilled(ctx, rq)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
 )
 
 // The addresses of Kalshi's API. StreamPath is the path of the WebSocket, which is a part of the signature.
@@ -17,11 +18,11 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, and Kalshi refuses a
-// call that costs more than the bucket holds, so such a call has fewer markets than the documented 100.
+// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so it takes at most half
+// of the bucket; see Limits.
 const (
 	maxTickers = 100
-	maxBilled  = bucketTokens / callTokens
+	maxBilled  = bucketTokens / 2 / callTokens
 	// maxCandles bounds the candlesticks of all markets of a call.
 	maxCandles = 10_000
 )
@@ -55,7 +56,22 @@ const (
 )
 
 // Driver reads Kalshi's public data without a key. It is safe for concurrent use.
-type Driver struct{ client *rest.Client }
+type Driver struct {
+	client *rest.Client
+	// billed lets one call for several books or candlesticks wait for its tokens at a time.
+	billed chan struct{}
+}
+
+// getBilled makes a call that costs tokens for each market.
+func (d *Driver) getBilled(ctx context.Context, rq *rest.Request) (wire.Value, error) {
+	select {
+	case d.billed <- struct{}{}:
+		defer func() { <-d.billed }()
+	case <-ctx.Done():
+	}
+	rq.Units = rq.Keys
+	return d.client.Get(ctx, rq)
+}
 
 // New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials, so it ignores cfg.CredentialsMode. New
 // makes no call.
@@ -65,7 +81,7 @@ func New(cfg rest.Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Driver{client}, nil
+	return &Driver{client, make(chan struct{}, 1)}, nil
 }
 
 // MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens of a

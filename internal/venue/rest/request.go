@@ -23,6 +23,8 @@ type Request struct {
 	Query    Query
 	// keys is the number of requested ids. The Observer receives it.
 	Keys int
+	// Units is the number of calls as which the venue counts the request. The zero value means one.
+	Units int
 	// account is empty for public data.
 	Account market.Address
 	// Path replaces the path of the endpoint, unless it is empty. The call shares the endpoint's circuit breaker.
@@ -133,11 +135,13 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
 		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
 	}
-	if err := reqctx.AdmitCall(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = contextFailure(ctx, rq.Endpoint)
+	for range max(rq.Units, 1) {
+		if err := reqctx.AdmitCall(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = contextFailure(ctx, rq.Endpoint)
+			}
+			return wire.Value{}, false, err
 		}
-		return wire.Value{}, false, err
 	}
 	generation, wait, ok := state.breaker.acquire()
 	if !ok {
