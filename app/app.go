@@ -34,24 +34,24 @@ type App struct {
 	unsupported []string
 	// publicAccounts reports that callers need no credentials for an account.
 	publicAccounts bool
-	budget      *ratelimit.Budget // nil if the venue has no limit of calls
-	record      *spent.Record     // nil if calls are not recorded
-	fleet       *fleet.Fleet      // nil if the replica is alone
-	secret      []byte            // secret of the fleet; nil without a secret
-	stream      stream.Config     // address and protocol of the venue's stream
-	replicas    int               // greatest number of replicas in the fleet
-	Cache       *cache.Cache
-	Live        *live
-	API         *httpapi.API
-	Files       files
-	Metrics     *telemetry.Metrics // nil without metrics
-	events      *telemetry.Operations
-	Tracer      *telemetry.Tracer // nil without traces
-	Admin       *Server           // nil without a private address
-	reach       reach
-	readiness   readiness
-	clock       market.Clock
-	started     time.Time
+	budget         *ratelimit.Budget // nil if the venue has no limit of calls
+	record         *spent.Record     // nil if calls are not recorded
+	fleet          *fleet.Fleet      // nil if the replica is alone
+	secret         []byte            // secret of the fleet; nil without a secret
+	stream         stream.Config     // address and protocol of the venue's stream
+	replicas       int               // greatest number of replicas in the fleet
+	Cache          *cache.Cache
+	Live           *live
+	API            *httpapi.API
+	Files          files
+	Metrics        *telemetry.Metrics // nil without metrics
+	events         *telemetry.Operations
+	Tracer         *telemetry.Tracer // nil without traces
+	Admin          *Server           // nil without a private address
+	reach          reach
+	readiness      readiness
+	clock          market.Clock
+	started        time.Time
 	// draining is set when the shutdown begins. After that, requests are accepted for the time delay.
 	draining atomic.Bool
 	delay    time.Duration
