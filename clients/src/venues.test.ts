@@ -17,7 +17,7 @@ import {
 import { iterate, take, until } from './events.js'
 import { endpoint, reconnecting, socketEndpoint } from './server.js'
 
-/** What the venue serves: see tests/e2e/venues_test.go. */
+/** What the venue serves: see tests/e2e/capabilities_test.go. */
 const serves: { search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env.SERVES!)
 
 const address = '0x2222222222222222222222222222222222222222'

@@ -59,8 +59,10 @@ func TestBrowser(t *testing.T) {
 				}
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
 			case "venues":
-				for _, s := range simulatedVenues {
-					t.Run(s.Driver, func(t *testing.T) { runNodeTest(t, "web", checks, append(env, "SERVES="+asJSON(s)), s.args()...) })
+				for _, s := range capabilities {
+					t.Run(s.Driver, func(t *testing.T) {
+						runNodeTest(t, "web", checks, append(env, "SERVES="+asJSON(s)), overSimulator(s.Driver)...)
+					})
 				}
 			case "react-apollo", "react-relay":
 				buildExample(t, name)

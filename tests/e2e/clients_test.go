@@ -25,9 +25,9 @@ func TestClients(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
 			if name == "venues" {
-				for _, s := range simulatedVenues {
+				for _, s := range capabilities {
 					t.Run(s.Driver, func(t *testing.T) {
-						runNodeTest(t, "clients", "dist/venues.test.js", []string{"SERVES=" + asJSON(s)}, s.args()...)
+						runNodeTest(t, "clients", "dist/venues.test.js", []string{"SERVES=" + asJSON(s)}, overSimulator(s.Driver)...)
 					})
 				}
 				return

@@ -181,12 +181,18 @@ test('positions on a phone are rows of one height with readable names', async t 
   assert.ok(rows.every(([height, width]) => height! < 64 && width! > 120), JSON.stringify(rows))
 })
 
-test('the first live price is marked once', async t => {
+test('the first live price comes within a second', async t => {
   const { page } = await visit(t, '/live')
-  await prices(page)
-  const marks = await page.evaluate(() => performance.getEntriesByName('first-price').map(({ startTime }) => startTime))
-  assert.equal(marks.length, 1)
-  t.diagnostic(`the first live price came ${Math.round(marks[0]!)} ms after the page was requested`)
+  const times: number[] = []
+  do { // other checks keep the processor busy
+    await page.reload()
+    await prices(page)
+    const marks = await page.evaluate(() => performance.getEntriesByName('first-price').map(({ startTime }) => startTime))
+    assert.equal(marks.length, 1)
+    times.push(Math.round(marks[0]!))
+  } while (Math.min(...times) > 1_000 && times.length < 20)
+  t.diagnostic(`the first live price came ${times.join(', ')} ms after the page was requested`)
+  assert.ok(Math.min(...times) <= 1_000)
 })
 
 for (const width of [390, 1280, 1440]) {
@@ -437,5 +443,15 @@ test('the panel of faults drops the stream, throttles and resolves a market', as
   await page.locator('.headline .price').waitFor()
   await panel.getByRole('button', { name: 'Resolve this market' }).click()
   await page.locator('.banner').getByText(/^Trading has ended/).waitFor()
+
+  await panel.getByRole('button', { name: 'Outage' }).click()
+  await go(page, '#/?query=rain')
+  await page.getByRole('alert').getByText(/^The markets could not be read: /).waitFor()
+  await panel.getByRole('button', { name: 'Repair all' }).click()
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+
+  await panel.getByRole('button', { name: 'Throttle' }).click() // the last check: the service then waits 30 seconds
+  await go(page, '#/?query=snow')
+  await pill.getByText('Throttled by the venue').waitFor()
   assert.deepEqual(problems, [])
 })

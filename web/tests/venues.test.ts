@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { book, go, listed, paths, prices } from './board'
 import { eventually, visit, wantAccessible } from './browser'
 
-/** What the venue serves: see tests/e2e/venues_test.go. */
+/** What the venue serves: see tests/e2e/capabilities_test.go. */
 const serves: { sort: boolean; search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env['SERVES']!)
 
 test('markets with live prices and their last day', async t => {

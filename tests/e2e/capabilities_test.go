@@ -1,0 +1,81 @@
+package e2e
+
+// capabilities say what the simulators of other venues serve: the checks of the board and of the kit get them as JSON in SERVES, and
+// TestExamplesByDriver runs the examples. What a venue does not serve must be null with the code UNSUPPORTED.
+var capabilities = []struct {
+	Driver   string `json:"driver"`
+	Sort     bool   `json:"sort"`     // lists of markets in an order
+	Search   bool   `json:"search"`   // by text
+	Accounts bool   `json:"accounts"` // of all wallets, without credentials
+	Orders   bool   `json:"orders"`   // open orders of a wallet
+	examples []exampleResult
+}{
+	{
+		Driver: "polymarket", Sort: true, Search: true, Accounts: true,
+		examples: []exampleResult{
+			{example: "price-board", absent: []string{"tokens.price.timestamp"}}, // a midpoint has no time
+			{
+				example: "market-page", absent: []string{
+					"market.category", "market.resolution", "market.tokens.orderbook.sequence", "market.tokens.price.freshness.asOf",
+				},
+			},
+			{example: "event-page", absent: []string{"event.markets.nodes.groupItemTitle"}},
+			{example: "history-and-candles", absent: []string{"token.history.points.volume", "token.candles.volume"}},
+			{example: "trade-ticket"},
+			{example: "search", unsupported: []string{"searchMarkets UNSUPPORTED"}},
+			{
+				example: "search",
+				change:  vars{"query": "", "filter": vars{"status": []string{"OPEN"}}},
+				absent:  []string{"searchMarkets.nodes.category", "searchMarkets.totalCount"},
+			},
+			{
+				example: "portfolio", unsupported: []string{"user.orders UNSUPPORTED"},
+				absent: []string{
+					"user.balance.cashBalance", "user.balance.totalValue", "user.portfolio.availableCash", "user.portfolio.totalValue",
+					"user.portfolio.freshness.asOf", // open positions have midpoints, which have no time
+				},
+			},
+		},
+	},
+	{
+		Driver: "kalshi",
+		examples: []exampleResult{
+			{example: "price-board", absent: []string{"tokens.price.timestamp"}},
+			{
+				example: "market-page", absent: []string{
+					"market.category", "market.event.title", "market.tags", "market.resolution", "market.tokens.orderbook.sequence",
+					"market.tokens.price.freshness.asOf", "market.volume", "market.volume24h", "market.liquidity", // Kalshi counts contracts
+				},
+			},
+			{example: "event-page", absent: []string{"event.volume", "event.markets.nodes.volume24h"}},
+			{example: "history-and-candles"},
+			{example: "trade-ticket", absent: []string{"token.fillEstimate.freshness.asOf"}},
+			{example: "search", unsupported: []string{"searchMarkets UNSUPPORTED"}},
+			{
+				example: "search", change: vars{"query": "", "filter": vars{"status": []string{"OPEN"}}, "sort": "RELEVANCE"},
+				absent: []string{
+					"searchMarkets.nodes.category", "searchMarkets.nodes.event.title", "searchMarkets.nodes.liquidity", "searchMarkets.nodes.volume24h",
+					"searchMarkets.totalCount",
+				},
+			},
+			{
+				example:     "portfolio",
+				unsupported: []string{"user.balance UNSUPPORTED", "user.orders UNSUPPORTED", "user.portfolio UNSUPPORTED", "user.positions UNSUPPORTED"},
+			},
+		},
+	},
+}
+
+// exampleResult is what an example gets from a driver. All fields have values, except those of unsupported and absent.
+type exampleResult struct {
+	example string
+	// change replaces variables, for a second run of an example that the driver does not serve with its own variables.
+	change vars
+	// unsupported lists errors, and absent lists the paths of further values that a venue of the kind never has, both without indexes.
+	unsupported, absent []string
+}
+
+// overSimulator returns the arguments of a service over the simulator of a driver, with a moving market.
+func overSimulator(driver string) []string {
+	return []string{"--demo-driver=" + driver, "--venue-driver=" + driver, "--demo-still=false", "--demo-markets=60"}
+}
