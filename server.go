@@ -2,10 +2,10 @@
 //
 // A request passes through the folders in this order:
 //
-//	app        the process: configuration, listeners, metrics; Open wires all that follows, one line for each layer
-//	httpapi    GraphQL over HTTP, WebSocket and event streams; limits, accounts, kept responses
+//	app        the process: configuration, listeners, metrics; Open connects the layers below
+//	httpapi    GraphQL over HTTP, WebSocket and event streams; limits, accounts, response cache
 //	graph      the schema and its executor
-//	resolvers  a function for each field that reads
+//	resolvers  a function for each field that needs to read data
 //	loaders    one value for each key of a response, one batch for each list
 //	internal   cache, rate limit and clients of the venue; feed keeps the state of its stream
 package main

@@ -52,7 +52,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	return q.printing
 }
 
-// why returns the reason why ask requests no account.
+// why returns the reason why ask requests no data of accounts.
 func why(cfg *config.Config) string {
 	if credentialsMode(cfg) == credentialsPublic {
 		return "only a caller knows their addresses"

@@ -35,7 +35,8 @@ type engine interface {
 // demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
-	// Venue has the markets. Polymarket or Kalshi shows them in the formats of that venue; the other one is nil.
+	// Venue contains the markets. Polymarket and Kalshi serve these markets in the formats of those venues. Each is nil unless
+	// --demo-driver selects it.
 	Venue      *demo.Venue
 	Polymarket *polymarket.Venue
 	Kalshi     *kalshi.Venue

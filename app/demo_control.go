@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// demoControlPath is where the service's own pages control the embedded demo venue. GET reports whether they may.
+// demoControlPath is the path at which the service's own pages control the embedded demo venue. A GET request reports whether they
+// are allowed to.
 const demoControlPath = "/demo/control"
 
 // demoActions are the control endpoints of the venue that the service serves under demoControlPath.
@@ -45,8 +46,8 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 	return mux
 }
 
-// control passes a request to the venue's control endpoint of the same name, which refuses pages of other origins. Browsers send
-// JSON to another origin only after a preflight, and no preflight is answered here.
+// control passes a request to the venue's control endpoint of the same name. The endpoint refuses pages of other origins. Browsers
+// send JSON to another origin only after a preflight request, and no preflight request is answered here.
 func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
 	action := r.PathValue("action")
 	if !slices.Contains(demoActions, action) {

@@ -64,7 +64,7 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	return status
 }
 
-// sharedStream returns what a shared stream needs, or nil if this replica has its own.
+// sharedStream returns what a shared stream needs, or nil if this replica does not share its stream.
 func (s *App) sharedStream(cfg *config.Config) *sharedStream {
 	if s.fleet == nil || !cfg.Shared.Stream {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is the number of bytes of garbage before a collection. If more bytes are live, garbage may reach the number of live
-// bytes. Responses make much short-lived garbage while the live heap is small. A fixed GOGC that is good for responses would
-// multiply the memory of idle subscribers.
+// headroom is the number of bytes of garbage that start a collection. If the live heap is larger, a collection starts when there is
+// as much garbage as live data. Responses make much short-lived garbage while the live heap is small. A fixed GOGC that suits
+// responses would multiply the memory of idle subscribers.
 const headroom = 64 << 20
 
 // leastPercent is the GOGC of a large heap. firstPercent is the GOGC until the first collection.

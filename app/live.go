@@ -28,8 +28,8 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be
-// nil. A topic without watches stays open for the time linger. shared may be nil.
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be nil.
+// linger is the time for which a topic without watches stays open. shared may be nil.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -61,7 +61,7 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	return l, nil
 }
 
-// sharedStream is what a stream needs that several replicas share.
+// sharedStream contains what a stream needs if several replicas share it.
 type sharedStream struct {
 	fleet    *fleet.Fleet
 	replicas int

@@ -85,7 +85,7 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each of values: 1 for the present value now and 0 for the others.
+// oneOf samples a series for each of values. The sample is 1 for the value now and 0 for the others.
 func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
@@ -248,7 +248,7 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
-// streamState is the state of the venue's stream that clients see, with the counters of the stream's client.
+// streamState contains the state of the venue's stream as clients see it, and the counters of the stream's client.
 type streamState struct {
 	state model.StreamState
 	stream.Stats

@@ -64,8 +64,8 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 		})},
 }
 
-// ofLimit returns a function for Family.Read that reports a number of the shared limit, if there is one. It has no series if there
-// is no shared limit.
+// ofLimit returns a function for Family.Read that reports a number of the shared limit. Without a shared limit, the function
+// reports no series.
 func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(float64, ...string)) {
 	return func(s sharedState, sample func(float64, ...string)) {
 		if s.limit != nil {

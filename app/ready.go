@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// knownFor is the time for which the service is ready after a public endpoint of the venue has answered. It may serve stale
-	// values in that time.
+	// knownFor is the time for which the service is ready after a public endpoint of the venue has answered. The service may serve
+	// stale values in that time.
 	knownFor = 5 * time.Minute
 	// probeEvery is the least time between two probes of the venue.
 	probeEvery = 5 * time.Second
 )
 
-// readiness remembers when the venue last answered a public call. Each venue lacks other endpoints, so any endpoint counts.
+// readiness remembers when the venue last answered a public call. Different venues lack different endpoints, so the answer may come
+// from any public endpoint.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
-	// probed is the time of the last probe, and failure the error of that probe.
+	// probed is the time of the last probe. failure is the error of that probe.
 	probed  time.Time
 	failure error
 }

@@ -18,7 +18,7 @@ import (
 type reloader struct {
 	// read parses the configuration again.
 	read  func() (*config.Config, error)
-	cfg   *config.Config // of the start
+	cfg   *config.Config // configuration at the start
 	level *slog.LevelVar
 	files *files
 	log   *slog.Logger

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve serves until ctx ends. Then it stops one layer after another: readiness, new requests, the stream, the cache, the
-// venue. The private address serves until the end.
+// Serve serves until ctx ends. When ctx has ended, it stops one layer after another: readiness, new requests, the stream, the
+// cache, the venue. The private address is served until the end.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()

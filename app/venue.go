@@ -50,7 +50,7 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the rate limit of a venue, or nil if it has none. record may be nil.
+// newBudget returns the rate limit of a venue, or nil if the venue has none. record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
@@ -106,8 +106,8 @@ func currency(cfg *config.Config) *string {
 	return &unit
 }
 
-// venueName identifies the venue in records of calls: it is the configured URL, or without one the name of the driver, which has
-// its own addresses.
+// venueName returns the name of the venue in records of calls. It is the configured URL. Without a URL, it is the name of the
+// driver, because the driver has its own addresses.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
 // credentialsPublic is the mode in which accounts are read by address, without credentials of the caller.

@@ -23,7 +23,7 @@ type Wiring struct {
 	Stream stream.Config
 	// Cold is the time for which the venue may still count calls of an earlier process.
 	Cold time.Duration
-	// Linger is the time for which a topic of the stream stays open without a watch; zero means the feed's default.
+	// Linger is the time for which a topic of the stream stays open after its last watch has ended; zero means the feed's default.
 	Linger time.Duration
 }
 

@@ -237,7 +237,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 // BenchmarkColdPortfolio measures what servers add to a portfolio that is not cached, end to end. Its metrics are
 // medians in milliseconds:
 //
-//	added-ms/op     what the whole query takes longer than the same calls by hand
+//	added-ms/op     how much longer the whole query takes than the same calls by hand
 //	batching-ms/op  the part of it between the venue's first answer and the last call of the second level
 //	upstream-ms/op  the calls by hand
 //	empty-ms/op     { __typename } after an equal pause: the time of any request to the server

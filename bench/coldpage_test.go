@@ -76,7 +76,7 @@ func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency tim
 		for _, m := range data.SearchMarkets.Nodes {
 			tokens += len(m.Tokens)
 		}
-		waiting := time.Duration(1 + (tokens+together-1)/together) // calls after one another
+		waiting := time.Duration(1 + (tokens+together-1)/together) // the calls that run one after another
 		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
 		calls += len(venue.take())
 	}

@@ -37,7 +37,7 @@ func TestReplicas(t *testing.T) {
 	if alone.venueIDs == 0 || two.venueIDs != 2*alone.venueIDs || alone.redisCalls+two.redisCalls != 0 || two.queries != 24 {
 		t.Errorf("one replica alone: %+v, two: %+v", alone, two)
 	}
-	// A replica that waits for another one may lose patience on a busy machine, and then it reads the ids itself.
+	// A replica that waits for another one may time out on a busy machine and read the ids itself.
 	if together.venueIDs >= two.venueIDs || together.redisCalls == 0 {
 		t.Errorf("two replicas that share: %+v, one alone: %+v", together, alone)
 	}
@@ -54,7 +54,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasWithoutRedis looks for redis-server where it is not, and finds the reason instead of a table.
+// TestReplicasWithoutRedis runs where redis-server cannot be found. The result has the reason instead of a table.
 func TestReplicasWithoutRedis(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat", "tr"} {

@@ -54,8 +54,8 @@ type composeService struct {
 	DependsOn            any      `yaml:"depends_on"`
 }
 
-// readCompose reads a compose file. It fails on fields that it does not know, on ports for everybody, on images without a version and
-// on missing files.
+// readCompose reads a compose file. It fails on unknown fields, ports that are open to other machines, images without a version,
+// and missing files.
 func readCompose(t testing.TB, path string) (c composeFile) {
 	t.Helper()
 	strict := yaml.NewDecoder(strings.NewReader(read(t, path)))
@@ -91,8 +91,8 @@ func readCompose(t testing.TB, path string) (c composeFile) {
 	return c
 }
 
-// variables returns the environment of a service of this image: the image's own, and that of the compose file without the variables
-// of a shell.
+// variables returns the environment of a service that runs this image: the variables of the image and of the compose file. It uses
+// the compose file's defaults for variables that a shell could set.
 func (s composeService) variables(t testing.TB) map[string]string {
 	t.Helper()
 	image := dockerfile(t)

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shared has the fields that the tests compare of the manifests of kubernetes-replicas, which have several documents in a file.
+// shared has the fields of the kubernetes-replicas manifests that the tests compare. A file has several of these manifests.
 type shared struct {
 	Kind     string
 	Metadata struct{ Name string }

@@ -22,7 +22,7 @@ const maxRepresentations = 500
 var subgraph, public = parsedSchema, gqlparser.MustLoadSchema(sources[0])
 
 func init() {
-	parsedSchema = public // the schema of a Config without one
+	parsedSchema = public // used by a Config without a schema
 	for _, schema := range []*ast.Schema{subgraph, public} {
 		delete(schema.Directives, "defer") // responses have no later parts
 	}

@@ -59,7 +59,8 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. It also counts selections that a variable excludes.
+// policyOf returns the policy of an operation of a valid document. The policy includes the hints of fields that a variable
+// excludes.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}
 	seen := map[*ast.FragmentDefinition]bool{}
@@ -87,8 +88,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials;
-// then the whole response may depend on them.
+// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials. The
+// whole response to such a request may depend on them.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// charge charges a client for the execution of a subscription until release is called: for the ids that it follows, its
-// document, its variables, and own more bytes.
+// charge charges a client for the execution of a subscription until release is called. It charges for the followed ids, the
+// document, the variables, and own additional bytes.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
 	ids := op.watched()
 	if err := s.clients.Execute(client, ids); err != nil {
@@ -26,8 +26,8 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold charges a client until release is called: for the document of an operation and, under key, for its variables and own
-// more bytes.
+// hold charges a client for the memory of an operation until release is called: for the document, and under key for the variables
+// and own additional bytes.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

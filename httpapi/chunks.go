@@ -13,8 +13,8 @@ const chunk = 16 << 10
 // chunks are the buffers of chunked.
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// chunked writes a response in chunks and yields the processor after each chunk. Otherwise a goroutine would fill the kernel
-// buffer of its connection, which may be megabytes, without a pause, and queries would wait for hundreds of such goroutines.
+// chunked writes a response in chunks and yields the processor after each chunk. Without these pauses, a goroutine would fill the
+// kernel buffer of its connection, which may have megabytes, at once. Queries would wait for hundreds of such goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

@@ -29,8 +29,8 @@ const (
 const (
 	// maxDocuments bounds the number of cached documents.
 	maxDocuments = 1000
-	// maxErrors bounds the different errors of one document. maxFound bounds all its errors, because each spread of a fragment
-	// repeats the errors of the fragment.
+	// maxErrors bounds the different errors of one document. maxFound bounds all errors including repetitions: each spread of a
+	// fragment repeats the errors of the fragment.
 	maxErrors = 50
 	maxFound  = 2 * maxErrors
 )
@@ -55,7 +55,8 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// list is the variable with the ids of a subscription that is executed for each id alone; "" for other operations.
+	// list is the name of the variable with the ids if a subscription is executed separately for each id. It is "" for other
+	// operations.
 	list string
 	// fast decodes common forms of variables; nil if the operation's variables have other types.
 	fast fastVariables
@@ -120,8 +121,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. If the cache is full, a new document evicts others only if it is trusted or was
-// recently loaded before.
+// load returns the document with a text. If the cache is full, a new document evicts others only if it is trusted or had a recent
+// earlier load.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc

@@ -69,7 +69,7 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request. It is executed once.
 type operation struct {
-	// slot is the operation's place among the running operations.
+	// slot is the context of the operation. The limiters count the operation until the slot ends.
 	slot     slot
 	document *document
 	plan     *plan
@@ -79,7 +79,7 @@ type operation struct {
 	// given is the JSON object of the variables, or "". variables are the decoded values with defaults.
 	given     string
 	variables map[string]any
-	// shared reports whether the values of variables share the memory of given. Then a value must not be stored for long.
+	// shared reports whether the values of variables share the memory of given. Shared values must not be stored for long.
 	shared bool
 	// points is the cost of the operation. calls is the number of calls to the venue that its execution made.
 	points int64
@@ -115,9 +115,9 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot.
-// prepare first gets the document and then the slot, so a document that waits for compilation uses no place among the running
-// operations. prepare reads nothing from the venue. It writes the operation's name, document and cost to log.
+// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot. prepare
+// gets the document before the slot, so an operation whose document waits for compilation does not count as running. prepare reads
+// nothing from the venue. It writes the operation's name, document and cost to log.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -270,8 +270,9 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errors and data. data begins with the bytes of into, which are not part of the response. If it
-// has written the response to the caller's buffer, Data of the result says only whether there is data.
+// respond returns the response with errors and data. data begins with the bytes of into, which are not part of the response's data.
+// If respond writes the response to the caller's buffer, the field Data of the result only shows whether there is data: it is nil
+// if there is none.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -299,7 +300,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	case !op.room.hold(size):
 		return e.errorResponse(ctx, op.room.err)
 	}
-	op.buffer.Write(whole.Bytes()) // the buffer has the data alone; this overwrites it with the whole response
+	op.buffer.Write(whole.Bytes()) // overwrites the data, which the execution has written into the memory of the buffer
 	if op.ready = true; data != nil {
 		resp.Data = op.buffer.Bytes()
 	}
@@ -318,7 +319,7 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 
 // runPasses executes an operation until no key is missing. After the deadline, the last pass returns errors for missing keys. A
 // response that exceeds its room is not executed again. begin is called before the first fetch; an httpError of begin ends the
-// operation. If deadline is zero, the deadline of ctx counts. ok is false if the deadline passed before anything was fetched.
+// operation. If deadline is zero, the deadline of ctx applies. ok is false if the deadline passed before anything was fetched.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -344,8 +345,8 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and calls refuse with the error response for it. It must be deferred. It is for goroutines without another
-// recover.
+// catch recovers a panic and calls refuse with the error response for it. It must be deferred. Use it on goroutines that have no
+// other recover.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))

@@ -86,9 +86,9 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	defer set.Done()
 	room := room{limit: e.cfg.MaxResponse}
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
-		if release == nil { // the place was released while values were fetched
+		if release == nil { // the limiter did not count the event while values were fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
-				release = func() {} // without a place too: after the timeout this is the last pass, which only reports missing keys as errors
+				release = func() {} // continue without the limiter: ctx has ended, so this is the last pass, which only reports missing keys
 			}
 		}
 		defer func() { release(); release = nil }()
@@ -98,7 +98,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 		return e.errorResponse(ctx, context.Cause(ctx))
 	}
 	if room.err != nil {
-		g.Spend(room.limit) // the event has only an error, so charge for the data that was executed
+		g.Spend(room.limit) // the event contains only an error, so charge for the discarded data
 	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }

@@ -18,7 +18,8 @@ type failures struct {
 
 func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
 
-// TestEventsForClientsThatHaveLeft has an event fail while its clients are connected, and because they have left. Only the first counts.
+// TestEventsForClientsThatHaveLeft has one event fail while its clients are connected, and another because they have left. Only the
+// first failure counts.
 func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	var codes []string
 	cfg := testConfig(t)

@@ -43,9 +43,9 @@ type explanation struct {
 	TraceID     string `json:"traceId,omitempty"`
 }
 
-// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. The other fields count misses: Joined
-// those that another operation was already fetching, Excused those that got a stale value because the venue failed, and Shared
-// those found in the cache of all replicas.
+// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. The other fields count some of the
+// misses. Joined counts keys that another operation was already fetching. Excused counts keys that got a stale value because the
+// venue failed. Shared counts keys that were found in the cache of all replicas.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`

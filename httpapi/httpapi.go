@@ -28,8 +28,8 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the smallest budget for the bodies and messages of all clients, in bytes. One client may use three quarters of
-// it. While a body is read, it may use twice its size.
+// MinIncoming is the smallest budget for the bodies and messages of all clients, in bytes. One client may use three quarters of the
+// budget. A body that is being read may use twice its size.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -48,8 +48,8 @@ type Config struct {
 	MaxResponse, MaxOutput int
 	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
-	// SplitExecutions bounds the executions while lists are executed for each of their ids; 0 means 4,000. Beyond it, a list is
-	// executed as a whole.
+	// SplitExecutions bounds the number of shared executions while subscriptions to lists of ids are split into one execution for
+	// each id; 0 means 4,000. Beyond the bound, one execution serves the whole list.
 	SplitExecutions int
 	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds their
 	// wait.
@@ -72,8 +72,8 @@ type Config struct {
 	LoopbackOrigins bool
 	// Accounts finds the accounts of bearer tokens; nil if there are none. Refusals counts rejected credentials.
 	Accounts Accounts
-	// Unchecked reports that the venue checks no credentials. Then callers cannot send credentials, and an account can read only
-	// its own data.
+	// Unchecked reports that the venue checks no credentials. With such a venue, callers cannot send credentials, and an account
+	// can read only its own data.
 	Unchecked bool
 	Refusals  Refusals
 	// Client returns the address of a request's client.
@@ -92,8 +92,8 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Impaired returns what does not work although the service is ready, in one line; empty for nothing. It may be nil.
 	Impaired func() string
-	// Pages contain index.html, live.html, plain.html, and the files that these load from assets/. If several contain a file, the
-	// first one counts.
+	// Pages contain index.html, live.html, plain.html, and the files that these load from assets/. If several contain the same
+	// file, the first one is served.
 	Pages []fs.FS
 	// Explain allows clients to request explanations with ExplainHeader.
 	Explain bool

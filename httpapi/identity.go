@@ -24,7 +24,8 @@ const (
 	// CredentialsHeader contains a caller's venue credentials: a JSON object in base64. Only the venue knows the meaning of its
 	// members.
 	CredentialsHeader = "X-Venue-Credentials"
-	// authorization contains a bearer token instead. The token identifies an account that the service knows.
+	// authorization contains a bearer token, which a client may send instead of credentials. The token identifies an account that
+	// the service knows.
 	authorization = "Authorization"
 	// maxBearer is the greatest length of a bearer token.
 	maxBearer = 8192
@@ -42,8 +43,8 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts credentials that will be sent to the venue for the first time. The caller must call end with whether the venue
-	// accepted them.
+	// Guess counts credentials that will be sent to the venue for the first time. The caller must call end and report whether the
+	// venue accepted them.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -137,9 +138,9 @@ func (i *identities) reading(ctx context.Context) context.Context {
 	return ctx
 }
 
-// fromInit returns a context for reads by the sender of connection_init. Browsers put credentials into its payload, because
-// they cannot set headers of a WebSocket. The keys of the payload are header names in any case. If the payload contains no
-// credentials, those in the headers of the connection count; if both contain credentials, they must be equal. client is the
+// fromInit returns a context for reads by the sender of connection_init. Browsers put credentials into its payload, because they
+// cannot set headers of a WebSocket. The keys of the payload are header names in any case. If the payload contains no credentials,
+// fromInit uses the credentials in the headers of the connection. If both contain credentials, they must be equal. client is the
 // address of the connection. The context ends when the account is no longer valid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
@@ -212,8 +213,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	return requestContext{Context: ctx, identity: id}, nil
 }
 
-// caller returns the name under which the rate limit counts the client's calls: the account of the service, or else the
-// address. Credentials do not count, because a client can invent any number of them.
+// caller returns the name under which the rate limit counts the client's calls: the account of the service, or the address if there
+// is no account. The name does not depend on credentials, because a client can invent any number of them.
 func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)

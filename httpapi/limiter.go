@@ -12,15 +12,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether a client may
-// use another place to run or to wait. A place to run that becomes free goes to the waiting client with the fewest running
-// operations. A client is a quota.Network.
+// limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether another operation
+// of a client may run or wait. When an operation ends, the limiter admits an operation of the waiting client with the fewest
+// running operations. A client is a quota.Network.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration
 
 	mu sync.Mutex
-	// running is the number of running operations, and waiting the number of waiting ones.
+	// running and waiting are the numbers of running and of waiting operations.
 	running, waiting int
 	// clients contains the share of each client that has running or waiting operations. spare contains unused shares for reuse.
 	clients map[netip.Prefix]*share
@@ -157,7 +157,7 @@ func (l *limiter) stats() (running, waiting int) {
 	return l.running, l.waiting
 }
 
-// busy returns the error of an operation for which the limiter has no place.
+// busy returns the error of a request that is refused because the service has too much to do.
 func busy() error {
 	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
 	err.RetryAfter = retryAfter

@@ -69,7 +69,7 @@ func from(t *testing.T, address string) context.Context {
 	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
 }
 
-// crowd acquires places for clients and counts the results when all goroutines are blocked.
+// crowd acquires slots for clients and counts the results when all goroutines are blocked.
 type crowd struct {
 	mu              sync.Mutex
 	leaves          []func()
@@ -111,7 +111,7 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 	}
 }
 
-// TestOneClientLeavesRoom has one address request more places than there are, beside other clients.
+// TestOneClientLeavesRoom has one client request more slots than there are, while other clients request some.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
@@ -135,7 +135,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	})
 }
 
-// TestFreePlaces gives free places to the client with the fewest operations.
+// TestFreePlaces gives free slots to the client with the fewest operations.
 func TestFreePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)

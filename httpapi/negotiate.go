@@ -94,9 +94,9 @@ func (a accepts) of(media string) (q float64, specific int) {
 	return q, specific
 }
 
-// response returns the media type of responses, or "" if the client accepts neither type. The higher quality decides. At equal
-// quality, the type that the client names wins. If the client names neither type, the result is application/json, as the
-// specification requires. If it names both, the result is the modern type.
+// response returns the media type of responses, or "" if the client accepts neither type. The type with the higher quality wins. At
+// equal quality, the type that the client names wins. If the client names neither type, the result is application/json, as the
+// specification requires. If the client names both types, the result is application/graphql-response+json.
 func (a accepts) response() string {
 	legacy, legacyNamed := a.of(typeJSON)
 	modern, modernNamed := a.of(typeResponse)
@@ -121,7 +121,7 @@ func (a accepts) events() bool {
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header, or "" for none. It chooses the offered
-// coding with the highest quality. Between equal qualities, the order of encodings decides.
+// coding with the highest quality. Of several codings with the same quality, it chooses the first one in encodings.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)

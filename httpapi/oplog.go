@@ -44,7 +44,7 @@ type Observer interface {
 	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
 	// Ended is called for every operation right before its response is sent, and for a subscription at its end. The observer may
-	// then keep the log; running reads may still add to it.
+	// keep the log after the call, but running reads may still add to the log.
 	Ended(ctx context.Context, log *reqctx.Log)
 }
 
@@ -63,8 +63,8 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	return log
 }
 
-// withLog returns a context whose reads are counted in log. It returns ctx if neither an observer nor an explanation needs the
-// counts.
+// withLog returns a context whose reads are counted in log. If neither an observer nor an explanation needs the counts, it returns
+// ctx.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
 		return ctx

@@ -34,8 +34,8 @@ func newOrigins(configured []string, loopback bool) *origins {
 	return o
 }
 
-// check returns an error unless the origin of a request is allowed. For WebSockets, browsers do not check this themselves.
-// Other clients send no origin.
+// check returns an error unless the origin of a request is allowed. Browsers do not check the origin of WebSockets themselves.
+// Clients that are not browsers send no origin.
 func (o *origins) check(r *http.Request) error {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {

@@ -41,7 +41,7 @@ func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
 	mux.Handle("GET /live/{$}", http.RedirectHandler("/live", http.StatusMovedPermanently))
-	mux.HandleFunc("GET /live/{page...}", func(w http.ResponseWriter, r *http.Request) { // the board's own addresses are behind the #
+	mux.HandleFunc("GET /live/{page...}", func(w http.ResponseWriter, r *http.Request) { // the live page keeps its addresses in the fragment of the URL
 		to := url.URL{Path: "/live", Fragment: "/" + r.PathValue("page")}
 		http.Redirect(w, r, to.String(), http.StatusFound)
 	})
@@ -122,7 +122,7 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The header values of secured and of pages. Nobody may change them.
+// The header values of secured and of pages. They must not be changed.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}

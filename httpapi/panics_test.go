@@ -84,7 +84,7 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// converse sends messages on a WebSocket and returns the received text until it contains until, or the close.
+// converse sends messages on a WebSocket. It returns the received text, up to the text in until or up to the close.
 func converse(t *testing.T, url, until string, messages ...string) string {
 	t.Helper()
 	return converseAs(t, url, encodedCredentials, until, messages...)
@@ -167,7 +167,7 @@ func TestPanics(t *testing.T) {
 		name string
 		rig  []func(cfg *Config)
 		run  func(t *testing.T, url string) string
-		// before is what comes before the error.
+		// before is the text that precedes the error.
 		before string
 		// again is how many panics follow the first.
 		again int

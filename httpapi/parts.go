@@ -16,8 +16,9 @@ import (
 // maxParts bounds the executions of one subscription. A longer list is executed as a whole, so a member's memory stays small.
 const maxParts = 100
 
-// listVariable returns the variable that is the list of ids of a subscription whose events concern one id each, and "" if
-// there is none. The variable appears nowhere else in the document, so it has no other effect on an event.
+// listVariable returns the name of the variable with the list of ids, if each event of a subscription concerns one id and the
+// variable appears nowhere else in the document. Such a variable has no other effect on an event. It returns "" for other
+// operations.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""
@@ -79,9 +80,9 @@ func usesOf(variable string, v *ast.Value) (n int) {
 	return n
 }
 
-// parts splits a subscription to a list of ids into one part for each id, whose execution it shares with all other lists that contain
-// the id. It returns nil for a subscription that is executed as a whole: one of a caller with credentials, one with an invalid
-// or long list, and one whose events may concern several ids.
+// parts splits a subscription to a list of ids into one part for each id. All lists that contain an id share the execution of its
+// part. parts returns nil for a subscription that is executed as a whole, because the caller has credentials, the list is invalid
+// or long, or an event may concern several ids.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
 	if name == "" || op.shared || reqctx.CredentialsFrom(ctx) != nil {
@@ -114,7 +115,7 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	return parts
 }
 
-// with returns an operation that differs in its variables.
+// with returns a copy of the operation with other variables.
 func (o *operation) with(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }

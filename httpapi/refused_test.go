@@ -23,7 +23,7 @@ var wrongArguments = func() string {
 	return string(body)
 }()
 
-// TestRefusalsAreShort rejects documents with the longest errors. The response fits into the free bytes.
+// TestRefusalsAreShort rejects documents with the longest errors. Each response is at most quota.FreeBytes long.
 func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
@@ -100,7 +100,7 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			}
 			// Each response has more than 1 MiB before it is compressed.
 			if more := living() - before - h.Stats().Output; more > n*200<<10 {
-				t.Errorf("%d KiB are cached for each response beside its room", more/n>>10)
+				t.Errorf("%d KiB are in use for each response beyond its counted output", more/n>>10)
 			}
 		})
 	}

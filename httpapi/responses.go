@@ -31,8 +31,8 @@ func newResponses(cfg Config) *respcache.Cache {
 	}})
 }
 
-// cacheable reports whether the response of an operation may be cached. A response with the status of the service may not,
-// because no handle reports a change of the status.
+// cacheable reports whether the response of an operation may be cached. A response with serviceStatus or recentPrices must not be
+// cached, because no handle reports a change of these fields.
 func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
@@ -74,8 +74,8 @@ func (n *responseMeta) tagOf(body []byte) string {
 	return n.tag
 }
 
-// cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation
-// that is running, or from an execution; log says which. An error means that there is no response.
+// cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
+// is running, or from an execution. The function writes the source to log. An error means that there is no response.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()

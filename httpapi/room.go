@@ -59,7 +59,7 @@ func (r *room) hold(size int) bool {
 	return true
 }
 
-// take reserves memory for a response with a size. It returns false if the budget has not enough.
+// take reserves memory for a response with a size. It returns false if not enough of the budget is left.
 func (r *room) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
@@ -70,7 +70,7 @@ func (r *room) take(size int) bool {
 	return true
 }
 
-// fit sets the reservation to the size of a complete response. If the budget has not enough for the capacity of buf, fit
+// fit sets the reservation to the size of a complete response. If too little of the budget is left for the capacity of buf, fit
 // returns a smaller copy of buf.
 func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	if !r.take(buf.Cap()) {
@@ -104,7 +104,7 @@ func (r *room) status(executed int) int {
 	return executed
 }
 
-// tooMuchUnread counts a response for which the output budget has not enough, and returns its error.
+// tooMuchUnread counts a response that does not fit into the output budget, and returns the error for it.
 func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
 	err := market.Errorf(market.CodeRateLimited, "too many responses are not read yet; read them, and try again in a moment")

@@ -58,13 +58,13 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 
 type testID struct{}
 
-// TestSharedFailures has two clients share a subscription. If it fails, both get the request id of the execution, not that of a client.
-// If the venue rejects their credentials, in one read, that counts once.
+// TestSharedFailures has two clients share a subscription. If it fails, both get the request id of the execution, not that of a
+// client. If the venue rejects the credentials of both in one read, that counts as one refusal.
 func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func()
 		want string
-		// refused is the number of refusals that are counted.
+		// refused is the number of refusals that must be counted.
 		refused int
 	}{
 		"a panic":             {func() { panic("canary") }, `"requestId":"the execution"`, 0},

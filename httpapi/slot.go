@@ -14,13 +14,13 @@ func newLimiters(operations, queue int, timeout time.Duration) limiters {
 	return limiters{newLimiter(operations, queue, timeout), newLimiter(operations, queue, timeout)}
 }
 
-// slot is an operation's place in one of the limiters, and the context of the operation.
+// slot is the context of an operation that one of the limiters counts.
 type slot struct {
 	context.Context
 	limiters limiters
 
 	mu sync.Mutex
-	// release releases the place; nil if the operation has no place.
+	// release makes the limiter stop counting the operation; nil if no limiter counts the operation.
 	release func()
 	// moved reports whether the operation now uses the waiting limiter. ended reports whether the operation has ended.
 	moved, ended bool
@@ -47,7 +47,7 @@ func (l limiters) acquire(ctx context.Context, s *slot) error {
 	return nil
 }
 
-// end releases the place of the operation.
+// end makes the limiter stop counting the operation.
 func (s *slot) end() {
 	s.mu.Lock()
 	release := s.release
@@ -58,8 +58,8 @@ func (s *slot) end() {
 	}
 }
 
-// awaitVenue must be called before the operation of ctx waits for the venue. The first call releases the operation's place in
-// the executing limiter and acquires a place in the waiting limiter until the operation ends. The errors are those of acquire.
+// awaitVenue must be called before the operation of ctx waits for the venue. The first call moves the operation from the executing
+// limiter to the waiting limiter, which counts the operation until it ends. The errors are those of acquire.
 func awaitVenue(ctx context.Context) error {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	if s == nil {

@@ -33,7 +33,7 @@ type events struct {
 	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
-	// mu orders Add and Wait of streams.
+	// mu prevents calls of streams.Add after closed is closed, so that streams.Wait waits for all streams.
 	mu sync.Mutex
 }
 
@@ -102,7 +102,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // prevents that proxies buffer events
+	h.Set("X-Accel-Buffering", "no") // prevents proxies from buffering events
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // the server's read deadline would end the stream
 	w.WriteHeader(http.StatusOK)

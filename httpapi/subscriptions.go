@@ -189,7 +189,7 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
-// join makes m a member of the groups that execute a subscription. own is the number of bytes of its compiled form.
+// join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile.
 func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
 	client, key := identityFrom(ctx).client, s.key(ctx, op)
 	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }
@@ -248,7 +248,7 @@ type execution struct {
 	engine *engine
 	ctx    context.Context
 	next   func() (resp *graphql.Response, unknown bool)
-	// last are the errors at the end, event the response for members that go on with other ids.
+	// last contains the errors that ended the subscription. event is the response for members that remain subscribed to other ids.
 	last, event []byte
 }
 

@@ -17,7 +17,7 @@ type fastVariable struct {
 	form fastKind
 	// words are the values of an enum; nil for other types.
 	words ast.EnumValueList
-	// needed reports whether a missing variable is an error or has a default.
+	// needed reports that a missing value needs the function variables, because the variable is non-null or has a default.
 	needed bool
 }
 
@@ -161,7 +161,7 @@ func (v *fastVariable) allows(text string) bool {
 // fastReader is the rest of a valid JSON text without escapes.
 type fastReader string
 
-// next skips white space, and then c. It returns false if c does not follow.
+// next skips white space. If the next character is c, it skips c, too, and returns true.
 func (r *fastReader) next(c byte) bool {
 	s := *r
 	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || s[0] == '\r') {

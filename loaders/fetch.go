@@ -10,8 +10,8 @@ import (
 
 const (
 	// After the first value has arrived, Fetch waits for more values: at least minPatience, and at least patienceOf times the
-	// duration of the last pass. Then it returns, so that a slow call does not delay the fields below a fast one. With this wait,
-	// passes use at most a fifth of the time of a processor.
+	// duration of the last pass. Fetch returns after this time, so that a slow call does not delay the fields below a fast one. The
+	// wait limits the passes to a fifth of the time of a processor.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
@@ -47,9 +47,9 @@ type response struct {
 func (s *Set) Pending() bool { return s.pending }
 
 // Fetch ends a pending pass. It fetches the missing keys, with one batch for each kind, and returns nil when another pass is
-// useful: all values have arrived, or some have arrived and the others are slow. If a kind needs a call for each key, Fetch
-// waits longer, up to half of the time that ctx has left, so that the reads below these keys share a batch. Fetch returns an
-// error when ctx ends, or when the keys would exceed the limit of upstream calls. Then call Fail with the error.
+// useful: all values have arrived, or some have arrived and the others are slow. If a kind needs a call for each key, Fetch waits
+// longer, up to half of the time that ctx has left, so that the reads below these keys share a batch. Fetch returns an error when
+// ctx ends, or when the keys would exceed the limit of upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -96,8 +96,8 @@ func (s *Set) Calls() int { return s.made }
 // Refused returns the error of Fetch if the response would have needed too many upstream calls.
 func (s *Set) Refused() error { return s.refused }
 
-// await stores arriving values until Fetch may return. If a kind needs a call for each key, it does not return right after the
-// first value of the kind.
+// await stores arriving values until Fetch may return. If a kind needs a call for each key, await waits longer for the other values
+// of the kind.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	var enough, half <-chan time.Time
 	late, last := false, false
@@ -135,7 +135,7 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// partial reports whether some but not all values of a kind with a call for each key have arrived.
+// partial reports whether some but not all values have arrived for a kind that needs a call for each key.
 func (s *Set) partial() bool {
 	for _, l := range s.loaders() {
 		if l.partial() {

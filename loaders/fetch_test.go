@@ -38,7 +38,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads events and prices, checks which are pending, and fetches. Fetch must return at the time then.
+		// pass reads events and prices, compares the pending keys with pending, and calls Fetch. Fetch must return when the time in
+		// then has passed since the start.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -54,7 +55,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 				t.Errorf("pending: %q, want %q", got, pending)
 			}
 			if err := set.Fetch(ctx); err != nil || time.Since(start) != then {
-				t.Errorf("%v after %s, want it after %s", err, time.Since(start), then)
+				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), then)
 			}
 		}
 		time.Sleep(time.Second / 2) // the duration of the first pass

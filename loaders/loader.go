@@ -24,9 +24,10 @@ var (
 )
 
 const (
-	// never is longer than any response takes. It is the wait of the dataloader's timer, because Flush sends the batches.
+	// never is the wait of the dataloader's timer. It is longer than any response takes, because Flush sends the batches, not the
+	// timer.
 	never = time.Hour
-	// maxKept is the greatest number of results of a table whose memory is reused for other responses.
+	// maxKept is the greatest number of results in a table that is reused for other responses. Larger tables are discarded.
 	maxKept = 1000
 )
 
@@ -56,7 +57,8 @@ type Loader[K comparable, T any] struct {
 	results []market.Result[market.Read[*T]]
 	// missing are the keys that the next Fetch fetches. stale are the keys that are refreshed after the response.
 	missing, stale []K
-	// sent is the number of keys sent since no key was in flight. back is the number of these keys that have a result.
+	// sent is the number of keys that were sent since the last time that no key was in flight. back is the number of these keys
+	// that have a result.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
@@ -201,7 +203,7 @@ func (l *Loader[K, T]) send() {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
 			dataloader.WithWait[K, struct{}](never),
 			dataloader.WithInputCapacity[K, struct{}](64),
-			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // the table is the cache
+			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // index and results are the cache
 	}
 	if l.back == l.sent {
 		l.sent, l.back = 0, 0

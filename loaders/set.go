@@ -12,9 +12,9 @@ import (
 
 // Sources contains the sources of all kinds of data.
 type Sources struct {
-	// MaxCalls bounds the upstream calls of one response; 0 means no bound.
+	// MaxCalls bounds the upstream calls of one response; 0 means no limit.
 	MaxCalls int
-	// BatchHistories reports whether one upstream call takes the histories of several tokens.
+	// BatchHistories reports whether one upstream call can read the histories of several tokens.
 	BatchHistories bool
 
 	Prices    Source[string, market.Price]

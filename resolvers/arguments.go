@@ -22,8 +22,8 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize returns the checked value of an argument first. It returns otherwise if the client sent null. If the client omits
-// the argument, the schema provides the default.
+// pageSize returns the checked value of the argument first. The parameter otherwise is the result if the client sent null. If the
+// client omits the argument, the schema provides the default.
 func pageSize(first *int, otherwise, limit int) (int, error) {
 	if first == nil {
 		return otherwise, nil
@@ -42,8 +42,8 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne returns the pair of arguments that is set: the two arguments themselves, or those in the input object by, which is nil
-// without one. It returns an error unless exactly one value is set in all.
+// exactlyOne returns the two arguments values, or the two values in by if the client sent an input object. by is nil without an
+// input object. It returns an error unless exactly one of all these values is set.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
@@ -66,8 +66,8 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 	return values, nil
 }
 
-// reference returns the reference to an object by its id or its slug. It returns an error unless exactly one value is set, which is
-// a valid id. name is the name of the argument with the id.
+// reference returns the reference to an object by its id or its slug. It returns an error unless exactly one value is set and that
+// value is a valid id. name is the name of the argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {
@@ -108,7 +108,7 @@ func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	}
 }
 
-// valueOr returns *p, or otherwise if p is nil.
+// valueOr returns *p. The parameter otherwise is the result if p is nil.
 func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

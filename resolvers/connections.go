@@ -69,7 +69,7 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested. Then readPages reads up to maxPages pages. If it still has fewer than first rows, it returns a shorter page with
+// requested, so readPages reads up to maxPages pages. If these contain fewer rows than first, it returns a shorter page with
 // HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)

@@ -99,7 +99,7 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// reached reports whether a beginning of the list contains the element that the cursor points to.
+// reached reports whether hashes, which may contain only the beginning of the list, contains the element of the cursor.
 func (p listPosition) reached(hashes *keyHashes) bool {
 	if len(p) == 0 {
 		return true

@@ -13,15 +13,15 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// lateReference is how long after the start of the last 24 hours the first price of the history still counts as the price of
-	// then. Histories start at midnight, so one that is read shortly afterwards may have no earlier price.
+	// lateReference is how long after the start of the last 24 hours the first price of a history may be and still serve as the
+	// price at the start. A history starts at midnight, so it may have no earlier price shortly after midnight.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100
 )
 
-// lastDay reads the prices of the last 24 hours: those of today and yesterday. All fields of a token share them. It returns nil if
-// the token is unknown.
+// lastDay reads the prices of today and yesterday, which include the last 24 hours. All fields of a token share this read. It
+// returns nil if the token is unknown.
 func (r *Resolver) lastDay(ctx context.Context, t *model.Token, now time.Time) (*market.PriceHistory, error) {
 	today := market.DateOf(now)
 	reqctx.DependenciesFrom(ctx).Until((today + 1).Start())

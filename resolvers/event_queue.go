@@ -23,7 +23,7 @@ type eventQueue struct {
 
 // StreamEvent announces the next event of a subscription. The zero value announces a value on the channel.
 type StreamEvent struct {
-	// Problem is an error that is sent instead of a value, or the error that has ended the subscription.
+	// Problem is the error that is sent instead of a value, or the error that has ended the subscription; nil if there is none.
 	Problem error
 	// Ended is set on the last event.
 	Ended bool

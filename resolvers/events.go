@@ -132,7 +132,8 @@ type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
 	meta    market.Meta
-	// ended reports that the venue has no further page. more reports that a further page would be read.
+	// ended reports that the list contains all pages of the venue. more reports that the list reaches beyond the requested page of
+	// the connection.
 	ended, more bool
 }
 
@@ -165,8 +166,8 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 	return out
 }
 
-// findEvents reads pages of a search until the list has the page of the connection that part selects and one event more, at most
-// maxPages of them.
+// findEvents reads pages of a search until the list contains the connection's page that part selects and at least one more event.
+// It reads at most maxPages pages.
 func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
 	at := make(map[string]int)
 	for range maxPages {

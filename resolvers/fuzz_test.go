@@ -27,13 +27,13 @@ func FuzzCursors(f *testing.F) {
 		place, err := parseListCursor(ofKeys, &after)
 		switch {
 		case err != nil && market.CodeOf(err) != market.CodeBadUserInput:
-			t.Errorf("a place: %v", err)
+			t.Errorf("a list cursor: %v", err)
 		case err == nil:
 			if n := place.start(hashesOf(keys)); n < 0 || n > len(keys) || len(place) > maxNamed {
-				t.Errorf("it leads to %d, and names %d", n, len(place))
+				t.Errorf("the cursor leads to index %d and names %d rows", n, len(place))
 			}
 			if _, err := parseListCursor(ofKeys+1, &after); err == nil && after != "" {
-				t.Error("it is a place of another list, too")
+				t.Error("the cursor is also valid for another list")
 			}
 		}
 		first = 1 + max(first, -first-1)%maxUpstreamPage

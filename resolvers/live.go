@@ -77,8 +77,8 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 	return read, err
 }
 
-// accountOf returns the topic, the credentials and the read function of an account, for the caller in ctx. The read returns a
-// nil value if the venue has no value.
+// accountOf returns the topic, the credentials and the read function of an account, for the caller in ctx. The read function
+// returns a nil value if the venue has no value.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
 	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
@@ -109,9 +109,9 @@ func intervalOr(perSecond int, argument *int, limit int) (time.Duration, error) 
 	return interval(argument, limit)
 }
 
-// ListOf returns the argument with the ids of a subscription field whose events concern one id each, and "" for other fields. A
-// subscription to several ids is then equal to one subscription to each of them. It is not so for trades: their first event
-// contains the trades of all tokens.
+// ListOf returns the name of a subscription field's argument with the ids, if each event of the field concerns one id. With such a
+// field, a subscription to several ids is equal to one subscription to each id. ListOf returns "" for other fields, such as
+// tradesAdded, whose first event contains the trades of all tokens.
 func ListOf(field string) string {
 	switch field {
 	case "priceChanged":

@@ -92,7 +92,7 @@ func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) erro
 	return nil
 }
 
-// positionFilter is a set of positions of a wallet by their global ids. A nil set has all positions.
+// positionFilter selects positions of a wallet by their global ids. If ids is nil, it selects all positions.
 type positionFilter struct {
 	address market.Address
 	ids     map[string]bool
@@ -121,7 +121,7 @@ func positionsOf(a market.Address, ids []string) (positionFilter, error) {
 	return f, nil
 }
 
-// of returns an update with the positions of the filter alone, and the sums of all positions.
+// of returns an update that contains only the selected positions, but the sums of all positions.
 func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 	if f.ids == nil {
 		return u

@@ -63,8 +63,8 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 	})
 }
 
-// readList reads objects by id. The result is in the order of ids; it contains nil for an id that is unknown or has failed.
-// pending returns a placeholder for a key that is pending, so that fields below the placeholder request their values in the
+// readList reads objects by id. The result is in the order of ids. It contains nil for an unknown id and for an id whose read
+// failed. pending returns a placeholder for a key that is pending, so that fields below the placeholder request their values in the
 // same pass. pending may be nil.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {

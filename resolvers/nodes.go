@@ -53,7 +53,7 @@ func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err 
 // maxVenueName bounds the name of a venue in an id, because messages repeat the name.
 const maxVenueName = 32
 
-// nameOf returns the name of a venue in messages. Global ids name no venue of the generic driver.
+// nameOf returns the name of a venue in messages. A global id of the generic driver contains no venue name.
 func nameOf(venue string) string {
 	if venue == "" {
 		return "generic"
@@ -61,7 +61,7 @@ func nameOf(venue string) string {
 	return strconv.Quote(venue)
 }
 
-// node returns object as a Node. It avoids a Node that holds a nil pointer.
+// node returns object as a Node. For a nil pointer it returns a nil Node.
 func node[T model.Node](object *T, err error) (model.Node, error) {
 	if object == nil || err != nil {
 		return nil, err

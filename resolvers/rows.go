@@ -9,7 +9,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// tokenRef identifies the token of an account's row by the fields that the venue sent; each may be empty.
+// tokenRef identifies the token of an account's row. It contains the fields that the venue sent; each of them may be empty.
 type tokenRef struct{ marketID, tokenID, outcome string }
 
 func tokenRefOf(p *market.Position) tokenRef { return tokenRef{p.MarketID, p.TokenID, p.Outcome} }

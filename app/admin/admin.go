@@ -27,7 +27,7 @@ type Config struct {
 //
 //	GET  /metrics                    the metrics, for Prometheus
 //	GET  /healthz, /readyz           as on the public address
-//	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line, of a minute at most
+//	GET  /debug/pprof/               profiles of net/http/pprof, except the command line; at most a minute long
 //	GET  /buildinfo                  version, modules and settings of the build
 //	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
@@ -78,8 +78,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the client has left
 }
 
-// own rejects requests from pages with another origin. It does so for every method, because a profile uses processor time even
-// if the page cannot read it.
+// own rejects requests from pages with another origin. It checks requests with any method, because making a profile uses processor
+// time even if the page cannot read the profile.
 func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

@@ -45,7 +45,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAGoodHostTakesNoMemory with and without a port.
+// TestAGoodHostTakesNoMemory checks that a valid host, with or without a port, needs no allocation.
 func TestAGoodHostTakesNoMemory(t *testing.T) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	guard := hosts.Guard([]string{"odds.example"}, "refused", hosts.Always, next)

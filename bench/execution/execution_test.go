@@ -129,7 +129,8 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source of books with the texts in rendered, or without cached texts unless keep is set.
+// replaced is a source that copies each book and sets its cached texts to those in rendered. If keep is set, it creates missing
+// cached texts.
 type replaced struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
@@ -373,8 +374,8 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
-// BenchmarkPasses executes a portfolio that is not in memory and arrives as soon as it is fetched: what making a response
-// in passes takes beyond the calls.
+// BenchmarkPasses executes a portfolio that is not in memory. Every value arrives as soon as it is fetched, so the time is that of
+// executing in passes, without the time of calls.
 func BenchmarkPasses(b *testing.B) {
 	s := newGraphService(b)
 	x := s.executions(b)["portfolio"]
@@ -423,9 +424,9 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets and many sets of prices in turn, so that
-// little of what one is made of is still near the processor when it comes again. cpu-ns/op is that of the whole process and
-// steadier than ns/op where others want the processor too.
+// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets and many sets of prices in turn. Little of the
+// data is still in the processor's caches when it is needed again. cpu-ns/op is the processor time of the whole process. It varies
+// less than ns/op while other processes use the processor.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string

@@ -1,5 +1,5 @@
-// Package layers measures the parts of oddsgraph that have no benchmarks beside them, each through what it shows to the
-// others, and how the cost of what is live grows.
+// Package layers measures the parts of oddsgraph that have no benchmarks in their own packages, each through its exported API. It
+// also measures how the costs of watched topics grow with their number.
 package layers
 
 import (

@@ -1,7 +1,7 @@
-// Streams of events, whichever client they come from, read one by one.
+// Reads streams of events one by one, whichever client they come from.
 import type { Observable } from 'rxjs'
 
-/** Makes an async iterator of an observable; nothing is lost between two reads. */
+/** Makes an async iterator of an observable. It loses no event that arrives between two reads. */
 export async function* iterate<T>(observable: Observable<T>): AsyncGenerator<T, void> {
   const waiting: T[] = []
   let end: { reason?: unknown } | undefined
@@ -25,7 +25,7 @@ export async function* iterate<T>(observable: Observable<T>): AsyncGenerator<T, 
   }
 }
 
-/** How long an event may take, in milliseconds. None takes that long unless something is broken. */
+/** The longest wait for an event in milliseconds. An event that takes longer means a failure. */
 const patience = 30_000
 
 /** Takes the next event. */
@@ -37,7 +37,7 @@ export async function take<T>(events: AsyncIterator<T>): Promise<T> {
   return next.value
 }
 
-/** Takes events until one fits, and returns that. */
+/** Takes events until one fits, and returns that event. */
 export async function until<T>(events: AsyncIterator<T>, fits: (event: T) => boolean): Promise<T> {
   for (;;) {
     const event = await take(events)

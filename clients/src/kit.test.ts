@@ -1,4 +1,5 @@
-// The package @oddsgraph/kit: caches with pages, events and objects without an id, and an order book that is kept by its changes.
+// The package @oddsgraph/kit: caches with pages, events and objects without an id, and an order book that its changes keep up to
+// date.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, type DataState, type ObservableQuery } from '@apollo/client'
@@ -29,7 +30,7 @@ const connectSocket = (t: TestContext) => {
 }
 
 function apollo(t: TestContext) {
-  // Apollo tells of what its cache loses on the console.
+  // Apollo reports on the console what its cache loses.
   const complaints = (['warn', 'error'] as const).map(level => t.mock.method(console, level).mock)
   const requests = recorder()
   const link = ApolloLink.split(
@@ -49,7 +50,7 @@ type Positions<Query extends PositionEdgesQuery | PositionNodesQuery> = NonNulla
 
 const idsOf = ({ edges }: Positions<PositionEdgesQuery>) => edges.map(({ node }) => node.id)
 
-/** What a list shows when all of it is there and it fits. */
+/** Returns the list from the first result that is complete and fits. */
 async function shown<Query extends PositionEdgesQuery | PositionNodesQuery>(
   results: AsyncIterator<ObservableQuery.Result<Query, DataState<Query>['dataState']>>, fits: (positions: Positions<Query>) => boolean = () => true,
 ) {
@@ -70,12 +71,12 @@ test('Apollo: pages by edges', async t => {
   assert.equal(new Set(idsOf(all)).size, 3)
   assert.equal(all.pageInfo.hasNextPage, false)
 
-  // Other arguments are another list, and the first one stays whole.
+  // Other arguments make another list. The first list must stay complete.
   const large = await client.query({ query: PositionEdgesDocument, variables: { ...variables, minSize: '100000000' } })
   assert.deepEqual(idsOf(large.data!.user!.positions!), [])
   assert.deepEqual(client.readQuery({ query: PositionEdgesDocument, variables })!.user!.positions, all)
 
-  // Asked for again, the list begins anew.
+  // After a refetch, the list begins with its first page again.
   await list.refetch()
   assert.deepEqual(idsOf(await shown(results, ({ edges }) => edges.length === 2)), idsOf(first))
 })
@@ -191,7 +192,7 @@ test('urql: an object without an id keeps what two queries have selected', async
 })
 
 test('urql: the status of the stream', async t => {
-  // The query is told what was, so that only the event can tell what is.
+  // The query's response gets a wrong state, so only the event can bring the right one.
   const { client } = urql(t, async (...request) => {
     const response = await fetch(...request)
     return new Response((await response.text()).replace('LIVE', 'CONNECTING'), response)
@@ -211,7 +212,7 @@ test('a book and 300 changes', async t => {
   const books = new Map<string, Book>()
   let book: Book | undefined
   let deltas = 0
-  // The market moves until the book has changed often enough, and is queried meanwhile.
+  // Until the book has changed often enough, move the market and query the book.
   const queried: Book[] = []
   const moving = (async () => {
     while (deltas < 300) {
@@ -225,8 +226,8 @@ test('a book and 300 changes', async t => {
     const event: Event = (await take(events)).data!.orderbookChanged
     const before = structuredClone(book)
     const after = applyDelta(book, event)
-    assert.deepEqual(book, before, 'the book before is left as it was')
-    assert.deepEqual({ bids: after.bids, asks: after.asks }, event.book, 'the book by its changes is that of the server')
+    assert.deepEqual(book, before, 'applyDelta leaves the previous book unchanged')
+    assert.deepEqual({ bids: after.bids, asks: after.asks }, event.book, 'the changes give the book of the server')
     if (event.kind === 'DELTA') deltas++
     book = after
     books.set(event.sequence!, after)

@@ -56,7 +56,7 @@ test('positions are closed and opened', async t => {
     return fits({ changed: event.changed.map(({ id }) => id), closed: event.closedPositionIds })
   })
 
-  // The best row of the list that is loaded in part.
+  // The best row of the partly loaded list.
   const row = shown('partial').nodes[0]!
   const trade = (side: 'BUY' | 'SELL') => control('trade', { address, tokenId: row.token!.tokenId, side, size: Number(row.size) })
   await apply(({ changed }) => changed.length === 3)
@@ -86,7 +86,7 @@ test('a list with a filter is queried again when a position is new', async t => 
   const ids = positions!.nodes.map(({ id }) => id)
   const shown = () => client.readQuery({ query: SortedPositionsDocument, variables })?.user?.positions?.nodes.map(({ id }) => id)
   const event = (reason: 'INITIAL' | 'CHANGE', changed: string[], closedPositionIds: string[] = []) => ({ reason, changed: changed.map(id => ({ id })), closedPositionIds })
-  applyPortfolio(cache, userId, event('CHANGE', ['unknown'])) // before the first event nothing is known
+  applyPortfolio(cache, userId, event('CHANGE', ['unknown'])) // an event before the first INITIAL changes nothing
   assert.deepEqual(shown(), ids)
   applyPortfolio(cache, userId, event('INITIAL', ids))
   applyPortfolio(cache, userId, event('CHANGE', [], [ids[0]!]))

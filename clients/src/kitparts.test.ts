@@ -97,7 +97,7 @@ test('the link of Apollo Client repeats what may succeed later', async () => {
     assert.ok((await direct.query({ query: gql`{ viewer { id } }`, errorPolicy: 'all' })).error)
     direct.stop()
   }
-  assert.equal(sent, 2) // a part of the data, and a wait that is too long, are delivered at once
+  assert.equal(sent, 2) // a response with some data, or with too long a wait, is delivered without a retry
   client.stop()
 })
 

@@ -1,4 +1,4 @@
-// An order book that is kept by its changes.
+// An order book that its changes keep up to date.
 import assert from 'node:assert/strict'
 import { applyDelta, type Book } from '@oddsgraph/kit'
 import type { OrderbookChangedSubscription } from './__generated__/operations.js'

@@ -2,12 +2,12 @@
 
 interface Request {
   method: string
-  /** Whether the document was sent and not just its hash. */
+  /** Whether the request had the document, and not just its hash. */
   document: boolean
   status: number
 }
 
-/** A fetch that writes down what passes through it. */
+/** Returns a fetch that records its requests. */
 export function recorder(ask = fetch) {
   const made: Request[] = []
   const record: typeof fetch = async (input, init) => {

@@ -1,4 +1,4 @@
-// The server that the checks run against, and what they know about its demo venue.
+// The server that the checks run against, and its demo venue.
 import { GraphQLClient } from 'graphql-request'
 import { CloseCode, type ClientOptions } from 'graphql-ws'
 import type { CloseEvent } from 'ws'
@@ -10,16 +10,16 @@ export const socketEndpoint = endpoint.replace(/^http/, 'ws')
 /** A wallet of the demo venue. */
 export const address = '0x1111111111111111111111111111111111111111'
 
-/** What carries the wallet's credentials: a header, or a member of connection_init's payload. */
+/** The wallet's credentials, as a header or as a member of connection_init's payload. */
 export function credentials(secret = 'demo') {
   const json = JSON.stringify({ apiKey: 'demo-3', secret, passphrase: 'demo' })
   return { 'X-Venue-Credentials': Buffer.from(json).toString('base64') }
 }
 
-/** Credentials that cannot even be read. */
+/** Credentials in a form that the server rejects without asking the venue. */
 export const malformed = { 'X-Venue-Credentials': '{}' }
 
-/** How graphql-ws should reconnect: for long and soon, but not with credentials that were refused. */
+/** How graphql-ws should reconnect: soon and many times, but not after a rejection of the credentials. */
 export const reconnecting: Partial<ClientOptions> = {
   retryAttempts: 50,
   retryWait: () => new Promise(resolve => setTimeout(resolve, 100)),
@@ -33,7 +33,7 @@ export async function openTokens(): Promise<[string, ...string[]]> {
   return [first!, ...others]
 }
 
-/** Stops the server and starts it on the same port, by asking who runs it for the checks. */
+/** Asks the program that runs the checks to stop the server and to start it on the same port. */
 export async function restart() {
   const url = process.env.ODDSGRAPH_RESTART_URL
   if (!url) throw new Error('nobody restarts the server: run this case with make clients')
@@ -49,5 +49,5 @@ export async function control(name: string, body: object) {
   if (!response.ok) throw new Error(`${name}: ${response.status} ${await response.text()}`)
 }
 
-/** Moves the demo venue's market, whose changes come one by one then. */
+/** Moves the demo venue's market by the given number of steps. */
 export const step = (steps: number) => control('step', { steps })

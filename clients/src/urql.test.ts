@@ -75,7 +75,7 @@ test('prices over SSE', async t => {
   const prices = events(client.subscription(PriceChangedDocument, { tokenIds: await openTokens() }))
   assert.equal((await take(prices)).data?.priceChanged.reason, 'INITIAL')
   await until(prices, ({ data }) => data?.priceChanged.reason === 'CHANGE')
-  // urql does not reconnect streams of its own; and an AbortError may escape from one that is unsubscribed.
+  // urql does not reconnect its SSE streams. An AbortError may escape from a stream that is unsubscribed.
   await restart()
   await until(prices, ({ error, hasNext }) => Boolean(error) || !hasNext)
 })

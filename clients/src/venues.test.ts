@@ -67,7 +67,7 @@ test('an event updates the object of a query', async t => {
 test('books are kept by their events', async t => {
   const client = connect(t)
   const wrong: object[] = []
-  await Promise.any((await tokensOf(client)).map(async tokenId => { // until one of them has changed
+  await Promise.any((await tokensOf(client)).map(async tokenId => { // wait until one of the books has changed
     const events = iterate(client.subscribe({ query: OrderbookChangedDocument, variables: { tokenId } }))
     let book: Book | undefined
     for (let n = 0; n < 2; n++) {

@@ -32,8 +32,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one, without a map. It returns nil if an argument has an unknown form or needs its
-// default. Then the caller uses decodeAll.
+// given decodes the arguments one by one, without a map. It returns nil if an argument has an unknown form or needs its default.
+// The caller uses decodeAll for such arguments.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil

@@ -48,11 +48,12 @@ type Compiler struct {
 	subscribe func(*Execution, *Field) Events
 	// satisfies contains, for each object type, the type conditions of fragments that apply to it.
 	satisfies map[string][]string
-	// before is the text before each value of type ID.
+	// before is the prefix of every value of type ID.
 	before string
 }
 
-// SetIDPrefix sets the text that begins every value of type ID. It must need no escapes in JSON. Call it before the first operation.
+// SetIDPrefix sets the prefix of every value of type ID. The prefix must need no escapes in JSON. Call SetIDPrefix before the first
+// operation.
 func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
 
 // NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of

@@ -14,8 +14,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// writer writes random documents of a schema: fields with arguments, aliases and merged selections, both kinds of
-// fragments on matching types, directives and variables. A few documents are invalid because fields with one key do not merge.
+// writer writes random documents of a schema: fields with arguments, aliases and merged selections, both kinds of fragments on
+// matching types, directives and variables. A few documents are invalid because they have two different fields with one response
+// key.
 type writer struct {
 	*rand.Rand
 	schema *ast.Schema
@@ -51,7 +52,7 @@ func (w *writer) subscription() (text string, variables map[string]any) {
 	})
 }
 
-// operation returns a document with an operation, whose selection set root writes.
+// operation returns a document with one operation. root writes the selection set of the operation.
 func (w *writer) operation(kind string, root func() string) (text string, variables map[string]any) {
 	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
 	selection := root()

@@ -283,7 +283,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestExecutionsAreReused: an execution finds nothing of previous ones, whether those succeeded, failed or panicked.
+// TestExecutionsAreReused: an execution sees no data of previous ones, whether those succeeded, failed or panicked.
 func TestExecutionsAreReused(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
@@ -390,7 +390,8 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// TestAppendStringEverywhere has every byte at every place of strings around the eight bytes that are checked at once.
+// TestAppendStringEverywhere puts each byte value at each position of short strings. AppendString checks eight bytes at once, so
+// the lengths go past two groups.
 func TestAppendStringEverywhere(t *testing.T) {
 	for length := 1; length <= 17; length++ {
 		for at := range length {

@@ -19,12 +19,12 @@ type Execution struct {
 	Limit int
 
 	// room limits the size of the response, which begins at Buf[start]. errorsInSize is the assumed size of the errors, in bytes.
-	// full reports that the response is too large; then nothing more is written.
+	// full reports that the response is too large. Nothing is written to a full response.
 	room                Room
 	start, errorsInSize int
 	full                bool
 
-	// before is the text before each value of type ID.
+	// before is the prefix of every value of type ID.
 	before    string
 	variables map[string]any
 	// arguments contains the decoded arguments of each field with a slot, or a refusal.
@@ -34,7 +34,7 @@ type Execution struct {
 	// indexes are the indexes of the list elements that contain the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains the indexes of all errors. Each error uses a part of it.
+	// taken contains the list indexes of all errors. Error.indexes is a part of this slice.
 	taken []int
 	// arenas contains an *arena for each type that Make has allocated.
 	arenas []interface{ empty() }
@@ -227,7 +227,7 @@ func (x *Execution) Field(o *Object, f *Field) {
 // Nullify makes the object null because a non-null field is null. The other fields still run.
 func (o *Object) Nullify() { o.null = true }
 
-// Close ends an object. It returns false if the object is null; then the caller writes the null.
+// Close ends an object. If the object is null, Close returns false, and the caller must write the null.
 func (x *Execution) Close(s *Selection, o *Object) bool {
 	if o.null {
 		x.Buf = x.Buf[:o.start]

@@ -134,9 +134,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe. If the operation does not store the variant because
-// it has maxVariants others, own is the approximate size of the variant in bytes. Then a Stream is the only user of the
-// variant. Otherwise own is 0.
+// Compile compiles the operation for variables before Execute or Subscribe. own is 0 if the operation stores the compiled variant.
+// An operation with maxVariants other variants does not store it. In this case, own is the approximate size of the variant in
+// bytes, because a Stream of the variant is its only user.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {

@@ -29,7 +29,7 @@ func (x *Execution) enter(room Room, expected int) int {
 const maxInt = int(^uint(0) >> 1)
 
 // Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. If the room
-// returns an error, that error replaces all other errors, at the field f.
+// returns an error, that error replaces all other errors. It is reported for the field f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true

@@ -38,13 +38,13 @@ type Field struct {
 	Of  []*Selection
 
 	name string
-	// parent is the field whose value is the object, or nil at the root.
+	// parent is the field whose value contains this field, or nil at the root.
 	parent *Field
 	// lists is the number of nested lists around the value. nonNull reports whether the type is non-null.
 	lists   int
 	nonNull bool
-	// arguments are the decoded arguments if they contain no variables. Otherwise each execution decodes them once and stores them
-	// under slot.
+	// arguments are the decoded arguments if they contain no variables. Each execution decodes arguments with variables once and
+	// stores them at the index slot.
 	arguments any
 	slot      int
 	// refused is the error of decoding arguments without variables.
@@ -87,8 +87,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so they are the
-// same, in the same order, as in gqlgen's executor.
+// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so the result has the
+// same fields in the same order as in gqlgen's executor.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {

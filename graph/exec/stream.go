@@ -118,7 +118,7 @@ func (c *streamContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Start returns the context for the resolver of a subscription's root field. Unlike other resolvers, it may retain the
+// Start returns the context for the resolver of a subscription's root field. Unlike other resolvers, this resolver may retain its
 // context.
 func (x *Execution) Start(f *Field) context.Context {
 	return &streamContext{x.Context, ast.Path{ast.PathName(f.field.Alias)}}

@@ -29,7 +29,7 @@ type universe struct {
 	misses, failures, absences int
 	// damaged is the percentage of lists with rows that could not be read.
 	damaged int
-	// hangs is the percentage of keys that never arrive, panics that of resolvers that panic.
+	// hangs is the percentage of keys whose values never arrive. panics is the percentage of resolver calls that panic.
 	hangs, panics int
 	// fetched counts the fetches of executions that should read from memory only. gqlgen's fetches may go on after the response.
 	fetched atomic.Int64

@@ -71,7 +71,7 @@ func (c *comparison) add(e effect, at, text string) {
 	c.changes = append(c.changes, change{e, at, text})
 }
 
-// remove adds a removal. It breaks clients unless the released schema had deprecated what is removed.
+// remove adds a removal. A removal breaks clients unless the item was deprecated in the released schema.
 func (c *comparison) remove(at string, deprecated bool) {
 	if deprecated {
 		c.add(removes, at, "was deprecated")
@@ -144,8 +144,8 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether the released schema uses a type at most in deprecated fields, in deprecated arguments, and in removed
-// types that are unused themselves. seen stops cycles.
+// unused reports whether the released schema uses a type nowhere except in deprecated fields, in deprecated arguments, and in
+// removed types that are unused themselves. seen stops cycles.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true

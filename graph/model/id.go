@@ -24,7 +24,7 @@ const (
 // the separator. Such a label is always the last part.
 const separator = "\n"
 
-// venueEnd ends the name of the venue in a global id. It is no character of base64.
+// venueEnd ends the name of the venue in a global id. Base64 does not use this character.
 const venueEnd = "."
 
 // EncodeID returns the opaque id of an object within its venue. Package exec writes the venue's prefix before it.
@@ -79,7 +79,7 @@ func SplitVenue(id string) (venue, local string) {
 	return venue, local
 }
 
-// TypeOf returns the name of the type in the graph of the object that a global id names. ok is false if id is not a global id.
+// TypeOf returns the name of the GraphQL type of the object that a global id names. ok is false if id is not a global id.
 func TypeOf(id string) (name string, ok bool) {
 	_, id = SplitVenue(id)
 	kind, _, ok := DecodeID(id)

@@ -77,8 +77,8 @@ func (m Market) Token(o *market.Outcome) Token {
 // Freshness returns the age of the market.
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
-// Event is a group of markets. Loaded contains all its fields if the event was read; otherwise they are read when a client
-// selects them.
+// Event is a group of markets. If the event was read, Loaded contains all its fields. If Loaded is nil, the fields are read when a
+// client selects them.
 type Event struct {
 	EventID, EventSlug, EventTitle, EventCategory string
 
@@ -160,8 +160,8 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If the venue marks another outcome
-// as the winner than the resolution names, the marked outcome counts.
+// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If the venue marks one outcome as the
+// winner and the resolution names another outcome, the result is the marked outcome.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:

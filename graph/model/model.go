@@ -1,5 +1,5 @@
-// Package model contains the Go types of the GraphQL schema. A type wraps a value of package market and what a field needs to
-// know about the read of the value. A field that needs no read is a method in this package. A field that needs a read is a
+// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and the facts about the
+// read of this value that its fields need. A field that needs no read is a method in this package. A field that needs a read is a
 // method in package resolvers.
 package model
 

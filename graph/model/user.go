@@ -86,7 +86,7 @@ func (p Position) Freshness() Freshness { return freshness(p.Meta) }
 // Valuation is the value of a position.
 type Valuation struct {
 	*valuation.Valuation
-	// Of is the position. By is the requested price basis.
+	// The field Of is the position. The field By is the requested price basis.
 	Of *Position
 	By market.PriceBasis
 }
@@ -132,7 +132,7 @@ type Trade struct{ *market.Trade }
 // ID returns a cache key of the trade.
 func (t Trade) ID() string { return EncodeID("Trade", t.Key()) }
 
-// TradeID returns the venue's id where it gives one.
+// TradeID returns the venue's id, or nil if the venue does not send it.
 func (t Trade) TradeID() *string { return text(&t.Trade.TradeID) }
 
 // MarketID returns the market's id, or nil if the venue does not send it.

@@ -10,7 +10,8 @@ import (
 type Cost struct {
 	// Once is the cost of reading the field, in points. Each is the cost of each value that the field returns.
 	Once, Each int64
-	// Items is the number of values that the field returns. Page is the number of items in each list of the field's object.
+	// Items is the number of values that the field returns. Page is the number of items in each list of the objects that the field
+	// returns.
 	Items, Page Size
 }
 

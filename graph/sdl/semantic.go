@@ -17,8 +17,8 @@ var (
 	fieldAndItems = []int{0, 1}
 )
 
-// nonNull contains the nullable fields of objects that are null only if they fail, with the levels for which that is true. The
-// description of any other nullable field says when it is null.
+// nonNull contains the nullable fields that are null only if reading them has failed. The values are the list levels for which that
+// is true. The description of any other nullable field says when it is null.
 var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,
@@ -41,7 +41,8 @@ var nonNull = map[string][]int{
 	"ServiceStatus.venue": field,
 }
 
-// semantic adds @semanticNonNull. It returns an error if a field of the list is unknown, or is never null.
+// semantic adds @semanticNonNull. It returns an error if the schema does not have a field in nonNull, or if such a field is never
+// null.
 func (a *annotation) semantic() error {
 	known := maps.Clone(nonNull)
 	for _, def := range a.doc.Definitions {

@@ -25,7 +25,7 @@ type Account struct {
 }
 
 // errRevoked is the cause of contexts that end because their account was revoked.
-var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account that this was asked for was revoked")
+var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account of this request was revoked")
 
 func newAccount(e entry) *Account {
 	a := &Account{Name: e.name, Address: e.address, Credentials: e.credentials}
@@ -51,8 +51,8 @@ func (a *Account) Session(lifetime time.Duration, key context.Context) *Account 
 	return &s
 }
 
-// Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated:
-// the token was removed or has expired, its key was withdrawn, or the account has a new address or new credentials.
+// Err returns nil while the account or session is valid. It returns a market.Error with CodeUnauthenticated after the token was
+// removed or has expired, after its key was withdrawn, and after the account got a new address or new credentials.
 func (a *Account) Err() error {
 	switch {
 	case a.revoked.Err() != nil:

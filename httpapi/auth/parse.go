@@ -45,8 +45,8 @@ type entry struct {
 	credentials *market.Credentials
 }
 
-// parse parses an accounts file. Its errors name the place and the right form. They never quote the file, not even unknown
-// names, because in a file of the wrong form a name may be a secret.
+// parse parses an accounts file. Its errors contain the position of the problem and the right form. They never quote the file, not
+// even unknown names, because a name may be a secret if the file has the wrong form.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {

@@ -65,9 +65,9 @@ func parseProxy(text string) (netip.Prefix, error) {
 // ClientAddress returns the address of a request's client. That is the address of the peer. If the peer is a trusted proxy, it
 // is the last address in X-Forwarded-For that is not a trusted proxy.
 //
-// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. The search ends at
-// an invalid entry and at the 32nd entry. Then the result is the last address that a trusted proxy reported. The result is
-// invalid if the peer has no address, as on a Unix socket.
+// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. If the search reaches
+// an invalid entry or the 32nd entry, the result is the last address that a trusted proxy reported. The result is invalid if the
+// peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {

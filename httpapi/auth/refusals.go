@@ -14,7 +14,7 @@ import (
 
 const (
 	// MaxRefusals bounds the number of entries of each kind; the least recently used entries are evicted. RefusalBytes is the
-	// approximate size of one entry of each kind together.
+	// approximate total size in bytes of three entries, one of each kind.
 	MaxRefusals  = 1 << 12
 	RefusalBytes = 1 << 10
 
@@ -69,7 +69,7 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the first of at, which is ordered, and appends now.
+// push removes the oldest time from at, which is in ascending order, and appends now.
 func push(at []instant, now time.Time) {
 	copy(at, at[1:])
 	at[len(at)-1] = instant(now.UnixNano())
@@ -95,8 +95,8 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 	return lru
 }
 
-// Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials,
-// however often in the request. Errors of Check must not be counted, so that a client that waits is checked again.
+// Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials. Call
+// Refused only once for a request, and not for an error of Check, so that a client that waits is checked again.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
@@ -146,8 +146,8 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	return e
 }
 
-// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused one;
-// concurrent reads with the same credentials are one guess. The caller must call end once, with whether the venue accepted the
+// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused one; concurrent
+// reads with the same credentials are one guess. The caller must call end once and report whether the venue accepted the
 // credentials. The error has CodeRateLimited and RetryAfter.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()

@@ -74,7 +74,7 @@ type Status struct {
 	Accounts int
 }
 
-// Open reads an accounts file. It fails if others than the owner can access the file.
+// Open reads an accounts file. It fails if users other than the owner can access the file.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{}
 	s.table.Store(&table{})

@@ -167,7 +167,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !revoked(before["same"]) || !revoked(before["renamed"]) || len(told) != 5 || s.Status().Accounts != 0 {
-		t.Errorf("told %q, %+v", told, s.Status())
+		t.Errorf("%q were revoked, the status is %+v", told, s.Status())
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// billing contains the clients that pay for a group. A client pays once for all its members in the group.
+// billing contains the clients that are charged for a group. A client is charged once for all its members in the group.
 type billing map[netip.Prefix]*payer
 
 type payer struct {
@@ -17,7 +17,7 @@ type payer struct {
 	release func()
 }
 
-// charge adds a member to a client's payer.
+// charge adds a member to the payer of a client. For the client's first member, it calls the function charge.
 func (ps billing) charge(client netip.Prefix, charge func() (release func(), err error)) (*payer, error) {
 	p := ps[client]
 	if p == nil {

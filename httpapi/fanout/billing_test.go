@@ -44,7 +44,7 @@ func (c *till) want(t *testing.T, when string, want map[string]int) {
 	}
 }
 
-// TestEachClientIsChargedOnce: a client pays once for a group while one of the members is its own.
+// TestEachClientIsChargedOnce: a group charges each client once, as long as one of the client's members is in it.
 func TestEachClientIsChargedOnce(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
@@ -72,7 +72,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	}
 	more, err := join(b)
 	if err != nil {
-		t.Errorf("a client that pays already: %v", err)
+		t.Errorf("a client that is charged already: %v", err)
 	}
 	more.Leave()
 	of.closed = false
@@ -81,7 +81,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	_ = h.JoinCharged(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), open)
 	of.want(t, "a member that had left", map[string]int{a: 0, b: 1})
 
-	// The last client pays until the execution has ended, so that ending executions cannot pile up.
+	// The last client is charged until the execution has ended, so that ending executions cannot pile up.
 	s.group.Announce(replaced)
 	other.Leave()
 	receive(t, s.closed)
@@ -89,7 +89,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded: no client pays for an ended execution, even if members have not left.
+// TestNobodyIsChargedForWhatHasEnded: no client is charged for an ended execution, even if members have not left.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// notReceiving is the value of seat.since for a member that at present gets no events that are for all members.
+// notReceiving is the value of seat.since for a member that gets only the events that are addressed to its cohort.
 const notReceiving = math.MaxUint64
 
 // Group is an execution and its members. The execution calls Announce before it returns an event. It sends the present state to
@@ -32,7 +32,7 @@ type Group struct {
 	mu      sync.Mutex
 	members []*seat
 	// newcomers are new members, and behind are members that have missed events. Both wait for the present state, and may contain
-	// members that have left. resynced reports whether the last batch came from behind.
+	// members that have left. resynced reports whether the members of the last batch were in the list behind.
 	newcomers, behind []*seat
 	resynced          bool
 	// batches are the cohorts that are getting the present state.
@@ -43,8 +43,8 @@ type Group struct {
 	envelopes []follow.Envelope
 }
 
-// batch is a cohort with its members. After Join, admitted is the number of the first event for all members that the cohort
-// gets.
+// batch is a cohort with its members. After Join, admitted is the number of the first event that the cohort gets together with all
+// other members.
 type batch struct {
 	to       follow.Cohort
 	members  []*seat
@@ -150,9 +150,9 @@ func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
-// TakeWaiting returns a cohort of members that wait for the present state. resync reports whether these members have missed
-// events; otherwise they are new. ok is false if no member waits. Until Join, the cohort gets only events that are addressed to
-// it. If other members still wait, Waiting is signalled again.
+// TakeWaiting returns a cohort of members that wait for the present state. resync is true if these members have missed events, and
+// false if they are new. ok is false if no member waits. Until Join, the cohort gets only events that are addressed to it. If other
+// members still wait, Waiting is signalled again.
 func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +191,7 @@ func (g *Group) Join(to follow.Cohort) {
 	g.dropDelivered()
 }
 
-// dropDelivered removes the batches to which all events addressed to them were delivered.
+// dropDelivered removes the batches that have received all events addressed to them.
 func (g *Group) dropDelivered() {
 	delivered := g.announced - uint64(len(g.envelopes))
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })

@@ -49,7 +49,7 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// TestEarlyJoiner: a member that joins before the first event is shown no state of its own.
+// TestEarlyJoiner: a member that joins before the first event gets no separate state.
 func TestEarlyJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -65,7 +65,7 @@ func TestEarlyJoiner(t *testing.T) {
 	second.expect(t, "not announced", "I")
 }
 
-// TestTurns: neither joiners nor members that missed events wait forever while the others keep coming.
+// TestTurns: joiners and members that missed events take turns, so neither wait forever while more of the other kind arrive.
 func TestTurns(t *testing.T) {
 	open, opened := open(t)
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
@@ -122,7 +122,7 @@ func TestMany(t *testing.T) {
 	h.Join(context.Background(), key("k"), late.Member, open)
 	late.Leave()
 	if _, _, ok := s.group.TakeWaiting(); ok {
-		t.Error("the present state is wanted by one that has left")
+		t.Error("the present state is requested for a member that has left")
 	}
 }
 
@@ -153,7 +153,7 @@ func TestLast(t *testing.T) {
 	opened().post("anew", replaced)
 	c.expect(t, "anew")
 	if got, over, _ := b.take(); len(got) > 0 || !over {
-		t.Errorf("one that has left got %q", got)
+		t.Errorf("a member that has left got %q", got)
 	}
 }
 
@@ -251,8 +251,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// counter is a subscription to a number that grows by one with each event. At its end it goes on showing the number to
-// joiners until it is stopped.
+// counter is a subscription to a number that grows by one with each event. At the last number, it still shows the number to joiners
+// until it is stopped.
 type counter struct {
 	ctx     context.Context
 	group   *fanout.Group
@@ -323,7 +323,7 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the numbers as a client does, until to or until the member ends.
+// replay reads the numbers as a client does, until it has read the number to or the member ends.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {

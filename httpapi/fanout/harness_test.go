@@ -24,7 +24,7 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// laid is signalled when the group asks for the next event: the previous event is in the queues.
+	// laid is signalled when the group asks for the next event. The previous event is in the queues at that time.
 	laid        chan struct{}
 	asked       bool
 	last, event []byte

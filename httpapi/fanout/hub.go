@@ -18,24 +18,24 @@ type Key [32]byte
 // after the last event.
 type Source interface {
 	Next() (payload []byte, ok bool)
-	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or
-	// nil if there were none. A member of several groups gets event instead and stays in the others; if event is nil, the
-	// errors end all its memberships.
+	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or nil if
+	// there were none. A member of several groups gets event instead of the errors, and remains a member of the other groups. If
+	// event is nil, the errors end all memberships of the member.
 	Last() (errors, event []byte)
 }
 
 // Open starts to execute a subscription for a group. The execution ends with ctx.
 type Open func(ctx context.Context, g *Group) Source
 
-// Limits bound the queue of one member. A field that is zero means its default.
+// Limits bound the queue of one member. Zero means the default of the field.
 type Limits struct {
 	// Events is the number of Append events that may wait for a member. One more ends the membership. The default is 1,000.
 	Events int
 	// Deltas is the number of deltas that may wait for a member. After one more, the member restarts from the present state. The
 	// default is 64.
 	Deltas int
-	// Ahead is a number of unread bytes. While every member has at least that number, the execution pauses, so that later changes
-	// become one event. The default is 64 KiB.
+	// Ahead is a number of unread bytes. While every member has at least that many unread bytes, the execution pauses, so that the
+	// changes during the pause become one event. The default is 64 KiB.
 	Ahead int
 	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery costs a
 	// sixteenth of that in addition.
@@ -61,13 +61,13 @@ const perEvent, deliveryShare = 512, 16
 type Stats struct {
 	// Groups and Members are the present numbers of groups and members.
 	Groups, Members int
-	// Executions counts the executions that were started. Events counts their events. Deliveries counts events once for each queue
-	// that they were added to.
+	// Executions counts the executions that were started. Events counts their events. Deliveries counts each event once for every
+	// queue to which the event was added.
 	Executions, Events, Deliveries uint64
 	// Conflated counts events that a newer event replaced in a queue. Lost counts restarts of members that missed deltas. Dropped
 	// counts members that were ended because too much waited for them.
 	Conflated, Lost, Dropped uint64
-	// Crowded counts events for which a client had not enough memory. The member was restarted or ended.
+	// Crowded counts events that did not fit into a client's memory. The member was restarted or ended.
 	Crowded uint64
 }
 
@@ -83,7 +83,7 @@ type Hub struct {
 	// mu protects the rest. Lock order: the hub, then a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
-	// lists are the clients that pay for subscriptions in parts, by the keys of the whole subscriptions.
+	// lists contains the clients that are charged for subscriptions in parts, by the key of the whole subscription.
 	lists  map[Key]billing
 	closed bool
 }
@@ -108,9 +108,9 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is like Join, for a client that pays for the group, once for all its members. charge is called before the
-// client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. release is called after the
-// client's last member has left. For the last client of the group, it is called after the execution has ended. charge and
+// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. charge is called
+// before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. release is called
+// after the client's last member has left. For the last client of the group, it is called after the execution has ended. charge and
 // release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
@@ -216,7 +216,7 @@ func (h *Hub) debt(g *Group) (least time.Duration) {
 	return least
 }
 
-// release calls release for every client that still pays for a group.
+// release ends the charges of all clients for a group.
 func (h *Hub) release(g *Group) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

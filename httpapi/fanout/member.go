@@ -8,8 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of bytes that may wait for a member without being counted. The subscription itself needs more memory
-// than that.
+// freeBytes is the number of a member's unread bytes that are not counted. The subscription itself needs more memory than that.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
@@ -26,20 +25,22 @@ type Member struct {
 
 	// mu protects the rest.
 	mu sync.Mutex
-	// hub is nil before the member joins. seats are its places in groups, open the number of those that have not ended.
+	// hub is nil before the member joins. seats are its memberships in groups. open is the number of these groups that have not
+	// ended.
 	hub   *Hub
 	seats []seat
 	open  int
 	paid  listPayment
 	queue []*event
 	bytes int
-	// memory counts the bytes that are queued, that are being written, that were reserved for Send, and those of the final errors.
-	// nil means no limit. held is the number of bytes taken from memory, writing those being written, and promised those reserved.
+	// memory limits the bytes of queued payloads, of the payload that is being written, of the reservation for Send, and of the
+	// final errors; nil means no limit. held is the number of bytes taken from memory. writing is the size of the payload that is
+	// being written. promised is the size of the reservation.
 	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
-	// deltas and appended are the numbers of queued events with these modes. behind reports that events were lost. When the queue
-	// is empty, the member then waits for the present state of its groups.
+	// deltas and appended are the numbers of queued events with these modes. behind reports that events were lost. A member that is
+	// behind waits for the present state of its groups as soon as its queue is empty.
 	deltas, appended int
 	behind           bool
 	// problem is the last problem of a member of several groups. Groups often have equal problems.
@@ -47,7 +48,8 @@ type Member struct {
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
 	end  End
-	// events is the number of events that Take has returned, and taken their size. onLeave is called when the member leaves.
+	// events is the number of events that Take has returned. taken is their total size in bytes. onLeave is called when the member
+	// leaves.
 	events, taken int64
 	left          bool
 	onLeave       func(MemberStats)
@@ -73,7 +75,7 @@ type End struct {
 	Errors []byte
 	// Err is the error that ended the subscription for this member only.
 	Err error
-	// Unread reports that the client has too much unread output, so that its errors are not sent.
+	// Unread reports that the client has too much unread output. The errors are not sent to such a client.
 	Unread bool
 }
 
@@ -196,8 +198,8 @@ func (m *Member) Written() {
 	signalWanted(wanting)
 }
 
-// wantsAgain returns the seats of a member that had before unread bytes, too many to want more, and wants more now. The
-// caller holds the lock.
+// wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead, and nil in all other
+// cases. before is the previous number of unread bytes. The caller holds the lock.
 func (m *Member) wantsAgain(before int) (seats []seat) {
 	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
 		return nil
@@ -212,8 +214,8 @@ func signalWanted(seats []seat) {
 	}
 }
 
-// Finish ends the operation of a member without a group, after its queued responses. If there is not enough memory for the
-// errors, the end is Unread.
+// Finish ends the operation of a member without a group. Take still returns the queued responses before the end. If there is not
+// enough memory for the errors, the end is Unread.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
 // Take returns the next response, which must not be changed. The response counts as unread until Written or the next Take. If
@@ -276,7 +278,8 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends one membership. The last one ends the queue, and so do errors without an event.
+// finishPart ends the membership in one group. It ends the queue if no other membership is left, or if there are errors without an
+// event.
 func (m *Member) finishPart(s *seat, errors, event []byte) {
 	if m.continues(s, errors, event) {
 		return

@@ -122,7 +122,7 @@ func TestMemoryOfASend(t *testing.T) {
 	one.Written()
 	r.want(t, 8<<10)
 	other.Leave()
-	other.Send([]byte(text("b", 4))) // it has left
+	other.Send([]byte(text("b", 4))) // the member has left
 	r.want(t, 10<<10)
 }
 
@@ -197,7 +197,7 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients: clients pay for execution and deliveries, and an execution waits for the first client out of debt.
+// TestPaceOfClients: clients are charged for execution and deliveries. An execution waits until one of its clients is out of debt.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -231,7 +231,8 @@ func TestPaceOfClients(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeMemory: the errors of an end count. Errors that do not fit end the member as unread.
+// TestErrorsTakeMemory: the errors with which a member ends count in the memory of its client. If they do not fit, the member ends
+// as unread.
 func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {

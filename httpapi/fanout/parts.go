@@ -11,7 +11,7 @@ type Part struct {
 	Open Open
 }
 
-// seat is a member's place in one group.
+// seat is the membership of a member in one group.
 type seat struct {
 	member *Member
 	group  *Group
@@ -23,20 +23,21 @@ type seat struct {
 	index int
 	since uint64
 
-	// The member's lock guards the rest. behind is true from the loss of an event until the group learns of it. over is
-	// true after the group has ended.
+	// The member's lock guards the rest. behind is true from the loss of an event until Group.resync. over is true after the group
+	// has ended.
 	behind, over bool
 }
 
-// listPayment is what a client pays for a subscription in parts. The zero value is for a subscription that has none.
+// listPayment records which client is charged for a subscription in parts. The zero value is for a subscription without parts.
 type listPayment struct {
 	key   Key
 	payer *payer
 }
 
-// JoinParts adds m to the group of each part and opens the groups that do not exist. The client pays for the whole
-// subscription, whose key is key, once for all of its members: charge and release are as for JoinCharged, except that
-// release is called when the client's last member leaves. joined is false if more groups than Limits.Groups would be open.
+// JoinParts adds m to the group of each part and opens the groups that do not exist. It charges the client once for all of the
+// client's members with the same key, which identifies the whole subscription. charge and release are as for JoinCharged, except
+// that release is always called when the client's last member leaves. joined is false if more groups than Limits.Groups would be
+// open.
 func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -94,7 +94,7 @@ func TestPartsShareExecutions(t *testing.T) {
 	}
 }
 
-// TestSlowMemberOfParts has one member read nothing. Its waiting events are replaced for each part alone, and the other
+// TestSlowMemberOfParts has one member read nothing. A new event of a part replaces only the waiting event of that part. The other
 // member gets every event.
 func TestSlowMemberOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
@@ -107,8 +107,8 @@ func TestSlowMemberOfParts(t *testing.T) {
 	slow.expect(t, "a2", "b2")
 }
 
-// TestUnknownPart ends the executions of parts one by one. A member gets an event for a part that has ended so, and goes on
-// with the others. The last part ends it with the errors, and so does an end without an event.
+// TestUnknownPart ends the executions of parts one by one. If an execution ends with an event, its members get the event and go on
+// with their other parts. A member ends with the errors after its last part, or when an execution ends without an event.
 func TestUnknownPart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")
@@ -127,7 +127,7 @@ func TestUnknownPart(t *testing.T) {
 	both.expect(t, "{a}")
 	third.expect(t, "{a}")
 	if got, over, why := alone.take(); len(got) > 0 || !over || string(why.Errors) != "[a]" {
-		t.Errorf("the member of the part alone got %q, over: %v, %s", got, over, why.Errors)
+		t.Errorf("the member without other parts got %q, over: %v, %s", got, over, why.Errors)
 	}
 	s.of("b").post("B", about("b", appended))
 	both.expect(t, "B")

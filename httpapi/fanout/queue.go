@@ -24,8 +24,8 @@ func (m *Member) add(s *seat, e *event) bool {
 	return m.append(e)
 }
 
-// knows reports whether a member of several groups had a problem before, from another group. It remembers the problem.
-// The caller holds the lock.
+// knows reports whether the last problem of a member of several groups was equal to this one. It stores the problem. The result is
+// false for a member of one group. The caller holds the lock.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false
@@ -83,7 +83,7 @@ func (m *Member) crowd(reading bool) {
 	m.restart()
 }
 
-// restart drops the queue and every event until the member's groups learn of it. Then they show it the present state.
+// restart drops the queue and all further events until Group.resync. After that, the member gets the present state of its groups.
 func (m *Member) restart() {
 	m.clear()
 	m.behind, m.problem = true, nil
@@ -92,8 +92,8 @@ func (m *Member) restart() {
 	}
 }
 
-// replace replaces the newest queued event of the same topic by e. It returns false if there is none or if that event may not
-// be replaced.
+// replace replaces the newest queued event of the same topic by e. It returns false if there is no such event or if the event may
+// not be replaced.
 func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]
@@ -111,8 +111,8 @@ func (m *Member) replace(e *event) bool {
 	return false
 }
 
-// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps the first state, so
-// that a reader gets the state at the start, and Append events.
+// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps Append events. It also
+// keeps the first state, so that a reader gets the state at the start.
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {

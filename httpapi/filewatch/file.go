@@ -21,8 +21,8 @@ const (
 	// goneAfter is the number of polls in a row after which a missing file counts as gone. Some programs remove a file before they
 	// write a new one.
 	goneAfter = 3
-	// minAge is the age of a file's last change from which its metadata is trusted. Two changes within one tick of the file
-	// system's clock have the same time.
+	// minAge is the age that a file's last change must have before equal metadata proves that the file is unchanged. Two changes
+	// within one tick of the file system's clock have the same time.
 	minAge = 2 * time.Second
 )
 
@@ -48,7 +48,7 @@ type Options struct {
 type File struct {
 	o Options
 
-	// mu is held while the file is read and used. Status does not take it, so Status never waits.
+	// mu is held while the file is read and used. Status does not lock mu, so Status never waits.
 	mu sync.Mutex
 	// info is the metadata of the file at the last read. stable is false if the file was younger than minAge, so that a later
 	// change could have the same metadata.
@@ -227,8 +227,8 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	return content, info, nil
 }
 
-// exposed reports whether users other than the owner can access a file. If root owns the file and self is not root, the group
-// may read it. That is how Kubernetes with an fsGroup, for example, gives a secret to an unprivileged program.
+// exposed reports whether users other than the owner can access a file. If root owns the file and self is not root, the group may
+// read it. For example, Kubernetes with an fsGroup gives a secret to an unprivileged program in that way.
 func exposed(mode fs.FileMode, owner, self int) bool {
 	if owner == 0 && self != 0 {
 		return mode.Perm()&0o037 != 0

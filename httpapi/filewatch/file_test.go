@@ -192,7 +192,8 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// TestSameMetadata changes a file without a change of its metadata: soon after it was read the change is seen, later only by Reload.
+// TestSameMetadata changes the content of a file but not its metadata. A change soon after the last read is noticed by a poll. A
+// later change is noticed only by Reload.
 func TestSameMetadata(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		now := time.Now()

@@ -42,7 +42,7 @@ type operator struct {
 	hub *fanout.Hub
 	// init authenticates clients; nil accepts all.
 	init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// started gets a value for each slow query that has started; release ends one.
+	// started receives a value when a slow query starts. Each value sent to release ends one slow query.
 	started, release chan struct{}
 
 	mu     sync.Mutex
@@ -108,7 +108,7 @@ func (o *operator) Errors(_ context.Context, err error) []byte {
 
 func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
 
-// deep grows the stack, as executing does.
+// deep grows the stack, as the execution of an operation does.
 //
 //go:noinline
 func deep(n int) byte {
@@ -151,7 +151,7 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	return g
 }
 
-// publish announces an event of a subscription and hands it over.
+// publish announces an event of a subscription and passes the payload to the group's source.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
 	o.group(t, query).Announce(follow.Envelope{Mode: mode})
@@ -223,7 +223,7 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	return s
 }
 
-// required sets the required fields that a test leaves open.
+// required sets the required fields that a test leaves empty.
 func required(cfg graphqlws.Config, o *operator) graphqlws.Config {
 	cfg.Operator = o
 	cfg.Quota = cmp.Or(cfg.Quota, quota.New(quota.Limits{}))
@@ -290,7 +290,7 @@ func (c *client) write(kind websocket.MessageType, m string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := c.conn.Write(ctx, kind, []byte(m)); err != nil {
-		c.t.Logf("write: %v", err) // it may be closed already
+		c.t.Logf("write: %v", err) // the connection may be closed already
 	}
 }
 

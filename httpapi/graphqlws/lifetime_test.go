@@ -85,7 +85,7 @@ func TestSlow(t *testing.T) {
 				if _, err := quick.hear(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond) // a part of the slow client's half second
+				time.Sleep(time.Millisecond) // much shorter than the half second that the slow client has
 			}
 			o.awaitMembers(t, 1)
 			s.awaitSockets(1)
@@ -172,7 +172,7 @@ func TestFlood(t *testing.T) {
 				_ = r.SetWriteDeadline(time.Now().Add(time.Second))
 				n, err := r.Write(frame(opText, m))
 				if wrote += n; err != nil {
-					break // the server reads no further
+					break // the server has stopped reading
 				}
 			}
 			if wrote > 32<<20 {
@@ -314,7 +314,7 @@ func TestDrain(t *testing.T) {
 	busy.settled()
 	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // the subscription lasts as long as the socket
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
-	busy.subscribe("late", "query") // the close is the answer
+	busy.subscribe("late", "query") // the server answers only with the close
 	busy.settled()
 	select {
 	case <-drained:

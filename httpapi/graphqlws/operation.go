@@ -23,9 +23,9 @@ type operation struct {
 	// The socket's lock guards these fields. queued reports whether the operation is in the socket's ready list. over reports
 	// whether the operation has ended for the client.
 	queued, over bool
-	// pending reports that a drain must wait for the operation: the end of a query or mutation was not sent yet. Every operation
-	// starts pending; a subscription is settled at once. slot reports whether the operation uses one of the socket's slots. cancel
-	// ends a query or mutation.
+	// pending reports that a drain must wait for the operation, because the end of a query or mutation was not sent yet. Every
+	// operation starts as pending. For a subscription, pending becomes false at once. slot reports whether the operation uses one
+	// of the socket's slots. cancel ends a query or mutation.
 	pending, slot bool
 	cancel        context.CancelFunc
 }

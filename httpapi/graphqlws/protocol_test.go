@@ -299,7 +299,7 @@ func TestOperations(t *testing.T) {
 		receive(t, o.started)
 		receive(t, o.started)
 		c.say(`{"type":"complete","id":"slow"}`)
-		c.settled() // there is no response
+		c.settled() // the server does not answer a complete
 		c.subscribe("slow", "query")
 		c.expect(`{"id":"slow","type":"next","payload":{"data":{"a":1}}}`, `{"id":"slow","type":"complete"}`)
 	})
@@ -319,7 +319,7 @@ func TestOperations(t *testing.T) {
 		c.expect(`{"id":"\"\n\u003cü","type":"next","payload":{"data":{"a":1}}}`, `{"id":"\"\n\u003cü","type":"complete"}`)
 	})
 	t.Run("same id again and again", func(t *testing.T) {
-		for range 500 { // it is free as soon as the client hears of the end
+		for range 500 { // the id is free as soon as the client gets the complete
 			c.subscribe("again", "query")
 			c.expect(`{"id":"again","type":"next","payload":{"data":{"a":1}}}`, `{"id":"again","type":"complete"}`)
 		}

@@ -98,11 +98,11 @@ type Server struct {
 	open, sweeper sync.WaitGroup
 	stop          context.CancelFunc
 
-	// mu protects the rest. No socket's lock is taken while it is held.
+	// mu protects the rest. Do not take a socket's lock while mu is held.
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool
-	// hurrying reports whether the time of Drain is over.
+	// hurrying reports whether the context of Drain has ended.
 	hurrying bool
 }
 

@@ -20,7 +20,7 @@ const (
 	maxReason = 123
 	// closeTimeout bounds the time until a client has read and answered a close frame.
 	closeTimeout = 2 * time.Second
-	// lastTimeout replaces closeTimeout when the time of Drain is over.
+	// lastTimeout replaces closeTimeout when the context of Drain has ended.
 	lastTimeout = time.Second
 )
 
@@ -49,7 +49,7 @@ type socket struct {
 
 	// work waits for the socket's goroutines except the reader.
 	work sync.WaitGroup
-	// flush is k.write as a function value, which is made once because that needs an allocation.
+	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
 
 	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu is held.
@@ -107,7 +107,7 @@ func (k *socket) alive() bool {
 	return k.pace.Wait(k.base) == nil
 }
 
-// close starts to close the socket with a code and returns false. Only the first close counts.
+// close starts to close the socket with a code and returns false. Further calls have no effect.
 func (k *socket) close(code websocket.StatusCode, reason string) bool {
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
@@ -191,7 +191,7 @@ func (k *socket) check(now int64) {
 	case silence > int64(cfg.Ping) && now-k.lastPing > int64(cfg.Ping):
 		k.lastPing = now
 		k.mu.Lock()
-		if len(k.replies) == 0 { // if replies wait, the client will answer those
+		if len(k.replies) == 0 { // waiting replies make a ping unnecessary, because the client answers them
 			k.replies = append(k.replies, framePing)
 			k.replyBytes += len(framePing)
 			k.startWriter()

@@ -39,7 +39,7 @@ func TestEndOfACompletedOperation(t *testing.T) {
 	})
 }
 
-// TestWaitingReplies: a client that sends more than the server answers is read again once it reads.
+// TestWaitingReplies: the server stops reading from a client that does not read its replies, and goes on when the client reads.
 func TestWaitingReplies(t *testing.T) {
 	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 		const pings = 100
@@ -65,7 +65,7 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 		drained := make(chan struct{})
 		for _, id := range []string{"a", "b"} {
 			r.say(subscribing(id, "slow"))
-			synctest.Wait() // they wait in this order
+			synctest.Wait() // the operations wait in this order
 		}
 		go func() { s.Drain(context.Background()); close(drained) }()
 		synctest.Wait()

@@ -64,8 +64,8 @@ func (k *socket) write() {
 	}
 }
 
-// next returns the next frame to write, or the operation that has the next frame. ok is false if there is nothing to write.
-// Then the writer must end.
+// next returns the next frame to write, or the operation that has the next frame. If there is nothing to write, ok is false, and
+// the writer must end.
 func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

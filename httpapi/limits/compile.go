@@ -122,7 +122,8 @@ func (c *compiler) field(o *object, f *selected) {
 	}
 }
 
-// number returns the number that a quantity means for a field. objectsPage is the page of the field's object.
+// number returns the value of a quantity for a field. objectsPage is the number of items in each list of the object to which the
+// field belongs.
 func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	switch {
 	case q.ofPage:
@@ -136,7 +137,7 @@ func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	}
 }
 
-// argument returns the number that the argument of a quantity means.
+// argument returns the value of a quantity that an argument determines.
 func (c *compiler) argument(f *ast.Field, q quantity) number {
 	var otherwise int64
 	if d := f.Definition.Arguments.ForName(q.argument).DefaultValue; d != nil {

@@ -123,7 +123,7 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`{token(tokenId:"1"){price@include(if:false){price} spread@skip(if:true){id} id@include(if:true)}}`, "", 2, 0, 0},
-		// A field under a condition pays for others only if it is selected.
+		// A conditional field counts the shared call only if it is selected. If it is not, the other field counts the call.
 		{`query($a:Boolean!){token(tokenId:"1"){o:orderbook@include(if:$a){midpoint} orderbook{midpoint}}}`, `{"a":false}`, 3, 0, 1},
 		// A subscription costs its first events.
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 50, 0},

@@ -17,7 +17,7 @@ type count struct {
 	otherwise int64
 }
 
-// of returns the number that a value of the variable means.
+// of returns the number of items for a value of the variable.
 func (c *count) of(v any) int64 {
 	n := c.otherwise
 	switch {
@@ -30,7 +30,7 @@ func (c *count) of(v any) int64 {
 	return min(max(n, 0), c.limit)
 }
 
-// literal returns the number of items that a value in a document means.
+// literal returns the number of items for a value in a document.
 func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
 	switch {
 	case v.Kind == ast.NullValue:

@@ -321,7 +321,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered asks again and gets the same error for the price of a hash.
+// TestRefusalsAreRemembered sends a refused document again. It gets the same error, and the guard only computes the document's
+// hash.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"
@@ -337,7 +338,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 		_, _ = g.Document(fmt.Sprint("}", i))
 	}
 	if n := g.refused.Len(); n != maxRefused {
-		t.Errorf("%d refusals are maxRefused", n)
+		t.Errorf("%d refusals are remembered", n)
 	}
 	if _, again := g.Document(text); again == first || Rule(again) != RuleRepeats {
 		t.Errorf("%v", again)
@@ -346,7 +347,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	accepted(t, g, "{__typename}")
 	_, _ = g.Document(strings.Repeat(" ", Default().DocumentBytes+1))
 	if n := g.refused.Len(); n != 0 {
-		t.Errorf("%d refusals are maxRefused of an accepted document and one too large to hash", n)
+		t.Errorf("%d refusals are remembered after an accepted document and one that is too large to hash", n)
 	}
 }
 

@@ -58,8 +58,8 @@ type root struct {
 	operation bool
 }
 
-// visit visits every node once. It returns the operations, and the fragments that no operation spreads, because validation
-// visits these, too.
+// visit visits every node once. It returns the operations and the fragments that no operation spreads. Validation visits these
+// fragments, too.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
@@ -293,9 +293,9 @@ type merged struct {
 	sets  []ast.SelectionSet
 }
 
-// merge counts the repeats of each response key in sets, which are the selection sets of one object, and recursively below. It
-// ignores the types of fragments, because validation also compares fields of different types. Its number of steps is the number
-// of selections.
+// merge counts how often each response key is selected in sets, which are the selection sets of one object. It then does the same
+// for the objects in the fields. It ignores the types of fragments, because validation also compares fields of different types. Its
+// number of steps is the number of selections.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

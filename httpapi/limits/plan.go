@@ -5,8 +5,8 @@ type Plan struct {
 	limit int64
 	// counts are the list sizes that depend on a variable.
 	counts []count
-	// fields are the fields that return objects or cost more than a value. A parent comes before its fields. The first element is
-	// the operation itself.
+	// fields are the fields that return objects, cost more than 1 point, or have conditions. A parent comes before its fields. The
+	// first element is the operation itself.
 	fields []planField
 }
 
@@ -24,7 +24,8 @@ type planField struct {
 
 const none = -1
 
-// number is a constant, or the result of one of the plan's counts. count is its index, or none.
+// number is a constant, or the result of one of the plan's counts. The field count is the index of that count, or none for a
+// constant.
 type number struct {
 	count    int32
 	constant int64
@@ -78,7 +79,7 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	return points, nil
 }
 
-// met reports whether all conditions may be met.
+// met reports whether all conditions are met. A condition is also met if its variable is not a boolean.
 func met(when []condition, variables map[string]any) bool {
 	for _, c := range when {
 		if is, ok := variables[c.variable].(bool); ok && is != c.include {
@@ -88,7 +89,7 @@ func met(when []condition, variables map[string]any) bool {
 	return true
 }
 
-// path returns the path of a field in the response. Of a long path it returns only the end.
+// path returns the path of a field in the response. It returns only the end of a long path.
 func (p *Plan) path(at int32) string {
 	const enough = 60
 	path := p.fields[at].key

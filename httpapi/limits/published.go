@@ -2,8 +2,8 @@ package limits
 
 import "oddsgraph/graph/sdl"
 
-// Published returns the cost of a field, such as Query.market, for the published schema. Reads that fields share, and values
-// that come with others, are counted again.
+// Published returns the cost of a field, such as Query.market, for the published schema. The cost of each field includes reads that
+// it shares with other fields, and values that come with other values.
 func Published(field string) sdl.Cost {
 	w := table[field]
 	return sdl.Cost{Once: w.needs.points(), Each: 1 + w.each.points(), Items: w.items.published(), Page: w.page.published()}

@@ -28,8 +28,7 @@ const (
 	RuleCalls = "calls"
 )
 
-// Rule returns the name of the rule that an error of this package is about, as a label for metrics. It returns "" for other
-// errors.
+// Rule returns the name of the rule that caused an error of this package, as a label for metrics. It returns "" for other errors.
 func Rule(err error) string {
 	var r rule
 	errors.As(err, &r)

@@ -115,7 +115,7 @@ func FuzzVariables(f *testing.F) {
 		if err == nil && !within {
 			t.Errorf("%q was accepted with a depth of %d and %d items", raw, deepest, longest)
 		}
-		if err != nil && within && !strings.Contains(string(raw), "{") { // members with one name are decoded as one
+		if err != nil && within && !strings.Contains(string(raw), "{") { // members with the same name are decoded as one
 			t.Errorf("%q: %v", raw, err)
 		}
 	})

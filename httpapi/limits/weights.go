@@ -42,7 +42,7 @@ const (
 	orders
 	// lastDay is the history of a token's last 24 hours.
 	lastDay
-	// page is a page of a list. Each field that needs one reads its own.
+	// page is a page of a list. Fields do not share pages.
 	page
 )
 
@@ -62,28 +62,28 @@ func (r reads) points() (sum int64) {
 
 // weight is the price of a field in addition to the point for its value.
 type weight struct {
-	// needs are the reads of the field. Fields of one object share them, except page.
+	// needs are the reads of the field. Fields of one object share all reads except page.
 	needs reads
 	// each are the reads of every object that the field returns.
 	each reads
 	// items is the number of objects that the field returns; the zero value means one.
 	items quantity
-	// page is the number of items in lists of the field's object.
+	// page is the number of items in each list of the objects that the field returns.
 	page quantity
-	// knows are the reads that the objects of the field need no more, because they come with their values.
+	// knows are the reads that the fields of the returned objects do not need, because the field has already read their values.
 	knows reads
 }
 
 // quantity is a number of items in a list. The zero value is unset.
 type quantity struct {
-	// argument is the name of the argument that decides. The quantity is the value of the argument, or its length if list is set,
-	// but at most limit.
+	// argument is the name of the argument that determines the quantity. The quantity is the value of the argument, or its length
+	// if list is set, but at most limit.
 	argument string
 	list     bool
 	limit    int64
-	// fixed is the number if no argument decides.
+	// fixed is the quantity if argument is empty.
 	fixed int64
-	// ofPage means that the quantity is the page of the object that has the field.
+	// ofPage means that the quantity is the number of items in each list of the object to which the field belongs.
 	ofPage bool
 }
 

@@ -20,7 +20,8 @@ type family struct {
 
 // families were found by mutation and by reading the rules of the library.
 func families(l Limits) []family {
-	// fragments spreads distinct fragments of size fields each, from each other or from the operation.
+	// fragments returns documents with distinct fragments of size fields each. The fragments are spread in each other if chained is
+	// set, else in the operation.
 	fragments := func(size int, chained bool) func(n int) string {
 		return func(n int) string {
 			f := l.Fragments
@@ -42,7 +43,7 @@ func families(l Limits) []family {
 	shared := func(on, content string) string {
 		return repeat(l.Operations, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + "fragment F on " + on + "{" + content + "}"
 	}
-	// unknown is like a field's name, so validation compares it with all of them.
+	// unknown returns a name that resembles a field's, so validation compares it with the names of all fields.
 	unknown := func(i int) string { return fmt.Sprintf("volume%0*d ", l.NameBytes-6, i) }
 	objects := func(times, fields int) func(n int) string {
 		return func(n int) string {
@@ -168,7 +169,7 @@ func TestWorstDocuments(t *testing.T) {
 	}
 }
 
-// TestWithoutLimitsItIsWorse shows that the measures see what the limits prevent.
+// TestWithoutLimitsItIsWorse shows that the measurements detect the costs that the limits prevent.
 func TestWithoutLimitsItIsWorse(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	operations := Default()

@@ -12,8 +12,8 @@ const (
 	reservedShare = 20
 	// fewConnections is the greatest number of connections of a client that may use the reserve.
 	fewConnections = 8
-	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles it for its own
-	// data. Without it, the buffer could grow to 4 MiB.
+	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles it for its own data.
+	// Without this limit, the buffer could grow to 4 MiB.
 	sendBuffer = 256 << 10
 )
 
@@ -21,7 +21,7 @@ const (
 type ConnectionLimits struct {
 	// Total bounds all connections. PerClient bounds the connections of one client address. Zero means no limit.
 	Total, PerClient int
-	// Exempt reports whether PerClient does not apply to an address, such as a proxy of many clients; nil exempts none.
+	// Exempt reports whether an address, such as the address of a proxy, is exempt from PerClient; nil exempts no address.
 	Exempt func(netip.Addr) bool
 }
 
@@ -116,13 +116,13 @@ func clientNetwork(a net.Addr) netip.Prefix {
 	return Network(tcp.AddrPort().Addr().Unmap())
 }
 
-// connection is a counted connection. Close ends the count.
+// connection is a connection that the Listener counts until Close.
 type connection struct {
 	net.Conn
 	release func()
 }
 
-// NetConn returns the connection below, as tls.Conn does.
+// NetConn returns the wrapped connection, as tls.Conn does.
 func (c *connection) NetConn() net.Conn { return c.Conn }
 
 // Close implements net.Conn.

@@ -18,7 +18,7 @@ type Pace struct {
 	swept time.Time
 }
 
-// balance is what a client had saved at the time at. A negative number is a debt.
+// balance is the state of a client. saved is what the client had saved at the time in the field at; a negative number is a debt.
 type balance struct {
 	saved float64
 	at    time.Time

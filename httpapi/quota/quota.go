@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits are the greatest numbers for one client address. A field that is zero means its default.
+// Limits are the greatest numbers for one client address. Zero means the default of the field.
 type Limits struct {
 	// Connections is the number of open WebSockets and event streams; the default is 1,000.
 	Connections int
@@ -137,9 +137,9 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
-// Fair reports whether a client that uses held units of a shared resource may use n more; free units are free. Afterwards the
-// client may use at most three times the units that are still free. So a lone client gets three quarters, several clients get
-// equal parts, and a new client always finds some.
+// Fair reports whether a client that uses held units of a shared resource may use n more units. free is the number of unused units.
+// A client that already uses some units may use at most three times the units that remain unused. So a single client gets three
+// quarters of all units, several clients get equal parts, and some units are always left for a new client.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
 // Network returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is the smallest

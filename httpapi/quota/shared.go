@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shared counts the bytes of things that several clients use together. One of the clients pays for each thing. When that client
-// releases the thing, another one pays. Shared is safe for concurrent use.
+// Shared counts the bytes of things that several clients use together. The bytes of a thing are charged to one of its clients, the
+// payer. When the payer releases the thing, the bytes are charged to another client. Shared is safe for concurrent use.
 type Shared struct {
 	memory *Memory
 
@@ -14,7 +14,7 @@ type Shared struct {
 	things map[any]*thing
 }
 
-// thing is something that clients use. holders counts the uses of each client.
+// thing is something that clients use. size is in bytes. holders counts the uses of each client.
 type thing struct {
 	size    int
 	payer   netip.Prefix
@@ -75,7 +75,7 @@ func (s *Shared) Held() int { return s.memory.Held() }
 // Refused returns the number of refusals since the start.
 func (s *Shared) Refused() uint64 { return s.memory.Refused() }
 
-// move counts n used bytes for another client, even if that is not Fair.
+// move charges n used bytes to another client, even if Fair would not allow that.
 func (m *Memory) move(from, to netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

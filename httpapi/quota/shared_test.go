@@ -7,7 +7,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSharedThingsTakeMemoryOnce has clients hold the same things: a client that still holds a thing pays for it.
+// TestSharedThingsTakeMemoryOnce has clients hold the same things. Each thing is charged to one client that still holds it.
 func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
 	s := quota.NewShared(1000)
@@ -28,13 +28,13 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 		hold(i, "a", 600, true)
 	}
 	held(600)
-	hold(0, "b", 200, false) // this client pays for all of a
+	hold(0, "b", 200, false) // this client is charged for all of a
 	hold(1, "b", 100, true)
 	hold(2, "b", 150, true) // b has grown
 	held(750)
 	s.Release(client(0), "a")
 	hold(0, "c", 100, false)
-	s.Release(client(0), "a") // another client pays for a
+	s.Release(client(0), "a") // another client is charged for a from now on
 	held(750)
 	hold(0, "c", 100, true)
 	hold(3, "d", 151, false) // does not fit
@@ -48,7 +48,7 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	s.Release(client(2), "b")
 	s.Release(client(0), "c")
 	held(0)
-	hold(0, "e", 750, true) // all debts are settled
+	hold(0, "e", 750, true) // no client is charged for anything
 	if s.Refused() != 3 {
 		t.Errorf("%d were refused", s.Refused())
 	}

@@ -54,8 +54,8 @@ type Config struct {
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. A goroutine of the cache ends before the last Do that waits for it
-// returns.
+// Cache stores responses. It is safe for concurrent use. A goroutine that Do starts never outlives the last call of Do that waits
+// for it.
 type Cache struct {
 	limit      int64
 	clock      market.Clock
@@ -76,7 +76,7 @@ type Cache struct {
 	flights  map[Key]*flight
 	// sequence is the number of the last arrival or start in Do. flushes is the number of calls of Forget and Flush.
 	sequence, flushes uint64
-	// sinceSweep is the number of responses since the last sweep that were stored or for which there was no room.
+	// sinceSweep is the number of responses since the last sweep, stored ones and ones that did not fit.
 	sinceSweep int
 }
 
@@ -187,8 +187,8 @@ func (c *Cache) invalidate(r *Response) {
 	}
 }
 
-// store stores a valid response under key, or for everybody if the response does not depend on the caller. If the cache is
-// full, a response evicts others only if the same operation was recently requested before. The caller holds the lock.
+// store stores a valid response under key, or for everybody if the response does not depend on the caller. If the cache is full, a
+// response evicts others only if the operation had a recent earlier request. The caller holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))

@@ -355,7 +355,7 @@ func TestFindRequest(t *testing.T) {
 	}
 }
 
-// TestHashCollision: a request with the hash of another is not taken for the other.
+// TestHashCollision: a request does not get the response of another request with the same hash.
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.question("q", Identity{1}), on(g.fresh(time.Second)))

@@ -31,8 +31,8 @@ type flight struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set when done is closed. current reports that the response was valid then. interrupted reports that ctx
-	// had ended then.
+	// response or err is set when done is closed. current reports that the response was valid at that time. interrupted reports
+	// that ctx had ended at that time.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -47,13 +47,13 @@ type flight struct {
 // run gets a context with the values and the deadline of the first caller. That context does not end when the first caller
 // gives up. It is cancelled when all waiting callers have given up; the last one waits until run returns.
 //
-// A caller that joins later gets the response if it is still valid when run returns, because then no value of it has changed
-// since the caller arrived. The response may be invalid because of a change, an error or stale values. Then the callers that
-// arrived after the start of run execute once more, all of them together, and share that response in any case.
+// A caller that joins later gets the response if it is still valid when run returns, because a valid response contains no value
+// that has changed since the caller arrived. If the response is invalid because of a change, an error or stale values, the callers
+// that arrived after the start of run share a second execution. They use its response in any case.
 //
-// A response that ended early because of another caller's deadline is not shared, with two exceptions. A caller that has less
-// time left than it has waited gets that response, because its own execution would end early, too. So does a caller whose
-// deadline passes while it waits again.
+// A response that ended early because of another caller's deadline is shared in two cases only. In the first case, the caller has
+// less time left than it has waited, so its own execution would end early, too. In the second case, the caller's deadline passes
+// while it waits for the second execution.
 //
 // run returns nil if its context ended before it could start. The error is the cause of ctx, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
@@ -129,8 +129,8 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// A flight's deadline counts as the caller's own if it is at most deadlineSlack later. Concurrent requests may overtake each
-// other.
+// deadlineSlack is the greatest time by which a flight's deadline may be later than a caller's deadline and still count as the
+// caller's own. Concurrent requests have slightly different deadlines.
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight. If the flight is another caller's, join first calls Config.Wait.
@@ -180,15 +180,15 @@ func (c *Cache) leave(f *flight, cause error) (last bool) {
 	return true
 }
 
-// unlist prevents that new callers join a flight. The caller holds the lock.
+// unlist prevents new callers from joining a flight. The caller holds the lock.
 func (c *Cache) unlist(f *flight) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)
 	}
 }
 
-// fly executes run, stores the response if it is valid, and wakes the waiters. It checks the response after the flight is
-// unlisted, so that no caller gets values that changed before the caller arrived.
+// fly executes run, stores the response if it is valid, and wakes the waiters. It unlists the flight before it checks the response,
+// so that no caller gets values that changed before the caller arrived.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
 	defer f.cancel(nil)

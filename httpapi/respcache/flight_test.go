@@ -216,12 +216,13 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestCallersOutOfTime: a caller that runs out of time gets the response cut short for another caller, unless the cache was flushed.
+// TestCallersOutOfTime: a caller that runs out of time gets the response that was cut short by another caller's deadline, unless
+// the cache was flushed.
 func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// has is the caller's time; another caller has a second.
+		// has is the time that the caller has. The first caller has one second.
 		has    time.Duration
 		forget bool
 		// again says that the execution is tried once more.
@@ -262,8 +263,8 @@ func TestCallersOutOfTime(t *testing.T) {
 	}
 }
 
-// TestCutResponsesAreNotShared, even with callers that arrived before the execution began. Chance decides which caller
-// executes, so the test repeats until it was the one with the least time.
+// TestCutResponsesAreNotShared, even with callers that arrived before the execution began. Chance decides which caller executes, so
+// the test repeats until the caller with the least time executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
@@ -349,7 +350,7 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers: the journal of an execution knows the spans of all callers that get its response.
+// TestSpansOfSharingCallers: the log of an execution lists the spans of all callers that get its response.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()

@@ -14,7 +14,7 @@ import (
 type Response struct {
 	// Body is the uncompressed response.
 	Body []byte
-	// Note is the caller's own data, and NoteBytes its size. Both are set before Do returns.
+	// Note is data of the caller. NoteBytes is its size in bytes. Both are set before Do returns.
 	Note      any
 	NoteBytes int
 

@@ -57,11 +57,11 @@ func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 // conn is a connection that can join two writes. Only the goroutine that writes uses body and held.
 type conn struct {
 	*net.TCPConn
-	// accepted is the connection as the listener below returned it. Close closes accepted.
+	// accepted is the connection that the wrapped listener returned. Close closes accepted.
 	accepted net.Conn
-	// body is the length of the body that is being written. A write with that length ends the body.
+	// body is the length of the body that is being written. A write of that length contains the whole body.
 	body int
-	// held is the data of the write before that, which is joined with the end of the body.
+	// held is the data of the write before the body. Both are written with one system call.
 	held *[]byte
 
 	parts  [2][]byte

@@ -79,7 +79,7 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn: without a known turn there is no time to come back, so the deadline is a timeout.
+// TestDeadlineWithoutATurn: without a known turn the error has no time for a retry, so a caller at its deadline gets a timeout.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -104,7 +104,7 @@ func TestCancelledCallerIsNotRefused(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			if admitted {
 				a.mu.Lock()
-				a.entered[0].turn = time.Time{} // it no longer waits
+				a.entered[0].turn = time.Time{} // the caller no longer waits
 				a.mu.Unlock()
 				a.verdict <- nil
 				synctest.Wait()
@@ -169,7 +169,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if call.ctx.Err() != nil {
 			t.Fatal("cancelled, although a caller waits for one of its keys")
 		}
-		// b has no waiter now but stays in the call. A caller that joins gets it from this call.
+		// b has no waiter now but stays in the call. A caller that joins gets the value of b from this call.
 		third := fetch(t.Context(), c, "b")
 		leave()
 		receive(t, second)

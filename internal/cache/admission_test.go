@@ -336,7 +336,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// If the keys of a batch have left with another batch, it no longer waits for admission.
+// A batch stops waiting for admission when all of its keys have left with another batch.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

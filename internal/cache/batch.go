@@ -27,10 +27,10 @@ type batch[K comparable, T any] struct {
 	startedClock time.Time
 	// fresh reports that a caller needs a new response of the venue, so the second cache is not read.
 	fresh bool
-	// wanted is the number of keys that have waiters, once the batch has started.
+	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
 	round  uint64
-	// round is the round of the last caller that joined, and listed the round in which the batch was formed; see coalescer.round.
+	// round is the round of the last caller that joined. listed is the round in which the batch was formed. See coalescer.round.
 	listed uint64
 
 	// The rest is for observers. serial identifies the batch. The times are zero until the event has happened.
@@ -75,8 +75,9 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 	return f, nil
 }
 
-// accepts reports whether a key of a request may join a batch that has not started. Keys with waiters do not join a batch of
-// refreshes, because they would raise its priority. Then requests for unknown ids could spend the rate limit on refreshes.
+// accepts reports whether a key of a request may join a batch that has not started. A key with waiters does not join a batch of
+// refreshes, because it would raise the priority of the refreshes. Clients could use this to spend the rate limit on refreshes,
+// with requests for unknown ids.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }

@@ -61,7 +61,8 @@ func retryAfter(t *testing.T, err error) time.Duration {
 
 const window = time.Minute + time.Millisecond
 
-// Two callers wait for one key. The one whose deadline is before the turn is refused at once. The other gets the value.
+// Two callers wait for one key. The caller whose deadline is before the turn of the call is refused at once. The other caller gets
+// the value.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -177,7 +178,7 @@ func TestDeadlineSoonAfterTurn(t *testing.T) {
 	}
 }
 
-// A batch without waiters gives up its place at once, whether it waits for admission or was just admitted.
+// A batch without waiters releases its reservation at once, whether it waits for admission or was just admitted.
 func TestAbandonedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -238,7 +239,7 @@ func TestRefreshPriority(t *testing.T) {
 		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[reqctx.PriorityRefresh] != 1 {
 			t.Fatalf("got %d calls and %+v, want 1 call and a waiting refresh", len(v.calls()), s)
 		}
-		// A miss may use calls that refreshes may not. Its call also takes the key of the waiting refresh.
+		// A miss may use calls that a refresh may not use. The call for the miss also reads the key of the waiting refresh.
 		mustRead(t, c.Prices(), "miss")
 		if calls := v.calls(); len(calls) != 2 || !slices.Equal(calls[1].keys, []string{"k", "miss"}) && !slices.Equal(calls[1].keys, []string{"miss", "k"}) {
 			t.Fatalf("got %+v, want a second call of k and miss", calls)
@@ -259,8 +260,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// While the budget is short, stale public data is served for longer, up to a limit. After that the error says when to
-// come back. Stale user data is never served.
+// While the budget is short, stale public data is served for longer, up to a limit. After that the error says when to retry. Stale
+// user data is never served.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -304,7 +305,7 @@ func TestStaleTimeStretches(t *testing.T) {
 	})
 }
 
-// With enough of the budget left, the stale time is that of the kind.
+// While enough of the budget is left, each kind keeps its normal stale time.
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -319,7 +320,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}
-		// If only this caller is refused, it gets stale data for longer too, although others have calls left.
+		// A caller that has used up its own share gets stale data for longer too, even if calls are left for others.
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
@@ -448,7 +449,7 @@ func TestPagesAreAdmitted(t *testing.T) {
 	})
 }
 
-// A full batch does not take the key of a waiting refresh. A batch with room does.
+// A waiting refresh joins a batch that has room for its key, but not a full batch.
 func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

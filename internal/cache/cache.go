@@ -11,7 +11,7 @@ import (
 )
 
 // Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
-// that the venue does not know the key. It must be safe for concurrent use.
+// that the venue does not know the key. A Venue must be safe for concurrent use.
 type Venue interface {
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what it does not serve and why. The
 	// answer never changes.
@@ -50,8 +50,9 @@ type Kind struct {
 	Size int
 }
 
-// Config configures a Cache. A field that is zero means the value of DefaultConfig. Times have no default. In a Kind or in
-// NotFound, 0 means that nothing is cached. In Stretch, 0 means that stale values are not served for longer when calls are short.
+// Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0, New uses the value of DefaultConfig. Times have no
+// default: a zero TTL or NotFound means that nothing is cached, and a zero Stretch means that the rate limit never extends the
+// stale time.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
@@ -63,8 +64,8 @@ type Config struct {
 	Changes int
 	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
-	// InFlight bounds the concurrent calls of each kind that fetch a list of ids. The bound is 4 times InFlight for calls with a
-	// single key, which cannot be batched, and 16 times InFlight for user data.
+	// InFlight bounds the concurrent list calls of each kind. A list call fetches several ids. The bound is 4 times InFlight for
+	// calls with a single key, which cannot be batched, and 16 times InFlight for user data.
 	InFlight int
 	// Stretch is the time after the end of the fresh time for which stale public data may be served. It applies while less than a
 	// quarter of the rate limit is free, or while the venue refuses calls. It never shortens the stale time of a kind. It does not
@@ -74,11 +75,12 @@ type Config struct {
 	Admission Admission
 	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
-	// CredentialsKey is a secret that replicas share. Admission gets a keyed hash of the caller's credentials, which is then the
-	// same on all replicas. If it is empty, each process uses a random key. The keys of entries never depend on it.
+	// CredentialsKey is a secret that replicas share. It is the key of the hash by which Admission identifies the caller's
+	// credentials, so all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
+	// entries never depend on it.
 	CredentialsKey []byte
-	// PublicAccounts reports that the venue needs no credentials for user data. Then all callers share the entries and the limit of
-	// public calls.
+	// PublicAccounts reports that the venue needs no credentials for user data. If it is set, all callers share the entries of user
+	// data, and the rate limit of public calls applies to user data.
 	PublicAccounts bool
 	// Second is a second-level cache for public data; nil for none.
 	Second Second
@@ -228,7 +230,7 @@ type SharedStats struct {
 	// Found, Ours and Theirs count keys of a second lookup right before a call: Found had a value by then, Ours were claimed by
 	// this process, and Theirs by another process.
 	Found, Ours, Theirs uint64
-	// Arrived and Overdue count keys that another process fetched, by whether they came in time.
+	// Arrived and Overdue count keys that another process had claimed: Arrived those whose values came in time, Overdue the others.
 	Arrived, Overdue uint64
 }
 
@@ -255,7 +257,7 @@ func (s *store[K, T]) stats() Stats {
 	}
 }
 
-// admitAll is an Admission that admits every call at once. It is also the reservation of such a call.
+// admitAll is an Admission that admits every call at once. It also implements the Reservation of each call.
 type admitAll struct{}
 
 var decided = func() chan struct{} {

@@ -62,7 +62,8 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// with returns the changes with c added. A known status replaces all earlier changes. An unknown status is ignored.
+// with returns the changes including c. A RESOLVED change is added to the earlier changes. Any other change with a known status
+// replaces them. A change without a known status is ignored, unless it is RESOLVED and has no status.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -151,10 +152,10 @@ func (s *store[K, T]) markMissed(slot K) {
 	}
 }
 
-// storeUnsettled stores a response that may be older than the last streamed change of its key, with the streamed changes
-// applied. That is so if the call started before the change, if an HTTP cache may have served the response, or if the response
-// contradicts the stream. The entry is fetched again when the venue may have a newer value. ok is false for all other
-// responses, which are not stored. The caller holds the lock.
+// storeUnsettled stores a response that may be older than the last streamed change of its key, with the streamed changes applied. A
+// response may be older if its call started before the change, if an HTTP cache may have served it, or if it contradicts the
+// stream. The entry is fetched again when the venue may have a newer value. ok is false for any other response, which
+// storeUnsettled does not store. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false
@@ -165,7 +166,7 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	}
 	now := s.clock.Now()
 	before := c.number > from.changes
-	made := from.left.Add(-from.age.Most) // or later than that
+	made := from.left.Add(-from.age.Most) // the earliest time at which the venue can have made the response
 	older := from.age.Most > 0 && made.Before(c.at)
 	if c.announced != nil && e.read.Value != nil {
 		value, later := s.amend(c.announced, e.read.Value)

@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestAnswersThatAreOlderThanAChange: a response may come from an HTTP cache and be older than a change. It is stale,
-// and the venue is called again when the HTTP cache has a newer one.
+// TestResponseOlderThanChange: a response may come from an HTTP cache and be older than a change. It is stale, and the venue is
+// called again when the HTTP cache has a newer one.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -57,7 +57,7 @@ func TestResponseOlderThanChange(t *testing.T) {
 	})
 }
 
-// TestWordsOfTheStream: a status or winner of the stream is shown until a REST response is certainly newer.
+// TestStatusOfStream: a status or winner of the stream is shown until a REST response is certainly newer.
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
@@ -102,8 +102,7 @@ func TestStatusOfStream(t *testing.T) {
 	}
 }
 
-// TestAWinnerThatTheVenueDoesNotNameYet: a market that the stream has resolved shows its winner, even if REST does not
-// show it yet or fails.
+// TestWinnerOfStream: a market that the stream has resolved shows its winner, even if REST does not show it yet or fails.
 func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -126,7 +125,7 @@ func TestWinnerOfStream(t *testing.T) {
 	})
 }
 
-// TestAVenueThatContradictsItsStream: if REST keeps contradicting the stream, the market is read less and less often.
+// TestRESTContradictsStream: if REST keeps contradicting the stream, the market is read less and less often.
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -163,7 +162,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestAGapEndsTheStreamsWords: after a gap, the status of the stream is no longer certain.
+// TestStatusAfterGap: after a gap, the status of the stream is no longer certain.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -182,8 +181,7 @@ func TestStatusAfterGap(t *testing.T) {
 	})
 }
 
-// TestAnswersOlderThanTheEndOfAStream: after the end of a session, a response from before the end does not replace a
-// streamed value.
+// TestResponseOlderThanEndOfStream: after the end of a session, a response from before the end does not replace a streamed value.
 func TestResponseOlderThanEndOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}

@@ -7,8 +7,8 @@ import (
 )
 
 // clockLRU is an LRU with second chances. A reader takes only a read lock: it marks the entry as used instead of moving it.
-// Eviction unmarks a used entry and moves it to the front once instead of removing it. The handle of a removed entry is
-// invalidated. clockLRU is safe for concurrent use.
+// Eviction gives a used entry a second chance: it unmarks the entry and moves it to the front instead of removing it. The handle of
+// a removed entry is invalidated. clockLRU is safe for concurrent use.
 type clockLRU[K comparable, T any] struct {
 	size, maxBytes int
 	mu             sync.RWMutex
@@ -17,10 +17,10 @@ type clockLRU[K comparable, T any] struct {
 	bytes int
 }
 
-// maxSecondChances bounds the second chances in one eviction, and so the time of the eviction.
+// maxSecondChances bounds the second chances in one eviction, and thereby the duration of the eviction.
 const maxSecondChances = 100
 
-// newClockLRU returns a clockLRU for at most size entries with at most room bytes together.
+// newClockLRU returns a clockLRU that stores at most size entries, which together use at most room bytes.
 func newClockLRU[K comparable, T any](size, room int) *clockLRU[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
@@ -38,7 +38,7 @@ func (s *clockLRU[K, T]) get(key K) *entry[T] {
 	return e
 }
 
-// find is get for several keys.
+// find writes the entries of several keys to found; see get.
 func (s *clockLRU[K, T]) find(keys []K, found []*entry[T]) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -104,7 +104,7 @@ func (s *clockLRU[K, T]) remove(key K) bool {
 	return ok
 }
 
-// removeAll removes the entries for whose keys fits returns true. It returns the number of removed entries.
+// removeAll removes the entries whose keys satisfy fits. It returns the number of removed entries.
 func (s *clockLRU[K, T]) removeAll(fits func(K) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

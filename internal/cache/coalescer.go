@@ -21,23 +21,23 @@ type Admission interface {
 	Left() float64
 }
 
-// coalescer fetches equal keys of all callers once and puts different keys into one call. The first key of a batch reserves a
-// call. The batch starts when the reservation is admitted and a slot is free; until then further keys join it. A batch never
-// waits for more keys, so batching adds no latency.
+// coalescer fetches a key once for all callers that request it, and puts different keys into one call. The first key of a batch
+// reserves a call. The batch starts when the reservation is admitted and a slot is free; until then further keys join it. A batch
+// never waits for more keys, so batching adds no latency.
 //
 // A call does not depend on the context of any one caller. It counts the waiters of each key and is cancelled when no key has a
 // waiter. A batch that loses all waiters before it starts releases its reservation.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept stores a result and returns it as callers read it. cached returns the value of a key that needs no call.
+	// accept stores a fetched value and returns the read that callers get. cached returns the value of a key that needs no call.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
 	// changes is the number of the last streamed change of any key; nil for kinds without streamed changes.
 	changes *atomic.Uint64
 	// scope returns the name of credentials for the rate limit. scope is nil for public data, whose calls have no credentials.
 	scope func(*market.Credentials) string
-	// unsupported is the error of every read if the venue does not serve the endpoint, or nil.
+	// unsupported is nil if the venue serves the endpoint. If not, it is the error of every read.
 	unsupported error
 	admission   Admission
 	clock       market.Clock
@@ -62,8 +62,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of do. Batches store it, so that a call adds its priority and deadline to each batch
-	// only once.
+	// round is the number of the latest call of do. Batches store this number, so that one call of do raises the priority and
+	// deadline of each batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -80,12 +80,12 @@ type flight[K comparable, T any] struct {
 	shared  bool
 	waiters int
 	batch   *batch[K, T]
-	// logs are the logs of the operations that wait. They are recorded only for an observer.
+	// logs are the logs of the operations that wait. They are recorded only if the coalescer has an observer.
 	logs []*reqctx.Log
 }
 
-// do returns the values of keys in the order of keys. It waits for keys that are not cached until ctx ends. A key whose call
-// cannot be admitted before the deadline of ctx fails at once. refresh lowers the priority of the call below all others.
+// do returns the values of keys in the order of keys. If keys are not cached, it waits for them, at most until ctx ends. A key
+// whose call cannot be admitted before the deadline of ctx fails at once. refresh lowers the priority of the call below all others.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	err := c.unsupported
@@ -121,8 +121,8 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	return out
 }
 
-// join joins the flights of keys that are not cached, and starts missing flights. It writes the results of the other keys to
-// out, and returns nil for them.
+// join joins the flights of keys that are not cached, and starts missing flights. For each cached key, it writes the result to out
+// and returns a nil flight.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
 	req := reqctx.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
@@ -194,7 +194,8 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 }
 
-// describe returns b for the log of an operation. own is the number of keys that the operation waited for. The caller holds the lock.
+// describe returns b for the log of an operation. own is the number of keys that the operation waited for. The caller holds the
+// lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -206,8 +207,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	return d
 }
 
-// known writes the values of cached keys to out and reports which keys are cached. share is the number of missing keys for each
-// call: the fewest calls run concurrently, and each gets an equal part of the keys. The caller holds the lock.
+// known writes the values of cached keys to out and reports which keys are cached. The missing keys are spread evenly over the
+// fewest possible calls, which run concurrently; share is the number of keys for each of these calls. The caller holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -235,8 +236,8 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
-// refuseLate fails the keys whose call will be admitted too late for this caller's deadline. Other callers may go on waiting
-// for these keys. The caller holds the lock.
+// refuseLate fails the keys whose call will be admitted too late for this caller's deadline. Other callers can continue to wait for
+// these keys. The caller holds the lock.
 func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return

@@ -21,8 +21,8 @@ type entry[T any] struct {
 	// used reports whether the entry was read since its last second chance; see clockLRU.
 	used atomic.Bool
 	read market.Read[*T]
-	// session is the session of a streamed value. The stale time begins when the session ends, or at cut, in nanoseconds since
-	// 1970, if a gap comes first.
+	// session is the session of a streamed value. cut is the time of the first gap in nanoseconds since 1970; 0 if there was none.
+	// The stale time begins at the end of the session or at cut, whichever comes first.
 	session    *market.Session
 	cut        atomic.Int64
 	freshUntil time.Time

@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If leaves is true, the batch starts its call and takes as many keys from the other
-// batches in the queue as fit.
+// start removes a batch from the queue. If leaves is true, the batch starts its call, and start first moves as many keys as fit
+// from the other queued batches into this batch.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,9 +18,9 @@ type flusher struct {
 	flush func(key string) int
 }
 
-// Flush removes the entries and absences of a kind and returns their number. Kinds have the names in Stats. A key that is not
-// empty limits Flush to the entries of one token id, market or event id or slug, or account address. Reads in flight still
-// store their results.
+// Flush removes the entries and absences of a kind and returns their number. Kinds have the names in Stats. If key is not empty,
+// Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Reads in
+// flight still store their results.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -40,7 +40,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is Flush without an effect on the second cache and other processes.
+// FlushLocal is like Flush, but does not affect the second cache and other processes.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {
@@ -102,8 +102,7 @@ func (c *Cache) flushMarkets(key string) int {
 // owned reports whether a key belongs to the account with an address.
 func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
 
-// flush removes the entries for whose keys fits returns true, or all entries if key is empty. It returns the number of removed
-// entries.
+// flush removes the entries whose keys satisfy fits, or all entries if key is empty. It returns the number of removed entries.
 func (s *store[K, T]) flush(key string, fits func(K) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,8 @@ type route[K comparable, T any] struct {
 	fetch    func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 }
 
-// bounds returns the greatest number of keys in one call of an endpoint, and of concurrent calls; see Config.InFlight.
+// bounds returns the greatest number of keys in one call of an endpoint and the greatest number of concurrent calls; see
+// Config.InFlight.
 func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
 	keys = max(b.venue.MaxKeys(e), 1)
 	switch {

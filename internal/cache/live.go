@@ -12,8 +12,8 @@ import (
 
 // Watcher learns which tokens queries read, so that it can stream tokens that are read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's query for the prices or books of existing tokens. Several calls with the same demand count once
-	// for each token; a demand of 0 always counts. RecordPoll must not wait.
+	// RecordPoll counts a caller's query for the prices or books of existing tokens. Calls with the same demand count each token
+	// only once. Calls with demand 0 always count. RecordPoll must not wait.
 	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
@@ -71,9 +71,9 @@ func (c *Cache) StreamStale(t messages.Topic) {
 	}
 }
 
-// StreamMarket records a streamed change of a market. The next reader fetches the market again; values of earlier calls are
-// served only if that fails. A status or winner in the change overrides older REST values, which are marked stale. change is
-// nil if the stream sent no values.
+// StreamMarket records a streamed change of a market. The next reader fetches the market again; values of earlier calls are served
+// only if that fetch fails. A status or winner in the change overrides older REST values, which are marked stale. change is nil if
+// the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
@@ -98,8 +98,8 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	return hex.EncodeToString(caller[:])
 }
 
-// StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open.
-// Orders, positions or a balance that are nil are unknown and change nothing.
+// StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open. If
+// orders, positions or b is nil, the stream did not send this data, and the cached data stays.
 func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
@@ -116,7 +116,7 @@ func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []mark
 	}
 }
 
-// keyOfTopic returns the key that a topic's account has for the caller of the topic.
+// keyOfTopic returns the key of a topic's account and caller.
 func keyOfTopic(t messages.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
@@ -151,7 +151,7 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Re
 	return r.Value, r.Err
 }
 
-// uncached returns a coalescer that makes the same calls as c, counts them together, and uses no cache.
+// uncached returns a coalescer that makes the same calls as c without a cache. It shares the counters and bounds of c.
 func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority, unsupported: c.unsupported,

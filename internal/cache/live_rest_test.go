@@ -124,7 +124,8 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// A newer value of REST stays until the stream sends one that is as new. From then on the stream's values are served.
+// A REST value stays while the stream sends older values. A streamed value that is at least as new replaces it, and so do all later
+// ones.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
@@ -140,7 +141,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
-		// A value of the same age wins. So does an equal value of any age.
+		// A streamed value with the same time or sequence number replaces the REST value. So does an equal value with any time.
 		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
 		c.StreamPrice(session, price, streamed(at(1)))
 		c.StreamSpread(session, spread, streamed(at(1)))

@@ -121,7 +121,7 @@ func TestGapMakesStreamedValuesStale(t *testing.T) {
 		p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20))
 		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})
 		if p.Handle.Version() == 0 || s.Handle.Version() == 0 || b.Handle.Version() != 0 {
-			t.Errorf("after a gap of prices: got versions %d %d %d, want the last alone to be 0", p.Handle.Version(), s.Handle.Version(), b.Handle.Version())
+			t.Errorf("after a gap of prices: got versions %d %d %d, want only the last to be 0", p.Handle.Version(), s.Handle.Version(), b.Handle.Version())
 		}
 		if !mustRead(t, c.Prices(), "t").Stale || !mustRead(t, c.Spreads(), "t").Stale || mustRead(t, c.Books(), depth(20)).Stale {
 			t.Error("after a gap of prices: want stale price and spread, and a fresh book")

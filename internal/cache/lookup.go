@@ -77,7 +77,7 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		return
 	}
 	e.markUsed()
-	// Streamed entries have a watch already, so it is enough to report a read now and then.
+	// Streamed entries are already watched, so it is enough to report their reads once in each pollInterval.
 	l.report(i, l.watched && e.read.Value != nil && (e.session == nil || e.pollDue(at)))
 }
 
@@ -114,7 +114,7 @@ func (l *lookup[K, T]) report(i int, reported bool) {
 		more = l.keys[i : i+1]
 	}
 	if len(more) > 0 {
-		l.polled = append(slices.Grow(l.polled, len(l.keys)-len(l.polled)), more...) // room for all keys
+		l.polled = append(slices.Grow(l.polled, len(l.keys)-len(l.polled)), more...) // capacity for all keys
 	}
 }
 

@@ -27,8 +27,8 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the size of a name and its id in bytes. The names of a market share the id's memory, but each name counts
-// it, because any name may be evicted last.
+// weighName returns the size of a name and its id in bytes. The names of a market share the memory of the id, but the size of each
+// name includes the id, because any of them may be evicted last.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }

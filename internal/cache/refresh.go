@@ -39,8 +39,8 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background, for at most refreshTimeout. While the rate limit is scarce it
-// waits up to refreshPatience, because a refresh that gives up loses its place in the queue.
+// refresh fetches the keys of stale entries in the background, for at most refreshTimeout. While the rate limit is scarce it waits
+// up to refreshPatience, because a refresh that gives up must queue for the rate limit again.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials

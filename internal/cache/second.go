@@ -14,19 +14,19 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times
-// are on the clock of this process. A Second must be safe for concurrent use.
+// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times are
+// times of this process's clock. A Second must be safe for concurrent use.
 type Second interface {
 	// Get calls found for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
 	// Claim calls found like Get, and claims the keys without a record for this process. ours reports for each key whether this
-	// process has claimed it and must fetch it. The other keys are claimed by another process. A claim ends after hold at the
-	// latest. If the second cache does not answer, this process gets all claims.
+	// process has claimed the key and must fetch it. Keys that have no record and are not ours are claimed by other processes. A
+	// claim ends after the time hold at the latest. If the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
 	// Put ends the claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of the
 	// call to the venue and of its response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
-	// Drop removes the record of a key. After that, Put rejects records of calls that started before Drop. Drop does not wait.
+	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
 	// Flush removes all records of a kind. The other processes flush key from their own caches, or the whole kind if key is empty.
 	// Flush does not wait.
@@ -50,7 +50,7 @@ const (
 	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
 	// pollEvery is the time between two look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
-	// clockError is the greatest expected error of times that were converted from another process's clock.
+	// clockError is the greatest expected error when a time of another process's clock is converted to this process's clock.
 	clockError = 50 * time.Millisecond
 )
 
@@ -88,8 +88,8 @@ func (s *store[K, T]) share(with Second) {
 	}
 }
 
-// name returns the name of a key in the second cache. ok is false for an alias of another key: changes are announced under the
-// other key only, so they could not remove the alias.
+// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug: changes are announced
+// only under the canonical key, so they could not remove a record under the alias.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -105,7 +105,7 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the names of the keys whose indexes are in of, and the index for each name. It skips keys without a name.
+// names returns the names of the keys whose indexes are listed in of, and the index of each name. It skips keys without a name.
 func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
 	for _, i := range of {
 		if name, ok := s.name(keys[i]); ok {
@@ -206,8 +206,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put stores the results of the keys whose indexes are in of in the second cache, and ends their claims. It stores no failures,
-// no partial values, and no values that may be older than a change.
+// put stores results in the second cache and ends the claims of their keys. of contains the indexes of these keys. It stores no
+// failures, no partial values, and no values that may be older than a change.
 func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range of {

@@ -21,13 +21,13 @@ const (
 	refreshTimeout = 10 * time.Second
 	// refreshPatience bounds the duration of a refresh while the rate limit is scarce.
 	refreshPatience = 75 * time.Second
-	// refreshPause is the time after a failed refresh before the next one, so that not every reader calls a failing venue.
+	// refreshPause is the least time between a failed refresh and the next one, so that not every reader calls a failing venue.
 	refreshPause = time.Second
-	// While the free fraction of the rate limit is below short, stale data is served for longer. Below scarce, missing keys are
-	// also requested from the stream, and refreshes may wait for longer.
+	// While the free fraction of the rate limit is below short, stale data is served for longer. While it is below scarce, missing
+	// keys are also requested from the stream, and a refresh may last refreshPatience.
 	short, scarce = 0.25, 0.5
-	// pollInterval is the least time between two reports of a streamed entry to the watcher, in nanoseconds. So most reads write
-	// nothing to memory.
+	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. Because of it, most
+	// reads write nothing to memory.
 	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -49,18 +49,18 @@ type store[K comparable, T any] struct {
 	routeIndex func(K) int
 	// canonical returns the canonical form of a key; nil means the key itself.
 	canonical func(K) K
-	// alias reports whether a key may be another name of the same value; nil means never.
+	// alias reports whether a key may be a second name of a value, such as a slug; nil means never.
 	alias func(K) bool
 	// slot returns the key under which the entry of a canonical key is stored; nil means the canonical key itself.
 	slot func(K) K
 	// learn is called with every fetched value before the value is stored; it may be nil.
 	learn func(*T)
-	// widen returns the key with which a stale value is refreshed. It may cover more than the requested key. nil means the
-	// requested key.
+	// widen returns the key with which a stale value is refreshed. This key may cover more data than the requested key. If widen is
+	// nil, the requested key is used.
 	widen func(K, *T) K
 	// covers reports whether a value answers a key; nil means always.
 	covers func(K, *T) bool
-	// keep reports whether a fresh value stays although another value was fetched; nil means never.
+	// keep reports whether the old value, which is still fresh, stays in the cache instead of the fetched value; nil means never.
 	keep func(old, fetched *T) bool
 	// ownKey returns a copy of a key. The copy shares memory only with the fetched value, which may be nil.
 	ownKey func(key K, value *T) K
@@ -73,7 +73,7 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; nil for kinds that are not streamed.
 	older func(a, b *T) bool
-	// recordPoll reports existing keys that were read to the watcher. It must not retain keys. It may be nil.
+	// recordPoll tells the watcher which existing keys were read. It must not retain keys. It may be nil.
 	recordPoll func(demand uint64, caller string, keys []K)
 	// requestStream asks the feed to stream missing keys while the rate limit is scarce; it may be nil.
 	requestStream func(caller string, keys []K)
@@ -126,8 +126,8 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 	return exist
 }
 
-// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. Equal keys
-// of all callers are fetched once. If the fetch of a key fails, Fetch returns a value within its stale time, or within its
+// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. Keys that
+// several callers request are fetched once. If the fetch of a key fails, Fetch returns a value within its stale time, or within its
 // stretched time if the rate limit is the cause.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
@@ -266,9 +266,9 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// freshFor returns the fresh time of a value. It is the same for all keys of a user and up to a quarter shorter than the
-// configured time, so that users whose values were read together do not cause all calls at the same moment again. Public values
-// that were read by one call expire together, so that one call reads them again.
+// freshFor returns the fresh time of a value. For user data, the fresh time is the same for all keys of a user, and up to a quarter
+// shorter than the configured time. So if values of many users were read together, their next calls are spread over time. Public
+// values that one call has read expire together, so that one call can read them again.
 func (s *store[K, T]) freshFor(key K) time.Duration {
 	if s.user == nil {
 		return s.ttl.Fresh
@@ -278,7 +278,7 @@ func (s *store[K, T]) freshFor(key K) time.Duration {
 	return s.ttl.Fresh - time.Duration(earlier)
 }
 
-// newEntry returns the entry of a value that arrived at the time came, or of an absence if value is nil.
+// newEntry returns the entry of a value, or of an absence if value is nil. came is the time at which the response arrived.
 func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
@@ -298,7 +298,7 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *en
 	return e
 }
 
-// accept stores a fetched value, or an absence if value is nil. It returns what the cache serves for the key from now on, which
+// accept stores a fetched value, or an absence if value is nil. It returns the value that the cache now serves for the key; this
 // may be a newer streamed value.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()

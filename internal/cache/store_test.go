@@ -127,8 +127,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 	}
 }
 
-// An absence is cached for 5 seconds. Its handle has the time of its end. Handles show when a value appears or
-// disappears.
+// An absence is cached for 5 seconds, and its handle says when it expires. Handles show when a value appears or disappears.
 func TestAbsenceOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		if k.name == "positions" || k.name == "orders" {
@@ -151,7 +150,7 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 				}
 				believed := 5 * time.Second
 				if k.name == "balance" || k.name == "trades" || k.name == "user history" {
-					believed = k.fresh // user data: no longer than a value
+					believed = k.fresh // user data: an absence is fresh no longer than a value
 				}
 				v.setUnknown(k.key, true)
 				absent := read("unknown", 1, false)
@@ -257,7 +256,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 		}
 		synctest.Wait()
 		if b, ok := recorder.Snapshot(); !ok || b.Personal {
-			t.Errorf("got basis %+v, %t; want one that is not personal", b, ok)
+			t.Errorf("got basis %+v, %t; want a basis that is not personal", b, ok)
 		}
 	})
 }
@@ -343,7 +342,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 	}
 }
 
-// A bad element of a list fails alone. The others are returned and cached.
+// Only the bad element of a list fails. The others are returned and cached.
 func TestBadElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -351,7 +350,7 @@ func TestBadElement(t *testing.T) {
 		for range 2 {
 			r := readAll(t.Context(), c.Prices(), "a", "bad", "b")
 			if r[0].Err != nil || r[0].Value.Value == nil || market.CodeOf(r[1].Err) != market.CodeUpstreamBadResponse || r[2].Err != nil {
-				t.Fatalf("got %+v, want an error for the second alone", r)
+				t.Fatalf("got %+v, want an error for the second key only", r)
 			}
 		}
 		if n := v.counts(); n["a"] != 1 || n["bad"] != 2 || n["b"] != 1 {

@@ -8,14 +8,14 @@ import (
 
 // Streamer streams tokens that are missing from the cache while the rate limit is scarce.
 type Streamer interface {
-	// AutoWatch streams tokens for whose price or book a caller waits. The venue knows the tokens; a token may occur repeatedly. A
-	// streamed value is stored in the cache, and ends the wait if it arrives before the venue's response. AutoWatch must not wait.
-	// It is called concurrently.
+	// AutoWatch streams tokens whose price or book a caller is waiting for. All tokens exist at the venue; a token may occur
+	// repeatedly. A streamed value is stored in the cache, and ends the wait if it arrives before the venue's response. AutoWatch
+	// must not wait. It is called concurrently.
 	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
 }
 
-// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free. It must be
-// called before the first read.
+// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free. It
+// must be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
 	want := func(caller string, channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))

@@ -28,7 +28,7 @@ type weight[T any] struct {
 // share returns the size of a part in bytes. part is in 64ths.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
-// absences is the fraction of a kind's share that is for absences: one eighth.
+// absences is a divisor: one eighth of a kind's share is reserved for absences.
 const absences = 8
 
 const (
@@ -36,7 +36,7 @@ const (
 	slot = 16
 	// header is the average overhead of an allocation in bytes.
 	header = 8
-	// leftOutRow is the size of the error that stands for an unreadable row, in bytes.
+	// leftOutRow is the size in bytes of the error that reports an unreadable row.
 	leftOutRow = 384
 )
 

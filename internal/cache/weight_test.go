@@ -217,7 +217,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestShelfCountsBytes: entries grow, shrink, are removed, or are too large.
+// TestClockLRUCountsBytes: entries grow, shrink, are removed, or are too large.
 func TestClockLRUCountsBytes(t *testing.T) {
 	s := newClockLRU[string, string](100, 1000)
 	put := func(key string, bytes, evicted, entries, sum int) *entry[string] {

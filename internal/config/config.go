@@ -43,7 +43,7 @@ type Config struct {
 	// Command is the subcommand.
 	Command Command `kong:"-"`
 
-	// origins contains the source of each flag that has not its default.
+	// origins contains, by flag name, where the value of a flag was set. It has no entries for flags with their defaults.
 	origins map[string]string
 
 	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
@@ -204,7 +204,7 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is the time after the fresh time for which public data is served while the venue's rate limit is nearly used up.
+	// Stretch is the time for which public data is served after its fresh time while the venue's rate limit is nearly used up.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.

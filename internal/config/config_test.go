@@ -125,7 +125,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
-		var environ []string // the keys without a value; an error names each key that the candidate does not fit
+		var environ []string // the keys that have no value yet; an error names each key that does not accept the candidate
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
 				environ = append(environ, name+"="+candidate)

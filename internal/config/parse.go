@@ -121,7 +121,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// given returns the source of each flag that has not its default.
+// given returns, by flag name, where the value of each set flag comes from.
 func (p *parser) given(ctx *kong.Context) map[string]string {
 	var given map[string]string
 	for _, path := range ctx.Path {
@@ -136,7 +136,7 @@ func (p *parser) given(ctx *kong.Context) map[string]string {
 	return given
 }
 
-// kong builds the command line of g around p.
+// kong returns a command-line parser that fills g. p provides the values of variables and collects the problems.
 func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	return kong.New(g,
 		kong.Name("oddsgraph"),

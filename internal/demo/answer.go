@@ -68,7 +68,7 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// The add functions append one member of an object that has members before it.
+// The add functions append a member to an object that already has members.
 
 func addText(b []byte, name, s string) []byte { return appendText(addName(b, name), s) }
 
@@ -129,7 +129,7 @@ type answer struct {
 
 var answers = sync.Pool{New: func() any { return &answer{header: make(http.Header, 4)} }}
 
-// newAnswer returns an empty success. It must be released.
+// newAnswer returns an empty answer with status 200. The caller must release it.
 func newAnswer() *answer {
 	a := answers.Get().(*answer)
 	a.status, a.body = http.StatusOK, a.body[:0]
@@ -147,7 +147,7 @@ func (a *answer) release() {
 	}
 }
 
-// fail makes it an error answer.
+// fail turns the answer into an error answer.
 func (a *answer) fail(e *apiError) {
 	a.status = e.status
 	a.body = e.append(a.body[:0])

@@ -23,29 +23,29 @@ type Level struct {
 	Size  Size
 }
 
-// instrument is one traded book with its price. Both tokens of a binary market share one instrument, NO as the mirror
-// image of YES; a categorical market has one per outcome.
+// instrument is one traded book with its price. Both tokens of a binary market share one instrument, NO as the mirror image of YES.
+// A categorical market has one instrument per outcome.
 //
-// The book is an array over the price grid: sizes[i] is the size at i ticks. Bids are at or below bid, asks at or above ask, and
-// there is nothing in between, so the book cannot be crossed.
+// The book is an array over the price grid: sizes[i] is the size at i ticks. Bids are at or below the field bid, asks at or above
+// the field ask, and there are no levels in between, so the book cannot be crossed.
 type instrument struct {
 	tick  Price
 	ticks int // ticks in a payout; a price is 1 to ticks-1 while the market trades
-	reach int // ticks on each side, from the best price, that can hold a level
+	reach int // maximum distance of a level from the best price of its side, in ticks
 	depth int // typical size of a level in whole shares
 
 	sizes    []int32 // in hundredths of a share
-	bid, ask int     // best levels; 0 and ticks mean an empty side
+	bid, ask int     // best levels in ticks; bid == 0 or ask == ticks means an empty side
 	price    int     // bid <= price <= ask
 
-	bookSeq, priceSeq uint64 // sequence numbers of the book, and of price and best prices, from 1
+	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq is that of the price and the best prices
 	bookAt, priceAt   millis // when they last changed
 
 	step   uint64 // step in which the engine last moved it
 	frozen bool   // set by a fault: the engine does not move it
 }
 
-// levelChange is one level's new total; 0 removes it.
+// levelChange is the new total size of one level; a size of 0 removes the level.
 type levelChange struct {
 	side  Side
 	price Price
@@ -158,8 +158,8 @@ func (in *instrument) resize(r *rng, changes []levelChange) []levelChange {
 	return changes
 }
 
-// levelSize returns a random size for a level at a distance in ticks from the best one. Depth grows at first and shrinks
-// far away, with gaps.
+// levelSize returns a random size for a level at a distance in ticks from the best one. Sizes grow over the first levels and shrink
+// far from the best one. Some levels are empty.
 func (in *instrument) levelSize(distance int, r *rng) Size {
 	if distance > 0 && r.oneIn(14) {
 		return 0
@@ -178,8 +178,8 @@ func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange
 	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
 }
 
-// replace is set for a level that was on the given side before the best prices moved: a level that changes sides is removed
-// from one and added to the other.
+// replace does the work of set after the best prices have moved. wasBid and wasAsk give the side of the level before the move. A
+// level that changes sides is removed from the old side and added to the new one.
 func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
 	old := Size(in.sizes[i])
 	in.sizes[i] = int32(size)
@@ -203,16 +203,16 @@ func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []l
 	return changes
 }
 
-// view is an instrument as one token shows it.
+// view gives the prices of an instrument for one of its tokens. A mirrored view is that of a NO token.
 type view struct {
 	*instrument
 	mirrored bool
 }
 
-// stated returns the price that the venue states for the token.
+// stated returns the token's price, without regard to the market's result.
 func (w view) stated() Price { return w.at(w.price) }
 
-// at returns the token's price for ticks of the instrument.
+// at returns the token's price at tick i of the instrument.
 func (w view) at(i int) Price {
 	p := Price(i) * w.tick
 	if w.mirrored {
@@ -271,7 +271,7 @@ func (w view) eachUp(f func(Level) bool) {
 	}
 }
 
-// spread returns best ask - best bid; false when a side is empty.
+// spread returns the best ask minus the best bid, and false when a side is empty.
 func (w view) spread() (Price, bool) {
 	bid, hasBid := w.bestBid()
 	ask, hasAsk := w.bestAsk()

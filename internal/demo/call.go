@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds on what a request may carry.
+// Bounds of a request.
 const (
 	maxQuery = 32 << 10 // bytes
 	maxID    = 256      // bytes
@@ -19,10 +19,10 @@ const (
 type call struct {
 	r       *http.Request
 	query   url.Values
-	account *account // account of the credentials on user endpoints; nil if they are not valid
+	account *account // account of the credentials; nil if they are not valid or the endpoint needs none
 }
 
-// newCall reads a request's query. On an error the returned call can still be counted.
+// newCall reads a request's query. On an error the returned call is still good for keys and the rate limit.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -65,7 +65,7 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns the only one of the parameters that the request has.
+// exactlyOne returns the name of the parameter that the request has. The request must have exactly one of the names.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {
@@ -84,7 +84,7 @@ func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	return found, nil
 }
 
-// list returns a comma-separated parameter of at most limit identifiers.
+// list returns the identifiers of a comma-separated parameter. It refuses more than limit identifiers.
 func (c *call) list(name string, limit int) ([]string, *apiError) {
 	ids := strings.Split(c.get(name), ",")
 	if len(ids) > limit {
@@ -98,7 +98,7 @@ func (c *call) list(name string, limit int) ([]string, *apiError) {
 	return ids, nil
 }
 
-// number returns an integer parameter, or otherwise when it is missing.
+// number returns an integer parameter from low to high, or the argument otherwise when the parameter is missing.
 func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
 	s := c.get(name)
 	if s == "" {

@@ -22,10 +22,10 @@ import (
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
 //	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
-// They answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
+// These endpoints answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
 const controlPrefix = "/__control/"
 
-// maxControl bounds the JSON of a control request, in bytes. maxSteps bounds the steps of a request.
+// maxControl is the maximum size of a control request in bytes, maxSteps the maximum number of steps in a request.
 const (
 	maxControl = 1 << 20
 	maxSteps   = 10_000
@@ -43,7 +43,7 @@ type Stats struct {
 	Stream StreamStats `json:"stream"`
 }
 
-// stats are the counters of Stats, by the number of the endpoint and by status.
+// stats has the counters of Stats. Endpoints are indexed as in the list endpoints, statuses by their number.
 type stats struct {
 	requests, keys [16]atomic.Int64
 	statuses       [600]atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxCredentials bounds the credentials of a request, in bytes.
+// maxCredentials is the maximum size of the credentials of a request in bytes.
 const maxCredentials = 4 << 10
 
 // account is an API key and its wallet.
@@ -17,8 +17,8 @@ type account struct {
 	positions int
 }
 
-// accounts are the demo accounts. Each trades while the venue moves and always has the same number of positions.
-// The secret and the passphrase of every key are "demo".
+// accounts are the demo accounts. They trade in each Step, and the number of their positions never changes. The secret and the
+// passphrase of every key are "demo".
 var accounts = []account{
 	{"demo-3", "0x1111111111111111111111111111111111111111", 3},
 	{"demo-50", "0x2222222222222222222222222222222222222222", 50},
@@ -28,7 +28,7 @@ var accounts = []account{
 // anyAccount is the key that reads every address.
 var anyAccount = account{key: "demo"}
 
-// Account is a demo account for clients of the service.
+// Account is a demo account as clients see it.
 type Account struct {
 	// Key is the API key.
 	Key, Address string
@@ -45,7 +45,7 @@ func Accounts() []Account {
 	return out
 }
 
-// text returns the credentials of the account as the README writes them.
+// text returns the credentials of the account in JSON, in the form that the README shows.
 func (a *account) text() string {
 	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
 }
@@ -67,8 +67,8 @@ func (v *Venue) accountOf(c *call) *account {
 	return v.accountFor(raw)
 }
 
-// accountFor returns the account of credentials in JSON, or nil if they are not valid. Unknown fields are ignored unless the
-// venue is strict: then the text itself is compared.
+// accountFor returns the account of credentials in JSON, or nil if they are not valid. A strict venue compares raw byte by byte.
+// Other venues decode raw and ignore unknown fields.
 func (v *Venue) accountFor(raw []byte) *account {
 	if len(raw) == 0 || len(raw) > maxCredentials {
 		return nil

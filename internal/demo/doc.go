@@ -9,8 +9,8 @@
 // The stream and REST have the same sequence numbers: at equal numbers they have equal states. The venue puts each change into the
 // bounded queues of the stream's clients before REST can return it. A slow client delays no other client.
 //
-// Faults, rate limits and latency can change while it serves, from Go or over the control endpoints; see [Fault] and
-// [Config]. Tests compare answers with the exported methods that read the state, because these do not use HTTP.
+// Faults can change while the venue serves, from Go or over the control endpoints; see [Fault]. [Config] sets rate limits and
+// latency. Tests compare answers with the exported methods that read the state, because these do not use HTTP.
 //
 // Internally, prices are whole ten-thousandths, sizes whole hundredths of a share and money whole millionths, so that
 // size × price is exact and a wallet's sums agree to the last digit.

@@ -25,8 +25,7 @@ type form struct {
 	values map[string]string
 }
 
-// endpoints lists the parameters and members of the venue's API description. If the description shows none, this venue chose
-// them.
+// endpoints lists the parameters and members in the venue's API description. Where the description has none, they are our choice.
 var endpoints = []endpoint{
 	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
 		parameters: []string{"tokenId", "tokenIds"},
@@ -70,7 +69,7 @@ var endpoints = []endpoint{
 	}},
 }
 
-// endpointAt returns the number of the endpoint at a path, or -1.
+// endpointAt returns the index in endpoints of the endpoint at a path, or -1.
 func endpointAt(path string) int {
 	for i := range endpoints {
 		if endpoints[i].path == path {
@@ -103,7 +102,7 @@ func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	return nil
 }
 
-// check refuses the first unknown parameter, in the order of their names.
+// check returns an error for the first unknown parameter, in the order of names, or nil.
 func (f *form) check(c *call) *apiError {
 	unknown, found := "", false
 	for name := range c.query {

@@ -6,11 +6,11 @@ import (
 
 // Bounds of the market data endpoints.
 const (
-	maxTokens    = 100 // most ids in the parameter tokenIds of the endpoints prices and spreads
-	maxDetails   = 50  // markets in one list of market-details
+	maxTokens    = 100 // maximum of tokenIds in a request for prices or spreads
+	maxDetails   = 50  // maximum of ids or tokenIds in a request for market-details
 	defaultDepth = 20
 	maxDepth     = 200
-	historyDays  = 7 // length of a history without dates
+	historyDays  = 7 // default length of a history
 	maxDays      = 366
 )
 

@@ -16,21 +16,21 @@ const (
 	maxWords      = 16 // in a search text
 )
 
-// searchIndex finds and sorts markets. It is built once, without statuses, because these change.
+// searchIndex finds and sorts markets. It is built once and has no statuses, because statuses change.
 type searchIndex struct {
 	markets []*market
-	ranks   map[string][]int32 // sort key → market index → place in ascending order
+	ranks   map[string][]int32 // sort key → market index → rank in ascending order
 	words   []string           // sorted
-	hits    [][]hit            // hits of the word at the same index
+	hits    [][]hit            // hits[i] has the hits of words[i]
 }
 
-// hit is a market with a word. weight depends on the text that has the word.
+// hit is a market that has a word. weight depends on the text in which the word is, such as the question or a tag.
 type hit struct {
 	market int32
 	weight int32
 }
 
-// The sorts of market-search. Relevance without a text is volume.
+// The sorts of market-search. Without a search text, relevance sorts by volume.
 const (
 	sortRelevance = "relevance"
 	sortVolume    = "volume"
@@ -63,7 +63,7 @@ func newSearchIndex(u *universe) *searchIndex {
 	return x
 }
 
-// addWords indexes the words of each market with the greatest weight of a text that has them.
+// addWords indexes the words of each market. A word's weight is the greatest weight of the texts that have the word.
 func (x *searchIndex) addWords() {
 	index := make(map[string][]hit)
 	for i, m := range x.markets {
@@ -102,8 +102,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
-// scores returns how well each market matches the text; 0 unless every word begins some word of the market. A whole word
-// counts twice.
+// scores returns how well each market matches the words. A score is 0 unless each word is a prefix of some word of the market. A
+// match of a whole word counts twice.
 func (x *searchIndex) scores(words []string) []int32 {
 	total := make([]int32, len(x.markets))
 	for n, word := range words {
@@ -133,7 +133,7 @@ func (x *searchIndex) scores(words []string) []int32 {
 type search struct {
 	statuses              []string
 	category, tag         string
-	endsAfter, endsBefore millis // inclusive; 0 is none
+	endsAfter, endsBefore millis // inclusive; 0 means no bound
 	eventID, eventSlug    string
 	words                 []string
 	sort                  string
@@ -142,7 +142,7 @@ type search struct {
 	after                 *market // last market of the previous page
 }
 
-// newSearch reads a request. The default order is desc for every sort.
+// newSearch reads a request. The default order is descending for every sort.
 func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	if len(c.get("q")) > maxText {
 		return s, badRequest("q is too long")

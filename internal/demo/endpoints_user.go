@@ -91,8 +91,8 @@ func (o *order) status() string {
 	return orderOpen
 }
 
-// answerRows serves a list whose elements have increasing numbers. A cursor is the number of the last element of a page, so
-// that the next page starts at the right place even if that element was removed. totalCount counts all pages.
+// answerRows serves a list whose elements have increasing numbers. A cursor contains the number of the last element of a page, so
+// that the next page continues correctly even if that element is removed. totalCount counts the elements of all pages.
 func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
 	add func(T, []byte) []byte) ([]byte, *apiError) {
 	limit, err := c.number("limit", 1, maxRows, maxRows)
@@ -210,7 +210,7 @@ func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// recordHash returns a hash of the record at index i of the wallet. It differs for each purpose.
+// recordHash returns a hash of the record at index i of the wallet. The hash differs for each purpose.
 func (w *wallet) recordHash(i int, purpose uint64) uint64 {
 	return hash(w.seed, purpose, w.dropped+uint64(i))
 }
@@ -228,7 +228,7 @@ func (w *wallet) appendTransaction(b []byte, i int) []byte {
 type recordQuery struct {
 	from, to      millis
 	limit, offset int
-	before        uint64 // number of the record at the cursor
+	before        uint64 // number in the cursor; only records with smaller numbers match
 	marketID      string
 	kinds         []kind // all kinds if empty
 
@@ -267,8 +267,8 @@ func (q *recordQuery) matches(w *wallet, i int) bool {
 		(q.marketID == "" || r.token != nil && r.token.market.id == q.marketID)
 }
 
-// answerRecords serves a wallet's records of some kinds (all if kinds is empty), newest first. A request with an offset gets
-// the number of all matching records, any other request a cursor.
+// answerRecords serves a wallet's records of some kinds (all if kinds is empty), newest first. Only the answer to a request with an
+// offset has the number of all matching records.
 func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
 	q, err := c.recordQuery(kinds)
 	if err != nil {

@@ -64,7 +64,7 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f with the venue's lock, and streams the changes of accounts. All changes of the state use it.
+// change runs f with the venue's lock, and streams the changes of accounts. Every method that changes the state uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -77,7 +77,7 @@ func (v *Venue) change(f func(now millis) error) error {
 	return err
 }
 
-// nextPrice returns a random next price of the token in ticks: a small step, towards the function of its history.
+// nextPrice returns a random next price of the token in ticks: a small step from the present price towards priceAt.
 func (t *token) nextPrice(now millis, r *rng) int {
 	in := t.instrument
 	missing := int(t.market.priceAt(t.outcome, now)/in.tick) - in.price
@@ -140,8 +140,8 @@ var (
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
-// SetPrice moves a token of an open market to a price, with its book and the market's other token. Afterwards the price
-// drifts back as the market moves.
+// SetPrice moves a token of an open market to a price. Its book and the other token of a binary market move with it. In later steps
+// the price drifts back.
 func (v *Venue) SetPrice(tokenID string, price Price) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -194,7 +194,7 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	})
 }
 
-// taker returns the price of a market order: the best price of the other side, or the stated price if that side is empty.
+// taker returns the price of a market order: the best price of the opposite side, or the token's price if that side is empty.
 func (t *token) taker(side Side) Price {
 	best := t.bestAsk
 	if side == Sell {
@@ -206,17 +206,17 @@ func (t *token) taker(side Side) Price {
 	return t.price()
 }
 
-// maxRecords bounds a trading account's history. Past it the oldest quarter is replaced by one TRANSFER of its sum.
+// maxRecords is the maximum number of records of a wallet. Above it, one TRANSFER with their sum replaces the oldest quarter.
 const maxRecords = 20_000
 
-// fill books a trade of a wallet and adds it to the public tape, with the taker's side.
+// fill applies a trade to a wallet and adds the trade to the public tape, with the taker's side.
 func (v *Venue) fill(w *wallet, t *token, side Side, price Price, size Size, now millis, taker Side) {
 	id := w.tradeID(w.dropped + uint64(len(w.records)))
 	w.fill(t, side, price, size, now)
 	v.printTrade(t, tapeTrade{id: id, price: price, size: size, side: taker, at: now})
 }
 
-// fill books a trade.
+// fill applies a trade to the cash, the records and the positions of the wallet.
 func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	sell := side == Sell
 	fee := Money(0)
@@ -252,7 +252,7 @@ func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	}
 }
 
-// fold replaces the oldest count records by one of their sum.
+// fold replaces the oldest count records by one record with the sum of their amounts.
 func (w *wallet) fold(count int) {
 	sum := Money(0)
 	for _, r := range w.records[:count] {
@@ -264,8 +264,8 @@ func (w *wallet) fold(count int) {
 	w.dropped += uint64(count - 1)
 }
 
-// tradeAccounts lets the demo accounts trade: orders that the market reached fill, and sometimes an account takes
-// liquidity or replaces an order. It opens and closes no positions.
+// tradeAccounts lets the demo accounts trade: it fills some orders that the market has reached, and sometimes an account takes
+// liquidity or replaces an order. No position opens or closes.
 func (v *Venue) tradeAccounts(now millis) {
 	r := &v.random
 	for i := range accounts {
@@ -284,7 +284,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets streamed derived wallets trade, less often.
+// tradeGuests lets the derived wallets that have subscribers trade, less often than the demo accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -309,8 +309,8 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half of the order at index k, or its rest. It reports whether the order has ended. If so, a new
-// one in the other direction takes its place at the end of the list.
+// fillOrder fills half or all of what is left of the order at index k. It reports whether the order has ended. If so, fillOrder
+// adds an order in the other direction to the end of the list.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -361,8 +361,8 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote cancels an order and places another one on its position. An account that lost orders as a market closed gets a
-// new one instead.
+// requote cancels an order and places another one on its position. If an account has lost orders because a market closed, it only
+// places a new one.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual {
 		for range 8 {
@@ -385,7 +385,7 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size at the market, towards that size.
+// takeLiquidity trades a tenth of a position's usual size at the market price. It buys below the usual size and sells otherwise.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

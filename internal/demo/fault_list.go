@@ -8,7 +8,8 @@ import (
 
 // faultList holds the active rules.
 type faultList struct {
-	// any and streaming report whether there are rules for answers and for frames. They save the lock if there are none.
+	// any and streaming report whether there are rules for answers and for frames. Without rules, requests and frames do not take
+	// the lock.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex
@@ -54,7 +55,7 @@ func (l *faultList) take(path string, c *call) *Fault {
 	})
 }
 
-// first returns the first rule that matches and that its probability selects, and counts the use of the rule.
+// first returns the first matching rule that its random draw selects, and counts the use of the rule.
 func (l *faultList) first(matches func(*Fault) bool) *Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()

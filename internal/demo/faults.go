@@ -15,7 +15,7 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	// FaultStatus answers Status (500 when 0) with the venue's error body, or the Body that the fault names.
+	// FaultStatus answers Status (500 when 0) with the venue's error body, or with the Body of the fault.
 	FaultStatus FaultKind = "status"
 	// FaultHTML answers 200 with an HTML page.
 	FaultHTML FaultKind = "html"
@@ -25,7 +25,7 @@ const (
 	FaultTruncated FaultKind = "truncated"
 	// FaultWrongTypes answers the true body with a wrong type for every value. The outer lists stay.
 	FaultWrongTypes FaultKind = "wrong-types"
-	// FaultMissingFields answers the true body without values other than identifiers. The outer lists stay.
+	// FaultMissingFields answers the true body without its values, except for identifiers. The outer lists stay.
 	FaultMissingFields FaultKind = "missing-fields"
 	// FaultUnknownFields answers the true body with unknown members in every object.
 	FaultUnknownFields FaultKind = "unknown-fields"
@@ -49,7 +49,7 @@ const (
 	FaultHangBody FaultKind = "hang-body"
 	// FaultReset sends half of the true body and resets the connection.
 	FaultReset FaultKind = "reset"
-	// FaultRefused resets the connection before the first byte. A running venue cannot imitate a refused connection better.
+	// FaultRefused resets the connection before the first byte, which is as close to a refused connection as a running venue gets.
 	FaultRefused FaultKind = "refused"
 	// FaultLarge sends Bytes (64 MiB when 0) of white space and then the true body.
 	FaultLarge FaultKind = "large"
@@ -59,8 +59,8 @@ const (
 	FaultLargeHeader FaultKind = "large-header"
 	// FaultRedirect answers Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
-	// FaultUnknownList answers like a venue that does not support ids and tokenIds on market-details and tokenIds on
-	// spreads: 400 for requests with these parameters, the true answer otherwise. Only refused requests count.
+	// FaultUnknownList answers like a venue without the parameters ids and tokenIds of market-details, and tokenIds of spreads. It
+	// answers 400 to requests with these parameters and the true answer to others. Count counts only refused requests.
 	FaultUnknownList FaultKind = "unknown-list"
 )
 
@@ -80,14 +80,13 @@ type Fault struct {
 	// Count is the number of answers or frames after which the rule ends; 0 means no end. A frame counts once for each
 	// client.
 	Count int `json:"count,omitempty"`
-	// TokenID limits the rule to requests with the token, and FaultWrongTypes and FaultMissingFields to the elements of
-	// the answer with the token. On the stream it limits the rule to frames of one topic: a token, a market or
-	// an address.
+	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the
+	// answer that have this tokenId. On the stream TokenID limits the rule to frames of one topic: a token, a market or an address.
 	TokenID string `json:"tokenId,omitempty"`
 	// Channel limits the rule to frames of a channel: prices, orderbook, trades, market or user.
 	Channel string `json:"channel,omitempty"`
-	// Frame limits the rule to frames of a type, such as orderbook_update. Frames without a topic, such as hello or
-	// heartbeat, are spoiled only by rules that name their type.
+	// Frame limits the rule to frames of a type, such as orderbook_update. Only a rule with a Frame spoils frames without a topic,
+	// such as hello or heartbeat.
 	Frame string `json:"frame,omitempty"`
 	// Probability is the probability that a matching answer or frame is spoiled, drawn from Seed; 0 means 1.
 	Probability float64 `json:"probability,omitempty"`
@@ -95,7 +94,7 @@ type Fault struct {
 	// Code is the close code of FaultClose and FaultRestart, 4003 when 0.
 	Code   int `json:"code,omitempty"`
 	Status int `json:"status,omitempty"`
-	// RetryAfter is the value of the header Retry-After: seconds or an HTTP date. Empty sends none.
+	// RetryAfter is the value of the header Retry-After: seconds or an HTTP date. Empty sends no header.
 	RetryAfter string `json:"retryAfter,omitempty"`
 	// Body of FaultStatus is json (the default), html or empty.
 	Body string `json:"body,omitempty"`

@@ -23,7 +23,7 @@ func (a *answer) replace(doc any) {
 	a.body = append(a.body[:0], body...)
 }
 
-// drift gives the answer another form with the same data, or with some unreadable rows.
+// drift gives the answer another form with the same data. FaultHalfBroken makes every second row unreadable.
 func (a *answer) drift(kind FaultKind) {
 	if kind == FaultNested {
 		a.body = append(append([]byte(`{"success":true,"data":`), a.body...), '}')
@@ -90,8 +90,8 @@ func unheardOf(value any) {
 	}
 }
 
-// rewrite applies f to the values in the body: to all of them or, when tokenID is not empty, to those of the objects that
-// have it. It keeps lists of objects, and the object around such a list.
+// rewrite applies f to the values in the body. If tokenID is not empty, it applies f only to values in objects with this tokenId.
+// It descends into lists of objects instead of replacing them.
 func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bool)) {
 	if doc := a.document(); doc != nil {
 		spoil(doc, tokenID == "", tokenID, f)
@@ -99,7 +99,8 @@ func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bo
 	}
 }
 
-// spoil walks an answer and rewrites the members of its objects in place.
+// spoil walks an answer and rewrites the members of its objects in place. inside is true if value belongs to an object that rewrite
+// selects.
 func spoil(value any, inside bool, tokenID string, f func(name string, value any) (any, bool)) {
 	switch value := value.(type) {
 	case []any:

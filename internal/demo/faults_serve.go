@@ -90,7 +90,7 @@ func (a *answer) failWith(status int, body string) {
 	}
 }
 
-// sendBroken sends the answer if the fault breaks the transfer itself, and reports whether it does.
+// sendBroken sends the answer if the fault breaks the transfer. It reports whether it has sent the answer.
 func (a *answer) sendBroken(w http.ResponseWriter, r *http.Request, f *Fault) bool {
 	switch f.Kind {
 	case FaultHang:
@@ -152,7 +152,7 @@ func disconnect(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler) // HTTP/2 has no connection to hijack; the server aborts the answer
 }
 
-// whiteSpace is a mebibyte that changes nothing in JSON, plain and as a gzip member.
+// whiteSpace returns a mebibyte of spaces, which JSON ignores, as plain bytes and as a gzip member.
 var whiteSpace = sync.OnceValues(func() (plain, zipped []byte) {
 	plain = bytes.Repeat([]byte(" "), 1<<20)
 	return plain, gzipped(plain)

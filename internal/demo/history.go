@@ -1,7 +1,7 @@
 package demo
 
-// The history of a price is a function of the seed, the token and the time. Nothing is stored, and equal requests get the
-// same answer. The live price drifts towards the function's present value, so the end of a chart is near it.
+// The history of a price is a function of the seed, the token and the time. The venue stores no history, and equal requests get the
+// same answer. The live price drifts towards the present value of the function, so the end of a chart is near the live price.
 
 // wave is one component of a price's history: noise with a period and a weight in 1024ths of the maximum swing.
 type wave struct {
@@ -16,7 +16,7 @@ var waves = [...]wave{
 // swing is the maximum distance of a price's history from its anchor, in percent of the distance to the nearer bound.
 const swing = 35
 
-// settling is the time before the close in which the price of a market moves to the outcome.
+// settling is the time before the end of trading during which the price of a resolved market moves to its result.
 const settling = 10 * day
 
 // drift returns the price of an anchor at t, in ten-thousandths, not rounded to the tick.
@@ -93,8 +93,8 @@ const (
 	dayStep              = day
 )
 
-// history returns the outcome's points in [from, until), newest first, none before the market started, after it closed or
-// after now.
+// history returns the outcome's points in [from, until), newest first. There are no points before the market's start, after its
+// close or after now.
 func (m *market) history(outcome int, from, until, now millis) []point {
 	from = max(from, m.startAt)
 	last := min(until-1, now)
@@ -125,7 +125,7 @@ func (m *market) band(outcome int) (low, high Price) {
 		}
 		return a - amplitude - m.born.tick, a + amplitude + m.born.tick
 	}
-	// The outcome's own drift over the sum of all.
+	// The price is the outcome's drift divided by the sum of the drifts of all outcomes.
 	a := m.anchors[outcome]
 	low = a * (100 - swing) / (100 + swing)
 	high = min(a*(100+swing)/(100-swing), payout)

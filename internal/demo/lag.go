@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxKept bounds the bodies of cached answers, in bytes.
+// maxKept is the maximum total size of the cached bodies in bytes.
 const maxKept = 64 << 20
 
 // lag caches answers for a time, like a cache in front of a venue.
@@ -21,7 +21,7 @@ type keptAnswer struct {
 	body []byte
 }
 
-// lagged writes an answer that may be as old as the configured lag into a, with its age in the header.
+// lagged writes an answer into a, and the age of the answer into the header Age. The answer is at most as old as Config.Lag.
 func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 	key, now, longest := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"
@@ -40,7 +40,7 @@ func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 		at = now
 		v.lag.store(key, at, a.body)
 	}
-	// Both are rounded so that the remaining time is never too long.
+	// max-age is rounded down and Age up, so that no client caches the answer for too long.
 	a.header.Set("Cache-Control", scope+", max-age="+strconv.FormatInt(int64(longest/second), 10))
 	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
@@ -57,7 +57,7 @@ func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bo
 	return k.at, true
 }
 
-// store caches an answer, unless a newer one is cached. If the bodies get too large, it removes all others.
+// store caches an answer, unless a newer one is cached. If the bodies together get too large, store removes all others.
 func (l *lag) store(key string, at millis, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ var (
 	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the one that the market began with, and not be the present one")
 )
 
-// SetStatus opens, closes, disputes or cancels a market. If it is not open, its books are empty and its orders are
-// cancelled. A resolved market can't change; see [Venue.Resolve].
+// SetStatus opens, closes, disputes or cancels a market. Unless the new status is OPEN, the market's books become empty and its
+// orders are cancelled. A resolved market can't change; see [Venue.Resolve].
 func (v *Venue) SetStatus(marketID, status string) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
@@ -130,7 +130,7 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 			v.moved(t, true, true, now)
 		}
 	}
-	for _, w := range v.accounts { // the orders of derived wallets lie on the grid that the market began with
+	for _, w := range v.accounts { // derived wallets keep their orders, whose prices fit both tick sizes
 		w.cancelOrders(now, func(o *order) bool { return o.token.market == m && o.price%tick != 0 })
 	}
 	v.marketChanged(m, changeTickSize)
@@ -152,8 +152,8 @@ func (v *Venue) openBooks(m *market, now millis) {
 	}
 }
 
-// closeBooks empties the books of a market and cancels the orders on it. Prices count as changed when they are settled or
-// when the best ones have gone.
+// closeBooks empties the books of a market and cancels the orders on it. The price gets a new sequence number if the market is
+// settled or had best prices.
 func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	for _, t := range m.tokens {
 		if t.mirrored {
@@ -190,7 +190,7 @@ func (v *Venue) marketChanged(m *market, change string) {
 	}
 }
 
-// Bounds of the automatic changes of markets, in parts of the markets that were open when the venue opened.
+// Bounds of the automatic changes of markets, as divisors of the number of tradable instruments.
 const (
 	haltedParts  = 20 // a twentieth may be closed for a while
 	refinedParts = 20 // a twentieth may have a finer grid for a while
@@ -258,7 +258,7 @@ func (v *Venue) live(now millis) {
 	}
 }
 
-// takeOne removes one market from a list of automatically changed ones. Its state may have changed since.
+// takeOne removes and returns a random market of a list of automatically changed ones. Another change may have followed.
 func takeOne(list *[]*market, r *rng) *market {
 	k := r.intn(len(*list))
 	m := (*list)[k]
@@ -266,7 +266,7 @@ func takeOne(list *[]*market, r *rng) *market {
 	return m
 }
 
-// anyMarket returns a market of a status that may change by itself, or nil when it finds none.
+// anyMarket returns a random market with the status that is not spared, or nil when it finds none.
 func (v *Venue) anyMarket(status string, r *rng) *market {
 	for range 50 {
 		m := v.listing.markets[r.intn(len(v.listing.markets))]
@@ -277,7 +277,7 @@ func (v *Venue) anyMarket(status string, r *rng) *market {
 	return nil
 }
 
-// spared reports whether the market is one of the smallest demo account's.
+// spared reports whether the smallest demo account has a position in the market. Such markets do not change by themselves.
 func (v *Venue) spared(m *market) bool {
 	return slices.ContainsFunc(v.accounts[accounts[0].address].positions, func(p *position) bool { return p.token.market == m })
 }

@@ -10,7 +10,7 @@ import (
 type category struct {
 	name, tag string
 	sources   []string
-	// plan returns the texts of event number n of the category, which ends at end.
+	// plan returns the texts of event number n of the category. The event ends at end.
 	plan func(n int, s shape, end millis, r *rng) plan
 }
 
@@ -19,7 +19,8 @@ type plan struct {
 	title   string
 	tags    []string
 	markets []marketPlan
-	// ladder: each market is less likely than the one before and implies it. Else exactly one of several comes true.
+	// ladder is set if each market implies the previous one and is less likely. If it is not set, exactly one of several markets
+	// comes true.
 	ladder  bool
 	chances []Price
 }
@@ -74,7 +75,7 @@ func several(list []string, count int, r *rng) []string {
 	return picked
 }
 
-// binaries returns an event with one binary market for each item.
+// binaries returns one binary market for each item.
 func binaries(items []string, question string) []marketPlan {
 	plans := make([]marketPlan, len(items))
 	for i, item := range items {
@@ -279,7 +280,7 @@ func thousands(n int) string {
 	return s
 }
 
-// coin is a currency that is traded against the dollar; base is where its price ladder starts.
+// coin is a currency that is traded against the dollar; base is the lowest price of its ladder.
 type coin struct {
 	name, symbol string
 	base         int
@@ -294,7 +295,7 @@ var coins = []coin{
 // tagUpOrDown marks events whose markets ask whether a coin's price is higher at the end of a timeframe than at its start.
 const tagUpOrDown = "up-or-down"
 
-// timeframe is how far ahead an up-or-down market looks.
+// timeframe is the time over which an up-or-down market compares prices.
 type timeframe struct{ code, name string }
 
 var timeframes = []timeframe{

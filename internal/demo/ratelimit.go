@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// window is the time in which requests are counted.
+// window is the length of time over which a limiter counts requests.
 const window = minute
 
-// maxClients bounds how many clients a limiter remembers. Past it those that are idle are forgotten, else the request of
-// the new client is refused.
+// maxClients is the maximum number of clients that a limiter remembers. To admit another client, the limiter forgets the idle ones.
+// If no client is idle, it refuses the request.
 const maxClients = 10_000
 
 // limiter allows each client perMinute requests in any 60 seconds. It logs the times of admitted requests.
@@ -21,8 +21,8 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. It returns how many more it may send now, and in how many milliseconds the oldest
-// of its requests leaves the window.
+// allow counts a request of a client. It returns whether the request is admitted, how many more the client may send now, and the
+// time until its oldest request leaves the window.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,9 +57,9 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts a request. The client is the API key on user endpoints and the IP address on all others. It
-// reports whether the request may go on, and writes the refusal into a when it may not. X-RateLimit-Reset is the Unix time
-// in seconds at which the oldest request leaves the window.
+// limit counts a request for its client: the API key of valid credentials, or else the IP address. It reports whether the request
+// is within the limit. If not, limit writes the refusal into a. X-RateLimit-Reset is the Unix time in seconds at which the oldest
+// request leaves the window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
 	if c.account != nil {

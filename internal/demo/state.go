@@ -12,19 +12,19 @@ type Token struct {
 	EventID  string
 	// Outcome is YES, NO or a label.
 	Outcome string
-	// Status is the market's: UPCOMING, OPEN, CLOSED, DISPUTED, RESOLVED or CANCELLED.
+	// Status is the status of the market: UPCOMING, OPEN, CLOSED, DISPUTED, RESOLVED or CANCELLED.
 	Status string
 }
 
 // Quote has the prices of a token.
 type Quote struct {
-	// Price is the stated price, BestBid and BestAsk are the top of the book.
+	// Price is the token's price: 1 or 0 once the market is resolved.
 	Price Price
-	// BestBid and BestAsk are 0 for an empty side.
+	// BestBid and BestAsk are the best prices of the book, 0 for an empty side.
 	BestBid, BestAsk Price
-	// At is when the stated price changed last.
+	// At is when the price changed last.
 	At time.Time
-	// Seq is the number of the book's present state.
+	// Seq is the sequence number of the book.
 	Seq uint64
 }
 
@@ -32,7 +32,7 @@ type Quote struct {
 type Book struct {
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks []Level
-	// Seq counts the book's states from 1.
+	// Seq is the sequence number of the book, from 1.
 	Seq uint64
 	// At is when the book changed last.
 	At time.Time
@@ -51,7 +51,7 @@ type Balance struct {
 	PortfolioValue, CashBalance, TotalValue Money
 }
 
-// Tokens returns all tokens in the order in which they are listed. The tokens of a market stand together.
+// Tokens returns all tokens in the order in which they are listed. The tokens of a market are adjacent.
 func (v *Venue) Tokens() []Token {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

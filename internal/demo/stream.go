@@ -33,7 +33,7 @@ type streamLimits struct {
 	framesPerSecond int // frames from the client; twice as many close the connection
 	frameBytes      int // bytes of a frame from the client
 	queue           int // frames that wait to be written
-	queueBytes      int // bytes of the waiting frames, unless only one waits
+	queueBytes      int // bytes of the waiting frames; a single waiting frame may be larger
 	write           time.Duration
 	goodbye         time.Duration // time for the client to answer a close frame
 }
@@ -53,13 +53,13 @@ const (
 type streams struct {
 	limits streamLimits
 	counts streamCounts
-	held   atomic.Int64 // frames held by FaultReorder
+	held   atomic.Int64 // number of frames that FaultReorder holds back
 	due    atomic.Pointer[restart]
 
 	// Guarded by the venue's lock.
 	users []*topic
-	open  [channels]int // topics with subscribers
-	subs  [channels]int // subscriptions
+	open  [channels]int // number of topics with subscribers
+	subs  [channels]int // number of subscriptions
 
 	mu      sync.Mutex // taken after the venue's lock
 	closed  bool
@@ -67,7 +67,7 @@ type streams struct {
 	serving sync.WaitGroup
 }
 
-// restart is a due restart: code closes all streams, 0 sends a new hello on each.
+// restart is a requested restart. A code other than 0 closes all streams; code 0 sends a new hello on each stream.
 type restart struct{ code int }
 
 // serveStream answers a request for a stream, and returns when the stream has ended.
@@ -97,8 +97,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.serve()
 }
 
-// opens applies the fault of the opening of a stream, if there is one. It reports whether the stream is opened
-// nevertheless.
+// opens applies the first matching fault for the opening of a stream. It reports whether the stream opens.
 func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	a := newAnswer()
 	defer a.release()
@@ -153,8 +152,8 @@ func (st *streams) all() []*streamConn {
 	return conns
 }
 
-// Close ends all streams with code 1001 and returns when they have ended, a client that does not answer within two seconds
-// being cut off. From then on no stream is opened; the REST API is served as before. It may be called more than once.
+// Close ends all streams with code 1001 and returns when they have ended. It disconnects clients that do not answer within two
+// seconds. After Close no stream opens, but the venue still serves the REST API. Close may be called more than once.
 func (v *Venue) Close() {
 	v.stream.mu.Lock()
 	v.stream.closed = true
@@ -165,8 +164,8 @@ func (v *Venue) Close() {
 	v.stream.serving.Wait()
 }
 
-// Restart lets the venue begin a new epoch, as after a crash: all sequence numbers start again, the market stays as it is.
-// Streams are closed with the code. With code 0 they stay open and get a new hello, with the present state of each topic.
+// Restart begins a new epoch, as after a crash. All sequence numbers start again; prices, books and wallets do not change. The
+// venue closes all streams with the code. With code 0 streams stay open and get a new hello and the present state of each topic.
 func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -183,7 +182,7 @@ func (v *Venue) restartIfDue() {
 	}
 }
 
-// settleRestart is restartIfDue with the venue's lock.
+// settleRestart is restartIfDue for callers that do not hold the venue's lock.
 func (v *Venue) settleRestart() {
 	if v.stream.due.Load() == nil {
 		return

@@ -18,8 +18,8 @@ type frame struct {
 	whole bool
 }
 
-// streamConn is a client's connection. The goroutine of its request reads, another one writes. Senders push frames
-// into the queue and never wait.
+// streamConn is a client's connection. The goroutine of the HTTP request reads frames and a second goroutine writes them. Senders
+// push frames into the queue and never wait.
 type streamConn struct {
 	v   *Venue
 	ws  *websocket.Conn
@@ -37,20 +37,21 @@ type streamConn struct {
 	bytes   int  // bytes of the waiting frames
 	crowded bool // the reader waits for drained
 	ending  bool
-	code    int // close code for when the queue is empty
+	code    int // close code to send when the queue is empty
 	reason  string
-	stalled time.Time        // end of a stall, in which nothing is sent or read
+	stalled time.Time        // end of a stall, during which nothing is sent or read
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 
-	// Owned by the reader: frames of the last second, and authenticated addresses.
+	// Used only by the reader. passed limits the handled frames, heard the received ones. addresses has the authenticated
+	// addresses.
 	passed, heard window1s
 	addresses     map[string]bool
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
 	turns [channels][]*subscription
-	// Owned by the writer: index of the next topic in a heartbeat.
+	// Used only by the writer: index in turns of the last topic in a heartbeat.
 	beaten [channels]int
 }
 
@@ -67,7 +68,7 @@ func (c *streamConn) serve() {
 	c.passed, c.heard = newWindow1s(limits.framesPerSecond), newWindow1s(2*limits.framesPerSecond)
 	c.addresses = make(map[string]bool)
 
-	c.v.mu.RLock() // no new epoch between greet and greeted
+	c.v.mu.RLock() // the epoch must not change between greet and greeted.Store
 	c.greet()
 	c.greeted.Store(true)
 	c.v.mu.RUnlock()
@@ -95,7 +96,7 @@ func (c *streamConn) push(f frame) {
 	c.signal()
 }
 
-// add is push with the lock held and without a signal.
+// add is push for callers that hold c.mu and signal the writer themselves.
 func (c *streamConn) add(f frame) {
 	limits := &c.v.stream.limits
 	waiting := len(c.queue) - c.head
@@ -126,7 +127,7 @@ func (c *streamConn) end(code int, reason string, now bool) {
 	c.signal()
 }
 
-// finish is end with the lock held and without a signal.
+// finish is end for callers that hold c.mu and signal the writer themselves.
 func (c *streamConn) finish(code int, reason string, now bool) {
 	if c.ending {
 		return
@@ -136,8 +137,8 @@ func (c *streamConn) finish(code int, reason string, now bool) {
 	c.relieve()
 }
 
-// room waits until the queue is at most half full. A client's own requests must not overflow its queue, so they
-// wait.
+// room waits until the queue is at most half full. The reader calls room so that the answers to a client's requests do not overflow
+// its queue.
 func (c *streamConn) room() {
 	c.mu.Lock()
 	c.crowded = !c.ending && c.half()
@@ -157,11 +158,11 @@ func (c *streamConn) half() bool {
 	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2
 }
 
-// relieve lets the reader go on if it waits for that.
+// relieve wakes the reader if it waits in room and the queue is at most half full.
 func (c *streamConn) relieve() {
 	if c.crowded && (c.ending || !c.half()) {
 		c.crowded = false
-		c.drained <- struct{}{} // has room: nobody else sends, and only when the reader waits
+		c.drained <- struct{}{} // does not block: only relieve sends, once for each wait of the reader
 	}
 }
 
@@ -181,8 +182,8 @@ func (c *streamConn) signal() {
 	}
 }
 
-// next removes the next frame from the queue. over means that no more will come. Without a frame, at is the time of the next
-// delayed frame, if there is one.
+// next removes the next frame from the queue. over reports that no more frames will come. at is the time of the next delayed frame,
+// or zero.
 func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +204,7 @@ func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	return f, true, false, at
 }
 
-// release queues the delayed frames that are due and returns when the next one is.
+// release queues the delayed frames that are due and returns the time when the next one is due.
 func (c *streamConn) release(now time.Time) (next time.Time) {
 	kept := c.delayed[:0]
 	for _, d := range c.delayed {

@@ -14,7 +14,7 @@ const (
 	FaultDuplicate FaultKind = "duplicate"
 	// FaultReorder sends the frame after the next one of its topic.
 	FaultReorder FaultKind = "reorder"
-	// FaultLostTail drops the frame. Price and book of its token then do not change until faults are set again.
+	// FaultLostTail drops the frame. The engine does not move the token of the frame again until faults are set.
 	FaultLostTail FaultKind = "lost-tail"
 	// FaultGarbage sends half of the frame.
 	FaultGarbage FaultKind = "garbage"
@@ -25,7 +25,7 @@ const (
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
 	// FaultStall neither sends nor reads on the open connection for DelayMs; 0 means for ever.
 	FaultStall FaultKind = "stall"
-	// FaultClose closes the connection with Code (4003 when 0) instead.
+	// FaultClose closes the connection with Code (4003 when 0) instead of sending the frame.
 	FaultClose FaultKind = "close"
 	// FaultSkip skips a sequence number of the topic for all clients.
 	FaultSkip FaultKind = "skip-seq"
@@ -105,7 +105,7 @@ func (v *Venue) skipped(t *token, ch channel) uint64 {
 // unknownFrame has a type that clients do not know.
 var unknownFrame = frame{data: []byte(`{"type":"weather_update","seq":1,"temperature":21.5}`), kind: frameUnknown}
 
-// deliver queues a frame of a topic, or without a topic, for a client. It applies the first active fault that matches.
+// deliver queues a frame for a client and applies the first active fault that matches. t is nil for a frame without a topic.
 func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	c.mu.Lock()
 	defer c.signal()

@@ -232,7 +232,7 @@ func TestLostTail(t *testing.T) {
 	}
 }
 
-// Updates that come after a delayed snapshot was made arrive before it.
+// A snapshot is made and its delivery is delayed. Later updates arrive before it.
 func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -270,7 +270,7 @@ func TestSlowSnapshot(t *testing.T) {
 	b.check(t, s, tok.id, 200, l.epoch)
 }
 
-// A stall ends after its time. Frames from meanwhile are lost.
+// A stall ends after its time. Frames that are due during the stall are lost.
 func TestStallForATime(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]

@@ -38,8 +38,8 @@ var frameNames = [frameKinds]string{
 	"position_update", "balance_update", "unknown",
 }
 
-// What a market_update says has changed; the last one is a market_resolved. A market is created when it opens for the first
-// time.
+// The kinds of changes in a market_update. For changeResolved the venue sends a market_resolved instead. changeCreated means that
+// the market opened for the first time.
 const (
 	changeCreated  = "CREATED"
 	changeStatus   = "STATUS"
@@ -80,8 +80,8 @@ func (c *streamConn) greet() {
 	c.reply(finished(frameHello, append(b, '}')))
 }
 
-// heartbeat returns a frame with the time and the sequence numbers of some topics of each channel in turn. The caller holds
-// the venue's lock.
+// heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat
+// continues with the topics after these. The caller holds the venue's lock.
 func (c *streamConn) heartbeat() frame {
 	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
 	b = append(b, `,"seqs":`...)
@@ -181,8 +181,8 @@ func bookUpdateFrame(t *token, g *group) frame {
 	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
 }
 
-// appendDifference appends the changes that turn one side of a book into another. Both run from the best price; a list of
-// changes that begins at start is gone on with.
+// appendDifference appends the changes that turn one side of a book into another. Both sides begin with the best price. The list of
+// changes begins at b[start]; appendDifference continues it.
 func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 	add := func(price Price, size Size) {
 		if len(b) > start {
@@ -278,7 +278,7 @@ func userFrame(w *wallet) frame {
 	return finished(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
 }
 
-// appendStreamed appends the order as the stream shows it: with its token.
+// appendStreamed appends the order in the form of the stream, which has the tokenId in addition.
 func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	b = o.append(b, w)
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')

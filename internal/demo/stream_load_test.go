@@ -70,7 +70,7 @@ func TestSlowReader(t *testing.T) {
 		}
 	}
 	b.check(t, s, tok.id, 200, good.epoch)
-	// Frames that were written before arrive without a gap. Then the connection is closed.
+	// The frames that were written before the close arrive without a gap.
 	for {
 		data, err := slow.bytes()
 		if err != nil {

@@ -22,7 +22,7 @@ const (
 	codeForbidden       = "FORBIDDEN"
 )
 
-// maxAddresses bounds the wallets of one connection.
+// maxAddresses is the maximum number of authenticated addresses of one connection.
 const maxAddresses = 100
 
 // request is a client's frame.
@@ -261,7 +261,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 	}
 }
 
-// admit splits identifiers by the room for topics on the connection.
+// admit splits the identifiers of a subscribe request: refused are those beyond the connection's limit of topics.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	room := c.v.stream.limits.topics - len(c.subs)
 	for _, id := range ids {

@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// StreamStats has counts of the stream. Opened, Subscribes, Resyncs, Frames and Closes count since the venue opened or was
-// reset; the others are present numbers.
+// StreamStats has counts of the stream. Opened, Subscribes, Resyncs, Frames and Closes count since the venue opened or was reset.
+// The other fields give the present state.
 type StreamStats struct {
-	// Connections is the number of open connections, Opened the number of opened ones.
+	// Connections is the number of connections that are open now, Opened the number of connections that were opened.
 	Connections int64 `json:"connections"`
 	Opened      int64 `json:"opened"`
 	// Topics is the number of topics with subscribers, Subscriptions the number of pairs of a connection and a topic, by
 	// channel.
 	Topics        map[string]int64 `json:"topics"`
 	Subscriptions map[string]int64 `json:"subscriptions"`
-	// Subscribes counts the identifiers of subscribe requests, repeated ones too, Resyncs the identifiers of resync
-	// requests, by channel.
+	// Subscribes counts the identifiers of subscribe requests, including repeated ones, and Resyncs those of resync requests, by
+	// channel.
 	Subscribes map[string]int64 `json:"subscribes"`
 	Resyncs    map[string]int64 `json:"resyncs"`
 	// Frames counts the frames sent, by type.

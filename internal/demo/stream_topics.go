@@ -5,7 +5,7 @@ import "slices"
 // channel is the kind of a topic's data.
 type channel uint8
 
-// The channels of tokens come first.
+// The channels whose topics are tokens come first.
 const (
 	channelPrices channel = iota
 	channelOrderbook
@@ -39,7 +39,8 @@ type group struct {
 	topic *topic
 	depth int
 	subs  []*subscription
-	// bids and asks are the book that the subscribers have. oldBids and oldAsks are reused memory.
+	// bids and asks are the book that the subscribers have. oldBids and oldAsks are the previous book; the next update reuses its
+	// memory.
 	bids, asks, oldBids, oldAsks []Level
 }
 
@@ -51,7 +52,7 @@ type subscription struct {
 	turn  int // index in conn.turns of the channel
 }
 
-// seq returns the number of the topic's present state.
+// seq returns the sequence number of the topic's present state.
 func (t *topic) seq() uint64 {
 	switch t.channel {
 	case channelPrices:
@@ -67,7 +68,7 @@ func (t *topic) seq() uint64 {
 	}
 }
 
-// slot returns the variable for the topic of a key.
+// slot returns the address of the field of the token, market or wallet that stores the key's topic.
 func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
 	switch k.channel {
 	case channelMarket:
@@ -86,8 +87,8 @@ type subject struct {
 	wallet *wallet
 }
 
-// join subscribes a client and sends it the present state, where the channel has one. A client that is subscribed already
-// stays so; when it asks for another depth it gets another book.
+// join subscribes a client and, except on the market channel, sends it the present state. A client that is already subscribed gets
+// a new snapshot only if it asks for another depth.
 func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
 	v.stream.counts.subscribes[key.channel].Add(1)
 	if s := c.subs[key]; s != nil {
@@ -114,7 +115,7 @@ func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
 	c.turns[key.channel] = append(c.turns[key.channel], s)
 	v.stream.subs[key.channel]++
 	s.joinGroup(*slot, depth)
-	if key.channel != channelMarket { // its state is read over REST
+	if key.channel != channelMarket { // clients read the state of a market over REST
 		s.group.snapshot(c)
 	}
 }
@@ -149,7 +150,7 @@ func (s *subscription) leaveGroup() {
 	}
 }
 
-// leave ends a subscription. The last one also ends the topic.
+// leave ends a subscription. The end of a topic's last subscription also ends the topic.
 func (v *Venue) leave(c *streamConn, key topicKey) {
 	s := c.subs[key]
 	if s == nil {
@@ -233,8 +234,8 @@ func (v *Venue) publishPrice(t *token) {
 	}
 }
 
-// publishBook streams the changes in the book of a token. Each group gets the difference between two books cut at its
-// depth, so that its copy is the venue's book at that depth. The difference may be empty, but the number increases.
+// publishBook streams the changes in the book of a token. Each group gets the difference between the previous and the present book,
+// both cut at the group's depth. The sequence number increases even if the difference is empty.
 func (v *Venue) publishBook(t *token) {
 	topic := t.topics[channelOrderbook]
 	if topic == nil {

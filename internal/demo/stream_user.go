@@ -3,9 +3,10 @@ package demo
 // A wallet's stream sends the differences from the state that it last sent. So code that changes a wallet or a price needs
 // no knowledge of subscribers.
 
-// walletStream is the last sent state of a wallet, except for the parts in its positions and orders.
+// walletStream is the last sent state of a wallet. The last sent states of its positions and orders are in position.shown and
+// order.shown.
 type walletStream struct {
-	records uint64      // number of records already sent, of all that the wallet ever had
+	records uint64      // number of records already sent, including those that fold has removed
 	ended   []*order    // orders that ended since the last frame
 	closed  []*position // positions closed since the last frame
 	balance shownBalance
@@ -32,7 +33,8 @@ func (p *position) show() shownPosition { return shownPosition{p.size, p.cost, p
 func (o *order) show() shownOrder       { return shownOrder{true, o.filled} }
 func (w *wallet) show() shownBalance    { return shownBalance{w.portfolioValue(), w.cash, w.updatedAt()} }
 
-// watch marks the present state as sent. It gets a new sequence number, because states are not counted without subscribers.
+// watch marks the present state as sent. The state gets a new sequence number, because the wallet may have changed while it had no
+// subscribers.
 func (w *wallet) watch() {
 	w.seq++
 	w.stream = walletStream{records: w.dropped + uint64(len(w.records)), balance: w.show()}

@@ -14,9 +14,9 @@ type tapeTrade struct {
 	at    millis
 }
 
-// tape has the trades of a token since the venue opened.
+// tape has the last trades of a token since the venue opened.
 type tape struct {
-	seq    uint64 // number of the present state, from 1
+	seq    uint64 // sequence number of the present state, from 1
 	count  uint64 // number of all trades; part of their ids
 	trades []tapeTrade
 }
@@ -36,7 +36,7 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	}
 }
 
-// printTrades lets half of the instruments that moved trade, and about as many others.
+// printTrades prints a trade for half of the instruments that moved, and for about one in sixty of the tradable ones.
 func (v *Venue) printTrades(now millis) {
 	r := &v.dice.tape
 	for i := range v.moves {
@@ -52,7 +52,7 @@ func (v *Venue) printTrades(now millis) {
 	}
 }
 
-// printOne lets a token, or the other one of its market, trade at the best price of one side.
+// printOne prints a random trade at the best price. In a binary market the trade is of either token.
 func (v *Venue) printOne(t *token, now millis) {
 	r := &v.dice.tape
 	if t.market.binary() {
@@ -70,7 +70,7 @@ func (v *Venue) printOne(t *token, now millis) {
 	v.printTrade(t, trade)
 }
 
-// tradeID returns the id of a public trade of no wallet. Generated trades of the history have other ids.
+// tradeID returns the id of a public trade without a wallet. past is 1 for trades before the opening and 0 for later trades.
 func (t *token) tradeID(past, number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
 }

@@ -98,7 +98,8 @@ func (t millis) floor(step millis) millis {
 	return t - r
 }
 
-// rng is a splitmix64 generator. It is ours so that a seed gives the same venue on every platform and Go release.
+// rng is a splitmix64 generator. The package does not use math/rand, so that a seed gives the same venue on every platform and Go
+// release.
 type rng uint64
 
 func (r *rng) next() uint64 {

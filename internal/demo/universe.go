@@ -25,7 +25,7 @@ type event struct {
 	markets         []*market
 }
 
-// market is one question. Its status, description, outcome and their instants change. The other fields do not.
+// market is one question. Only its status, description, tick size and winner, their instants, and the last three fields change.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -35,12 +35,12 @@ type market struct {
 	event                          *event
 	status                         string
 	startAt, endAt                 millis
-	closedAt                       millis // end of trading; 0 before
+	closedAt                       millis // end of trading; 0 before that
 	resolvedAt                     millis
 	updatedAt                      millis // last change of anything but a price
 	winner                         int    // index of the winning outcome; -1 without one
 	source                         string // publisher of the result
-	tick                           Price  // present price step; earlier prices keep theirs
+	tick                           Price  // present tick size; history keeps the tick size of the opening
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
 	anchors                        []Price // mean price of each instrument
@@ -48,7 +48,7 @@ type market struct {
 
 	born   opening
 	halted bool   // closed since the venue opened; its orders were removed
-	seq    uint64 // number of the present state, from 1
+	seq    uint64 // sequence number of the present state, from 1
 	topic  *topic // nil without subscribers
 }
 
@@ -69,7 +69,7 @@ type opening struct {
 // binary reports whether the market has the outcomes YES and NO.
 func (m *market) binary() bool { return len(m.anchors) == 1 }
 
-// token is one outcome of a market. Its view has its book and price.
+// token is one outcome of a market. The embedded view gives its book and price.
 type token struct {
 	view
 	id      string
@@ -99,7 +99,7 @@ type universe struct {
 	markets     []*market
 	tokens      []*token
 	instruments []*instrument
-	tradable    []*token // one token of each instrument that was tradable when the venue opened
+	tradable    []*token // first token of each instrument that is or was open
 
 	tokenByID               map[string]*token
 	marketByID, bySlug      map[string]*market
@@ -109,8 +109,8 @@ type universe struct {
 // shape is the number of binary and of categorical markets of an event.
 type shape struct{ binary, categorical int }
 
-// shapes and eventStatuses are used in turn for the events. Their lengths and the number of categories have no common
-// factor, so every combination occurs. Ten shapes have 40 markets.
+// shapes and eventStatuses are used in turn for the events. Their lengths and the number of categories have no common factor, so
+// every combination occurs. The ten shapes together have 40 markets.
 var shapes = []shape{
 	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
 }
@@ -169,7 +169,7 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 		if mp.tag != "" {
 			m.tags = append(m.tags, mp.tag)
 		}
-		// A market of an open event may end on its own.
+		// Some markets end before their event.
 		switch {
 		case status == statusOpen && i%23 == 1 && k == 7:
 			m.status, m.closedAt = statusCancelled, now-day-millis(r.intn(int(10*day)))
@@ -210,7 +210,7 @@ func (m *market) settle(yes bool, outcomes int, r *rng) {
 	}
 }
 
-// dates returns when an event of a status starts, ends and, unless it still trades, closed.
+// dates returns the start and the end of an event with the status, and when its trading ended, or 0.
 func dates(status string, now millis, r *rng) (start, end, closed millis) {
 	today := now.floor(day)
 	days := func(low, high int) millis { return millis(r.between(low, high)) * day }
@@ -232,7 +232,7 @@ func dates(status string, now millis, r *rng) (start, end, closed millis) {
 	return start, end, closed
 }
 
-// setScale sets a random volume of the market, which determines its tick and the depth of its books.
+// setScale draws a magnitude for the market, which determines its tick size, minimum order, volume and liquidity.
 func (m *market) setScale(r *rng) {
 	var magnitude int
 	switch n := r.intn(10); {
@@ -290,7 +290,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			// A separate generator, because a book's use of numbers depends on the day, and identifiers must not.
+			// Books have their own generators: how many numbers a book draws depends on the day, and identifiers must not.
 			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)

@@ -34,25 +34,24 @@ type Config struct {
 	Clock Clock
 	// Latency is added to each REST answer. It ends with the request's context.
 	Latency time.Duration
-	// PublicPerMinute limits each client address on public endpoints, KeyPerMinute each API key on user endpoints, both in
-	// any 60 seconds of the Clock. 0 is no limit.
+	// PublicPerMinute limits the requests of each client address to public endpoints, and KeyPerMinute those of each API key to
+	// user endpoints, in any 60 seconds of the Clock. 0 means no limit.
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept it.
 	Gzip bool
 	// Strict limits the venue to its documented features: unknown parameters are refused, answers have no additional
 	// members, and credentials are accepted only in the query and compared byte by byte.
 	Strict bool
-	// Lag is the maximum age of answers. The stream has no lag. Cache-Control and Age of an answer
-	// show its age.
+	// Lag is the maximum age of answers. The stream has no lag. The headers Cache-Control and Age give the age of an answer.
 	Lag time.Duration
-	// Without names endpoints, as [Endpoints] does, that answer 404.
+	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
 	// Control serves the endpoints under /__control/.
 	Control bool
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
 	Heartbeat time.Duration
-	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves, is reworded or
-	// gets another tick size by itself. 0 is never.
+	// MarketEvery is the average time, at the pace of [Venue.Run], between automatic changes of markets: a market opens, closes,
+	// resolves, is reworded or gets another tick size. 0 means no such changes.
 	MarketEvery time.Duration
 	// Watch is notified of the changes of the markets. Nil notifies nobody.
 	Watch Watcher
@@ -86,7 +85,7 @@ type Venue struct {
 	accounts map[string]*wallet
 }
 
-// dice are further random generators. Each purpose has its own, so that none affects another.
+// dice has a separate random generator for each purpose, so that draws for one purpose do not change the others.
 type dice struct{ tape, orders, guests, life rng }
 
 // New opens a venue. It starts nothing: call [Venue.Run] to make it move.
@@ -187,7 +186,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respond writes the endpoint's answer into a, possibly a cached one.
+// respond writes the endpoint's answer into a. With [Config.Lag] the answer may be cached.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	if v.config.Lag > 0 {
 		v.lagged(e, c, a)

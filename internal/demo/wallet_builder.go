@@ -29,8 +29,8 @@ func newPools(u *universe) *pools {
 	return p
 }
 
-// choose returns count different tokens: most of open binary markets, some of categorical ones and some of ended markets.
-// If a pool is too small, the others fill in. If all are, there are fewer tokens.
+// choose returns count different tokens: most from open binary markets, some from categorical markets and some from ended markets.
+// If a pool is too small, the other pools supply the rest. choose returns fewer tokens if all pools together are too small.
 func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 	var chosen []*token
 	take := func(pool []*token, quota int) {
@@ -63,13 +63,13 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 // Parameters of a wallet's history before the venue opened.
 const (
 	walletAge  = 180 * day
-	quietTime  = day // last time before the opening, in which only orders are placed
-	roundTrips = 60  // closed positions
+	quietTime  = day // time before the opening in which a wallet only places orders
+	roundTrips = 60  // number of positions that the wallet has closed
 )
 
-// newWallet makes the wallet of an address with count positions. It is a function of the seed, the address and the time of
-// the opening, except for a trader, whose orders are near the present prices, so that they fill. Other wallets have orders
-// at prices that the market never reaches.
+// newWallet makes the wallet of an address with count positions. It depends only on the seed, the address and the time of the
+// opening, and its orders have prices that the market never reaches. If trader is set, the orders are near the present prices
+// instead, so that they fill.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}
 	b := walletBuilder{w: w, r: rng(w.seed), opened: v.opened}
@@ -106,7 +106,7 @@ func (b *walletBuilder) lot() Size {
 	return size
 }
 
-// times returns count random instants in order at which the token could be traded.
+// times returns count random instants at which the token traded, oldest first.
 func (b *walletBuilder) times(t *token, count int) []millis {
 	from, until := max(t.market.startAt, b.opened-walletAge), b.opened-quietTime
 	if closedAt := t.market.born.closedAt; closedAt > 0 {
@@ -121,7 +121,7 @@ func (b *walletBuilder) times(t *token, count int) []millis {
 	return times
 }
 
-// record adds a trade, sometimes with a fee, and returns its change of the cash.
+// record adds a trade, sometimes with a fee, and returns the change of the cash without the fee.
 func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size Size) Money {
 	fee := Money(0)
 	if sell && b.r.oneIn(3) {
@@ -132,7 +132,7 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open builds a position from 1 to trades trades.
+// open builds a position with a random number of trades: at least one and at most the argument trades.
 func (b *walletBuilder) open(t *token, trades int) {
 	p := &position{number: b.w.number(), token: t}
 	for i, at := range b.times(t, b.r.between(1, trades)) {
@@ -216,7 +216,7 @@ func (o *order) priceNear(r *rng) {
 // moveAway sets a price that the market never reaches, and reports whether there is one.
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
-	tick := o.token.market.born.tick // a wallet that is derived again has the same orders
+	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders
 	margin := 4 * tick               // more than the distance of the live price from the band, see Step
 	if tick < 100 {
 		margin = 20 * tick

@@ -9,16 +9,16 @@ import (
 // derivedPositions is the number of positions of a derived wallet.
 const derivedPositions = 50
 
-// maxDerived bounds the cached derived wallets; others are derived again when needed. maxGuests bounds the derived wallets
-// that trade, because they can't be derived again.
+// maxDerived bounds the number of cached derived wallets. An evicted wallet is derived again when it is needed. maxGuests bounds
+// the number of derived wallets that trade, because these can't be derived again and stay cached.
 const (
 	maxDerived = 1024
 	maxGuests  = 256
 )
 
-// walletCache caches the most recently used derived wallets, and all that are streamed or have traded.
+// walletCache caches the most recently used derived wallets, and all derived wallets that have subscribers or have traded.
 type walletCache struct {
-	making sync.Mutex // makes find and add one step
+	making sync.Mutex // held over find and add, so that no address gets two wallets
 	mu     sync.Mutex
 	recent list.List // of *wallet, the most recently used first
 	byAddr map[string]*list.Element
@@ -65,7 +65,7 @@ func (c *walletCache) unpin(w *wallet) {
 	w.pins--
 }
 
-// keep protects a wallet from eviction, and reports whether there was room.
+// keep protects a wallet from eviction if fewer than maxGuests are protected. It reports whether the wallet is protected.
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *walletCache) each(f func(*wallet)) {
 // walletOf returns the wallet of an address in lower case. The venue's lock must not be held.
 func (v *Venue) walletOf(address string) *wallet { return v.walletAt(address, false) }
 
-// walletAt returns the wallet of an address in lower case, pinned when it is derived and pin is set.
+// walletAt returns the wallet of an address in lower case. If pin is set and the wallet is derived, walletAt pins it.
 func (v *Venue) walletAt(address string, pin bool) *wallet {
 	if w := v.accounts[address]; w != nil {
 		return w

@@ -17,7 +17,7 @@ const (
 
 var kindNames = [...]string{"TRADE", "DEPOSIT", "WITHDRAWAL", "SPLIT", "MERGE", "REDEEM", "FEE", "REWARD", "TRANSFER"}
 
-// record is one event of a wallet's history. A wallet's cash is the sum of its amounts.
+// record is one event of a wallet's history. A wallet's cash is the sum of the amounts of its records.
 type record struct {
 	at     millis
 	token  *token // nil for deposits, withdrawals and rewards
@@ -72,21 +72,22 @@ type order struct {
 	shown shownOrder // last state sent on the stream
 }
 
-// wallet is the account of one address, guarded by the venue's lock. A wallet of another address than the demo accounts'
-// is derived from its address. Derived wallets trade only while they are streamed, and lose orders on markets that close.
+// wallet is the account of one address, guarded by the venue's lock. The wallet of an address other than the demo accounts' is
+// derived from the address. A derived wallet trades only while a client is subscribed to it, and loses its orders on markets that
+// close.
 type wallet struct {
 	address   string
 	seed      uint64
 	positions []*position // in the order in which they were opened
 	orders    []*order    // oldest first
 	records   []record    // oldest first
-	dropped   uint64      // number of removed records before the first
-	numbers   uint64      // last number of a position or order
+	dropped   uint64      // number of records that fold has removed
+	numbers   uint64      // last number that a position or order got
 	cash      Money
 	changedAt millis
 	usual     int // number of orders of a demo account
 
-	seq    uint64 // number of streamed states
+	seq    uint64 // sequence number of the last streamed state
 	topic  *topic // nil without subscribers
 	stream walletStream
 
@@ -103,7 +104,7 @@ func (w *wallet) portfolioValue() Money {
 	return sum
 }
 
-// updatedAt returns the time of the last change of an input of the balance.
+// updatedAt returns the time at which the wallet or the price of a held token last changed.
 func (w *wallet) updatedAt() millis {
 	at := w.changedAt
 	for _, p := range w.positions {

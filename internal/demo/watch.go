@@ -5,12 +5,12 @@ import "time"
 // Watcher is notified of every change of a venue's markets, in order. The venue holds its lock during a call, so a Watcher
 // must return soon and must not call methods of the venue.
 type Watcher interface {
-	// Moved has the whole book and the stated price of a token whose book or price changed. If two tokens share a book, it
-	// names the first one.
+	// Moved reports the whole book and the price of a token whose book or price changed. If two tokens share the book, tokenID is
+	// the first one.
 	Moved(tokenID string, price Price, book Book)
-	// Traded has a public trade of a token.
+	// Traded reports a public trade of a token.
 	Traded(tokenID string, trade Trade)
-	// Changed has the state of a market after a change of the kind CREATED, STATUS, TICK_SIZE, METADATA or RESOLVED.
+	// Changed reports the state of a market after a change of the kind CREATED, STATUS, TICK_SIZE, METADATA or RESOLVED.
 	Changed(market Market, change string)
 }
 
@@ -32,7 +32,7 @@ type Market struct {
 	Status string
 	// ClosedAt and ResolvedAt are zero before the market is closed or resolved.
 	StartAt, EndAt, ClosedAt, ResolvedAt, UpdatedAt time.Time
-	// Winner is the index of the winning token, -1 without one. Source publishes the result.
+	// Winner is the index of the winning token, -1 without one. Source is the publisher of the result.
 	Winner                       int
 	Source                       string
 	TickSize                     Price
@@ -68,7 +68,7 @@ type Record struct {
 	Transaction string
 }
 
-// Markets returns all markets in the order in which they are listed. The markets of an event stand together.
+// Markets returns all markets in the order in which they are listed. The markets of an event are adjacent.
 func (v *Venue) Markets() []Market {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

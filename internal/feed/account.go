@@ -31,7 +31,7 @@ func orderKey(o *market.Order) string { return o.OrderID }
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shared reports whether readers use rows. Then a write must copy rows first.
+	// shared reports whether readers use rows. Shared rows must be copied before a write.
 	shared bool
 }
 
@@ -84,9 +84,9 @@ func (a *mutableAccount) apply(m *messages.Message) {
 	a.current = nil
 }
 
-// applyPosition applies a change of a position. Messages do not say which lot has changed. A lot with the size and average price of
-// the change gets its price; otherwise the change replaces the only lot. If none of several lots matches, the positions are unknown
-// until the next snapshot.
+// applyPosition applies a change of a position. The positions with the same market and outcome are its lots. Messages do not say
+// which lot has changed. If a lot has the size and the average price of the change, the change replaces that lot. Otherwise the
+// change replaces the only lot. If none of several lots matches, the positions are unknown until the next snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {

@@ -63,7 +63,7 @@ type autoCaller struct {
 }
 
 // searchFailure remembers that a caller with count auto-watches found no auto-watch to replace. Callers with at least count
-// auto-watches skip the search until the given time, or until an auto-watch is added or removed.
+// auto-watches skip the search until the time in until, or until an auto-watch is added or removed.
 type searchFailure struct {
 	count   int
 	changes uint64
@@ -88,7 +88,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token with at least enough recent polls.
+// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token whose number of recent polls is at least
+// enough.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -116,7 +117,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 		}
 		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
 		if !known || len(polls.times) >= enough {
-			key.ID = strings.Clone(id) // the id may be part of a whole request
+			key.ID = strings.Clone(id) // without the copy, the key could keep a whole request in memory
 		}
 		if len(polls.times) >= enough && !aw.closed {
 			if aw.makeRoom(caller, now) {
@@ -139,9 +140,10 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	aw.open(opening)
 }
 
-// makeRoom makes room for another auto-watch of a caller and reports whether there is room. If necessary, it removes an
-// auto-watch of a caller that has at least two more. If no caller has, it removes an auto-watch without a poll within
-// pollWindow, of a caller that has at least as many. The caller holds the lock.
+// makeRoom makes room for another auto-watch of a caller and reports whether there is room. If necessary, it removes an auto-watch
+// of another caller that has at least two auto-watches more than this caller. If there is no such caller, it removes an auto-watch
+// that was not polled within pollWindow and whose caller has at least as many auto-watches as this caller. The caller holds the
+// lock.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(aw.watches) < aw.size {
 		return true

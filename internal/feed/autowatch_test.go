@@ -17,10 +17,10 @@ import (
 func TestPolledTokensAreWatched(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// polls has the times of the polls in seconds.
+		// polls are the times of the polls in seconds.
 		polls []float64
-		// opens and closes are the times when the token is watched and no longer watched; -1 means never. The upstream
-		// follows after the linger.
+		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The upstream
+		// closes the topic after the linger.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -165,7 +165,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		}
 		pollThrice(r, "w2") // so w3 has the oldest poll
 
-		// Nothing makes room when the upstream fails for another reason.
+		// No topic is closed to make room if the upstream refuses the watch for another reason.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
 			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
@@ -190,7 +190,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 			}
 		}
 		if _, err := reader.Watch(bookOf("n7"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("watching what there is no room for ends with %v", err)
+			t.Errorf("a watch without room ends with %v", err)
 		}
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
 			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
@@ -291,8 +291,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared lets callers replace the auto-watches of a caller with more of them. Recently polled ones are
-// not taken from a caller with as few.
+// TestAutoWatchesAreShared: a caller may replace auto-watches of a caller that has more of them. It may replace those of a caller
+// that has as many only if they were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -316,7 +316,7 @@ func TestAutoWatchesAreShared(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		poll("poller", "p", 30)
-		poll("hog", "late", 300) // replaces those of callers with as many that were not polled for ten seconds
+		poll("hog", "late", 300) // replaces auto-watches of callers with as many, if those were not polled for ten seconds
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
@@ -351,7 +351,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 			r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.auto, time.Now()
-			d.mu.Lock() // expire may run
+			d.mu.Lock() // expire may run at the same time
 			for i := range 5 {
 				own := d.count(fmt.Sprint("caller ", i))
 				if !d.isFull(own, now) {

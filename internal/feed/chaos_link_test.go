@@ -87,8 +87,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests like the stream's client: a resync is delayed by a jitter, and at least a second
-// after the last one.
+// listen executes the feed's requests like the stream's client. It delays a resync by a jitter, and to at least a second after the
+// last resync.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()

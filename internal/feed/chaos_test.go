@@ -27,7 +27,7 @@ const (
 	chaosBurst   = 12 * time.Second // the time with faults
 	chaosCalm    = 12 * time.Second // the time without faults
 	wireCalm     = 25 * time.Second // the same over sockets; the venue may demand a delay of 10 s
-	chaosQuiet   = time.Second      // without updates at the end of a calm, so that all frames arrive
+	chaosQuiet   = time.Second      // the time without updates at the end of a calm, so that all frames arrive
 	chaosTail    = 3 * time.Second  // from the start of a calm to a lost last frame
 	chaosBeat    = 3 * time.Second
 	chaosHeal    = 5 * time.Second

@@ -88,7 +88,7 @@ type token struct {
 	numbered   bool
 	deep       int // the number of levels on each side
 	bids, asks [chaosTicks]int32
-	seq        uint64 // the book's; hashes use it if the venue sends no numbers
+	seq        uint64 // the number of the book; hashes use it if the venue sends no numbers
 	priceSeq   uint64
 	price      int32
 	now        venueBook

@@ -187,7 +187,7 @@ func (w *wire) listen() {
 	}
 }
 
-// linkOf returns the link of a topic. The result is down if no link carries the topic.
+// linkOf returns the link of a topic. If the topic is on no link, the result is a link that is down.
 func (w *wire) linkOf(t messages.Topic) *link {
 	if w == nil {
 		return nil

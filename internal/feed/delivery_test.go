@@ -76,7 +76,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 		}
 		for n, id := range with[i] {
 			if id != fmt.Sprintf("t%d", n) {
-				t.Fatalf("reader %d got %s in the place of t%d", i, id, n)
+				t.Fatalf("reader %d got %s instead of t%d", i, id, n)
 			}
 		}
 		if len(with[i]) < 2950 {

@@ -18,7 +18,7 @@ type Upstream interface {
 	Unwatch(t messages.Topic)
 	// Resync requests a snapshot of a topic.
 	Resync(t messages.Topic)
-	// Reconnect closes the connection that carries a topic. The client then opens a new one.
+	// Reconnect closes the connection of a topic. The client then opens a new connection.
 	Reconnect(t messages.Topic)
 }
 
@@ -172,8 +172,8 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room and room that
-// callers use beyond their shares.
+// watchForQueries watches a topic without a reader, so that queries find its live value. If there is no room, it closes a topic
+// without watches, or a topic that a caller watches beyond its share.
 func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,9 +187,8 @@ func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// KeepLive watches a public topic for queries until the reader is closed. It does nothing unless less than half of the room is
-// used, or the topic is already open and the caller's share allows the watch. The reader is not signalled when the topic
-// changes.
+// KeepLive watches a public topic for queries until the reader is closed. It does so only if less than half of the room is used, or
+// if the topic is already open and the caller's share allows the watch. The reader is not signalled when the topic changes.
 func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()
@@ -213,18 +212,18 @@ func (f *Feed) remove(key messages.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are polled often.
-// Several calls with the same poll number count once for each token; the number 0 always counts.
+// Several calls with the same poll number count as one poll of each token. Calls with the number 0 are always counted.
 func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
 
-// AutoWatch watches existing tokens for which a caller waits, because the stream may send them before the REST response
+// AutoWatch watches existing tokens for which a caller waits, because the stream may send their values before the REST response
 // arrives. The bounds of auto-watches apply.
 func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger closes matching topics as soon as they have no watches, without the linger. It is used after an account's
+// SkipLinger closes matching topics as soon as they have no watches, instead of after Config.Linger. It is used after an account's
 // credentials were revoked.
 func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	f.mu.Lock()

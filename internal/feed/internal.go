@@ -37,7 +37,7 @@ func contains(snapshot, change *messages.Message) bool {
 }
 
 // discardBuffered drops all buffered changes, because messages that precede m were lost. It stores the last dropped change in
-// discarded, because an older snapshot lacks this change and cannot be used. The caller holds the lock.
+// discarded, because a snapshot from before this change cannot be used. The caller holds the lock.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -60,8 +60,8 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent handles a gap if the last message that was sent for the topic has not arrived. If the topic waits for a snapshot, sent
-// does nothing about a gap, because the next message shows it.
+// sent handles a gap if the last message that was sent for the topic has not arrived. While the topic waits for a snapshot, sent
+// does not handle a gap, because the next message shows the gap.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *topic) sent(last messages.Internal) {
 
 // Snapshot returns the state of a live topic as a merged message, which contains all messages that have arrived. It returns nil if
 // the topic is not live. It also returns nil while the state comes from REST and may already contain changes whose messages have
-// yet to arrive. A price is an exception, because each message replaces it.
+// yet to arrive. Prices are an exception, because each message replaces the whole price.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {

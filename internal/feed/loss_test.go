@@ -27,7 +27,7 @@ func (l *lossy) Message(m *messages.Message) {
 	}
 }
 
-// bareVenue is a venue that sends no numbers. It is its only connection.
+// bareVenue is a venue that sends no numbers. It is also the only connection to the venue.
 type bareVenue struct {
 	toClient, fromClient chan string
 	done                 chan struct{}

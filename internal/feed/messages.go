@@ -147,7 +147,7 @@ func (t *topic) applyChange(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// seen reports whether a message is no newer than a state.
+// seen reports whether a state already includes a message, according to their sequence numbers.
 func seen(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && m.Epoch == s.Epoch && m.Seq <= s.Seq
 }
@@ -168,9 +168,9 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price is no newer than the known state. While the topic waits for a snapshot, a snapshot with
-// the same number as the state is accepted. The first snapshot of a session may restart the numbers if the venue sends no epoch. If
-// the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
+// isOld reports whether a snapshot or price must be ignored because it is no newer than the known state. While the topic waits for
+// a snapshot, a snapshot with the same number as the state is accepted. The first snapshot of a session may restart the numbers if
+// the venue sends no epoch. If the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false

@@ -42,8 +42,8 @@ import (
 //	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line the reader must have been signalled for every new state. The sink must have the live value, and no other value that is
-// fresh.
+// After each line, the reader must have been signalled for every new state. The sink must have the live value. If the topic is not
+// live, the sink must have no fresh value.
 type script struct {
 	name, channel, lines string
 }

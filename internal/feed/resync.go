@@ -37,9 +37,9 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. The stream did not send earlier changes, so earlier reads may be out of date, and Sink is
-// informed. The first message also confirms a market. A confirmation after it calls confirm again, because the message may have
-// belonged to the previous subscription. The caller holds the lock.
+// confirm makes a market live. The stream did not send earlier changes, so confirm tells Sink that earlier reads may be out of
+// date. The first message of a market also confirms its subscription. If the venue's confirmation arrives after that message,
+// confirm is called again, because the message may have belonged to the previous subscription. The caller holds the lock.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -82,7 +82,7 @@ func (t *topic) awaitSnapshot() {
 	t.waitTimer = time.AfterFunc(snapshotTimeout, func() { t.snapshotOverdue(wait) })
 }
 
-// stopWaiting ends the wait for a snapshot. The caller holds the lock.
+// stopWaiting ends the wait for a snapshot or confirmation. The caller holds the lock.
 func (t *topic) stopWaiting() {
 	t.waitID++
 	if t.waitTimer != nil {
@@ -112,8 +112,8 @@ func (t *topic) snapshotOverdue(wait int) {
 	t.awaitSnapshot()
 }
 
-// resyncFailed counts a failed resync. After too many, it drops the connection and returns true. A drop affects all topics of
-// the connection, so the topic may fail twice as often before the next drop. The caller holds the lock.
+// resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A drop affects all topics
+// of the connection, so the next drop needs twice as many failures. The caller holds the lock.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false

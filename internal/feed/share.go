@@ -7,12 +7,12 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shares counts the public topics of each caller. A topic counts for one of the callers whose readers watch it. When that
-// reader closes its watch, the topic counts for another caller.
+// shares counts the public topics of each caller. A topic counts against the share of only one caller, even if readers of several
+// callers watch it. When the reader of that caller closes its watch, the topic counts against the share of another reader's caller.
 type shares struct {
-	// mu is taken inside all other locks.
+	// mu is always the last lock that is taken.
 	mu     sync.Mutex
-	counts map[string]int // by caller; never 0
+	counts map[string]int // the number of topics by caller; never 0
 }
 
 // move subtracts a topic from the count of one reader's caller and adds it to the count of another reader's caller. A nil
@@ -30,7 +30,7 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether more than share topics count for any caller.
+// exceeded reports whether the count of any caller is greater than share.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *shares) count(caller string) int {
 	return s.counts[caller]
 }
 
-// withinShare reports whether a reader may watch a topic within its caller's share. t is nil if the topic is not open. A topic
-// that already counts for a caller uses nothing of another caller's share. The caller holds the feed's lock.
+// withinShare reports whether a reader may watch a topic within its caller's share. t is nil if the topic is not open. A topic that
+// already counts against one caller's share does not count against another caller's. The caller holds the feed's lock.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
@@ -66,8 +66,8 @@ func reclaimable(key messages.Topic) bool {
 	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller watches beyond its share, and reports whether it found one. It chooses a topic of the
-// caller with the most topics. It does not end topics that other callers watch. The caller holds the feed's lock.
+// reclaim ends a topic that a caller watches beyond its share, and reports whether it found one. It chooses a topic of the caller
+// with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -94,8 +94,8 @@ func (f *Feed) reclaim() bool {
 // errReclaimed is the error of watches that end because other callers need their room.
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
 
-// soleCaller returns the caller for which the topic counts. sole is false if another caller, or the service itself, watches the
-// topic.
+// soleCaller returns the caller against whose share the topic counts. sole is false if another caller, or the service itself,
+// watches the topic.
 func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,14 +110,14 @@ func (t *topic) soleCaller() (caller string, sole bool) {
 	return t.holder.caller, true
 }
 
-// counted reports whether the topic counts for a caller.
+// counted reports whether the topic counts against a caller's share.
 func (t *topic) counted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holder != nil
 }
 
-// recount makes the topic count for one of its remaining readers. The caller holds the lock.
+// recount makes the topic count against the share of the caller of one remaining reader. The caller holds the lock.
 func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {

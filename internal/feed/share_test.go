@@ -179,7 +179,7 @@ func TestShares(t *testing.T) {
 		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("past its share the second's watch of trades fails with %v", err)
 		}
-		// A topic that another caller already watches does not count. It counts for the second caller when the first one leaves.
+		// A topic that another caller already watches does not count for the second caller. It does when the first caller leaves.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
 			t.Errorf("the second joined %d topics", n)
 		}
@@ -190,7 +190,7 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first has left, held are %v", got)
 		}
-		// A reader without a caller does not count. Its topics count for a caller that joins.
+		// A topic of a reader without a caller does not count. It counts for a caller that joins.
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
 			t.Errorf("the reader without a caller watches %d topics", n)

@@ -58,7 +58,8 @@ func newReadQueue() *readQueue {
 	return r
 }
 
-// add starts a read as soon as fewer than maxReads run. Each waiting read has a goroutine; a topic has at most one read.
+// add starts a read as soon as fewer than maxReads reads are running. Each waiting read has a goroutine. A topic has at most one
+// read.
 func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,8 +173,8 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// startFromTrades is called when no snapshot of a tape arrives. REST has no tape, so it uses the buffered trades as the tape.
-// It returns false if there are none. The caller holds the lock.
+// startFromTrades makes the buffered trades the tape if the venue sends no snapshot of the tape, because REST has no tape. It
+// returns false if no trades are buffered or the topic is no tape. The caller holds the lock.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -214,8 +215,8 @@ func (b *base) includes(m *messages.Message) bool {
 	}
 }
 
-// splice makes a state that was read over REST the state of the topic and applies the buffered changes to it. It returns false
-// if the state and the changes do not fit together. The caller holds the lock.
+// splice replaces the topic's state by a state that was read over REST, and applies the buffered changes to the new state. It
+// returns false if the state and the changes do not fit together. The caller holds the lock.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {

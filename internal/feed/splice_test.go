@@ -192,7 +192,7 @@ func TestOldReadIsNotUsed(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // as old, but newer than the start of the buffering
+		p.answerRead("41", ".50x42 | .60x1") // the response has the same age, but is newer than the start of the buffering
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}

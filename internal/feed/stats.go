@@ -18,7 +18,7 @@ type Stats struct {
 	Gaps, Resyncs uint64
 	// Spliced counts states that were read over REST because the stream sent no snapshot.
 	Spliced uint64
-	// Conflated counts changes that a slow reader had no separate signal for. Dropped counts the queued items of watches that
+	// Conflated counts changes for which a slow reader got no separate signal. Dropped counts the queued items of watches that
 	// ended because their queue was full.
 	Conflated, Dropped uint64
 	// Reconnects counts connections that were dropped because a topic got no snapshot.

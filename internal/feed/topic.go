@@ -15,7 +15,7 @@ type phase uint8
 const (
 	// down: no connection carries the topic.
 	down phase = iota
-	// opening: the subscription was sent, and the first snapshot or a market's confirmation has not arrived.
+	// opening: the subscription was sent. Its first snapshot, or the confirmation of a market, has not arrived yet.
 	opening
 	// resyncing: messages were missed, and a snapshot was requested.
 	resyncing
@@ -38,23 +38,23 @@ type topic struct {
 	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
 	mu      sync.Mutex
 	watches []*Watch // watches[i].index equals i
-	holder  *Reader  // the topic counts for the caller of this reader; nil if it counts for no caller
+	holder  *Reader  // the topic counts against the share of this reader's caller; nil if it counts against no share
 	state   State
 	phase   phase
 	session *session // the latest session; nil before the first one
-	// arrived is the internal number of the last message of the session; zero before the first.
+	// arrived is the internal number of the session's last message; zero before the first message.
 	arrived messages.Internal
-	// previousEpoch is the epoch before the epoch of the state. Late messages of it are ignored.
+	// previousEpoch is the epoch that preceded the state's epoch. Late messages of the previous epoch are ignored.
 	previousEpoch string
 	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. discarded is the last change
-	// that was removed because the buffer was full.
+	// that was dropped because the buffer was full or because earlier messages were lost.
 	buffered  []*messages.Message
 	discarded *messages.Message
 	// confirmed reports whether the venue has ever confirmed a market's subscription. unconfirmed is the number of subscriptions
 	// in a row without a confirmation.
 	confirmed   bool
 	unconfirmed int
-	// incomplete reports whether messages may be missing from the state. Then the next snapshot counts as a resync.
+	// incomplete reports whether messages may be missing from the state. If it is true, the next snapshot counts as a resync.
 	incomplete bool
 	// failedResyncs is the number of failed resyncs in a row. reconnects is the number of connections that the topic has dropped
 	// since its last snapshot.
@@ -64,26 +64,26 @@ type topic struct {
 	waitTimer     *time.Timer
 	waitID        int
 	lateSnapshots int
-	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the
-	// earliest time of the next read. base describes the last state from REST, as long as messages may arrive that the state
-	// already contains.
+	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the earliest
+	// time of the next read. base describes the last state that was read over REST. It is set while messages may still arrive that
+	// this state already contains.
 	reading    *originRead
 	emptyReads int
 	nextRead   time.Time
-	// bufferingSince is the time at which buffering began. readTooOld reports that the last read returned a state that may be
-	// older than that.
+	// bufferingSince is the time at which buffering began. readTooOld reports that the last read returned a state that may be older
+	// than bufferingSince.
 	bufferingSince time.Time
 	readTooOld     bool
 	base           *base
 	linger         *time.Timer
-	// noLinger reports that the topic closes at once after its last watch.
+	// noLinger reports that the topic is closed as soon as it has no watches.
 	noLinger bool
 	ended    bool
 
 	// recent contains the token's latest prices, oldest first.
 	recent []Point
-	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since. flushTimer
-	// runs the next flush.
+	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since then.
+	// flushTimer runs the next flush.
 	flushedAt  time.Time
 	dirty      bool
 	flushTimer *time.Timer
@@ -93,7 +93,7 @@ func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch that signals reader r and that counts for the caller of reader owner. Both readers may be nil.
+// join adds a watch that signals reader r. The topic may count against the share of owner's caller. Both readers may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -42,7 +42,7 @@ func TestSides(t *testing.T) {
 	}
 	// Rendered texts belong to one version of the levels.
 	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
-		t.Error("a changed book has no place for texts, or that of the book before")
+		t.Error("a changed book has no cache for texts, or shares that of the previous book")
 	}
 }
 

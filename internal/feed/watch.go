@@ -49,7 +49,8 @@ type Items struct {
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends more. If a list is empty, add uses the slice of more without a copy, and never writes to that slice.
+// add appends the items in more to i. If a list of i is empty, add uses the slice in more without a copy. It never writes to that
+// slice.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -68,7 +69,7 @@ func (i *Items) add(more Items) {
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// caller is the caller for which the reader's topics count. They count only if limited is true.
+	// The reader's topics count against the share of caller if limited is true.
 	caller  string
 	limited bool
 
@@ -80,15 +81,15 @@ type Reader struct {
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. Its topics count for caller; all readers of a caller together have one share
-// of the room. Close the reader after use.
+// NewReaderFor returns a reader without watches. Its topics count against the share of caller. All readers of a caller together
+// have one share of the room. Close the reader after use.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
 	r.caller, r.limited = caller, true
 	return r
 }
 
-// NewReader returns a reader whose topics count for no caller. Close the reader after use.
+// NewReader returns a reader whose topics count against no caller's share. Close the reader after use.
 func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
@@ -148,7 +149,7 @@ func (r *Reader) markChanged(w *Watch) {
 type Watch struct {
 	topic  *topic
 	reader *Reader // nil if the watch only keeps the topic live
-	owner  *Reader // the topic counts for its caller; nil if it counts for none
+	owner  *Reader // the topic may count against the share of this reader's caller; nil if it may not
 	closed bool    // used by the reader's goroutine only
 	queued bool    // protected by the reader's lock
 

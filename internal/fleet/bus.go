@@ -33,14 +33,16 @@ var (
 const (
 	// connectTimeout bounds the opening of a bus's connection.
 	connectTimeout = 3 * time.Second
-	// busTimeout bounds a call. No request waits for it, so it is longer than Config.Timeout, but a lease must be renewed in time.
+	// busTimeout bounds a call of a bus. No request waits for such a call, so busTimeout may be longer than Config.Timeout. It must
+	// be short enough to renew a lease in time.
 	busTimeout = 250 * time.Millisecond
 )
 
 var errNoBus = errors.New("there is no connection to Redis for the stream")
 
-// Bus carries the frames of relays over pub/sub, and has their leases. It has a connection of its own, because the circuit of the other
-// calls stays open for longer than a stream may be interrupted. It is safe for concurrent use, but Receive runs once at a time.
+// Bus sends the frames of relays over pub/sub and stores their leases. It has its own connection and does not use the circuit,
+// because an open circuit would interrupt a stream for too long. It is safe for concurrent use, but only one Receive may run at a
+// time.
 type Bus struct {
 	f      *Fleet
 	client atomic.Pointer[rueidis.Client]

@@ -18,7 +18,8 @@ const measuredFor = 30 * time.Second
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
 type serverClock struct {
 	mu sync.Mutex
-	// offset is the server's time minus the time of this process. It was measured at the time at, with a round trip of took.
+	// offset is the server's time minus the time of this process. took is the round trip of the measurement, and the field at is
+	// its time.
 	offset, took time.Duration
 	at           time.Time
 }

@@ -89,7 +89,7 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes are the last flushes by kind. ticked reports whether they are known.
+	// flushes contains the last flush of each kind. ticked reports whether the flushes were read from Redis.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
@@ -139,7 +139,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ForceSingleClient = option.Sentinel.MasterSet == ""
-	// One connection keeps commands in order; a late answer does not end it.
+	// One connection keeps the commands in order. A late answer does not close the connection.
 	option.AlwaysPipelining, option.PipelineMultiplex = true, -1
 	option.Dialer.Timeout, option.ConnWriteTimeout = time.Second, time.Second
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
@@ -209,7 +209,7 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 	answered := make(chan answer, 1)
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel() // not by the goroutine, or the select might see the end of the context before the answer
+	defer cancel() // not in the goroutine: the select below might see the end of the context before the answer
 	if !f.start(func() {
 		defer func() { <-f.slots }()
 		value, err := fn(limited, client)
@@ -244,14 +244,14 @@ func (f *Fleet) keep() {
 			continue
 		}
 		f.setLastError(err)
-		if failed++; failed == 1 && !known { // else the loss was logged
+		if failed++; failed == 1 && !known { // otherwise the loss of the connection was already logged
 			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
 		}
 		wait = f.circuit.pause()
 	}
 }
 
-// probe connects if necessary and makes one tick. rebuild replaces the client.
+// probe connects if necessary and makes one tick. If rebuild is true, probe replaces the client.
 func (f *Fleet) probe(rebuild bool) error {
 	if f.client.Load() == nil || rebuild {
 		began := time.Now()

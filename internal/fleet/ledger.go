@@ -115,7 +115,7 @@ type note struct {
 	at                time.Time
 }
 
-// ms returns the note's argument for end.lua.
+// ms returns the note's time in milliseconds for end.lua: how long ago a call ended, or for how long the venue refuses calls.
 func (n note) ms(now time.Time) int64 {
 	if n.what == "hold" {
 		return max(n.at.Sub(now), 0).Milliseconds()
@@ -123,7 +123,7 @@ func (n note) ms(now time.Time) int64 {
 	return max(now.Sub(n.at), 0).Milliseconds()
 }
 
-// ends are the notes that wait, oldest first.
+// ends contains the notes that wait for Redis, oldest first.
 type ends struct {
 	mu   sync.Mutex
 	list []note

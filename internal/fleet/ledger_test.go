@@ -126,7 +126,7 @@ func TestLedgerHold(t *testing.T) {
 	})
 	for name, f := range map[string]*Fleet{"the replica that was refused": a, "the other one": b} {
 		if left := time.Until(f.Stats().Hold); left < 50*time.Minute || left > time.Hour {
-			t.Errorf("%s knows a hold for %v; want an hour", name, left)
+			t.Errorf("%s has a hold for %v; want an hour", name, left)
 		}
 	}
 	answered := make(chan time.Duration, 1)
@@ -141,7 +141,7 @@ func TestLedgerHold(t *testing.T) {
 	}
 }
 
-// TestLedgerForgets: a server that lost its state grants no calls until the lost ones have left the window.
+// TestLedgerForgets: a server that lost its state grants no calls until the calls that it has forgotten have left the window.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){

@@ -62,7 +62,7 @@ func (f *Fleet) observe(command, result string, took time.Duration) {
 	}
 }
 
-// reason returns a text for an error that contains no addresses, names and passwords.
+// reason describes an error in a text without addresses, names and passwords.
 func reason(err error) string {
 	var network *net.OpError
 	var timed net.Error
@@ -99,20 +99,21 @@ type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
 
 // Stats is the state of a Fleet.
 type Stats struct {
-	// Connected reports whether Redis is used. Since is the time of its last change.
+	// Connected reports whether Redis is used. Since is the time at which Connected last changed.
 	Connected bool
 	Since     time.Time
 	// LastError is the reason why Redis is not used, without addresses and secrets. It is empty while connected.
 	LastError string
-	// Opened is the number of times since the start that the circuit opened.
+	// Opened counts how often the circuit has opened since the start.
 	Opened uint64
 	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
 	Replicas int
-	// These fields count calls to the venue that this replica requested since the start. Granted are those that the ledger
-	// granted, Refused those that it did not grant, and Unanswered those for which Redis did not answer.
+	// These fields count the calls to the venue that this replica has requested from the ledger since the start. Granted counts the
+	// calls that the ledger granted. Refused counts the calls that it did not grant. Unanswered counts the calls for which Redis
+	// did not answer.
 	Granted, Refused, Unanswered uint64
 	// Hold is the time at which the venue accepts public calls again, as far as the replicas know. The zero time means that the
-	// venue has never refused one.
+	// venue has never refused a public call.
 	Hold time.Time
 }
 

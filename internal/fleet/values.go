@@ -21,13 +21,13 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record is recordMark, two times of the server with stampLen digits each, and the value. After a change of a key, dropMark
-	// and the time of the change are stored instead; responses of earlier calls are rejected.
+	// A record consists of recordMark, two times of the server with stampLen digits each, and the value. After a change of a key,
+	// dropMark and the time of the change replace the record. Records from calls that started before the change are then rejected.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
 	// dropFor is the time for which a response to an earlier call may still arrive after a change.
 	dropFor = time.Minute
-	// clockError is the greatest expected difference between times that two replicas have converted.
+	// clockError is the greatest expected difference between the server times that two replicas compute for the same moment.
 	clockError = 50 * time.Millisecond
 	// maxValue bounds the size of a value in bytes.
 	maxValue = 1 << 20
@@ -40,7 +40,7 @@ type Record = struct {
 	Keep  time.Duration
 }
 
-// Found receives the record of the key at an index.
+// Found receives the value of the key with index i. asked and came are the start and the end of the call that returned the value.
 type Found = func(i int, value []byte, asked, came time.Time)
 
 // valueKeys returns the names in Redis of keys of a kind. The names change with each flush of the kind and with the version of
@@ -57,7 +57,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	return out
 }
 
-// Get calls found for each key that has a record. If Redis does not answer, it does not call found.
+// Get calls found for each key that has a record. If Redis does not answer, Get does not call found.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
@@ -150,13 +150,13 @@ func (f *Fleet) put(names, args []string) {
 	})
 }
 
-// stamp returns a time of the server as a fixed number of digits.
+// stamp converts a time of this process to the server's time and returns it with stampLen digits.
 func (f *Fleet) stamp(ours time.Time) string {
 	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
 }
 
-// flush is the last flush of a kind. at is the server's time of this flush, and before the time of the flush before it. An
-// empty key means all keys.
+// flush is the last flush of a kind. at is the server's time of this flush, and the field before is the server's time of the
+// previous flush. An empty key means all keys.
 type flush struct {
 	at, before int64
 	key        string
@@ -172,7 +172,7 @@ func (f *Fleet) Flush(kind, key string) {
 	f.start(func() {
 		_, err := call(f, f.ctx, commandFlush, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 			f.mu.Lock()
-			next := f.flushes[kind] // the newest flush, in any order of these calls
+			next := f.flushes[kind] // the newest flush, because these calls may run in any order
 			f.mu.Unlock()
 			text := fmt.Sprintf("%d %d %s", next.at, next.before, next.key)
 			return struct{}{}, client.Do(ctx, client.B().Hset().Key(f.prefix+"flushes").FieldValue().FieldValue(kind, text).Build()).Error()

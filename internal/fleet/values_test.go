@@ -63,7 +63,7 @@ func TestValues(t *testing.T) {
 	}
 	put(t, a, "absent", "", now, now)
 	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
-	put(t, a, "last", "x", now, now) // comes after it
+	put(t, a, "last", "x", now, now) // is stored after the older value, which was then ignored
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
 		t.Errorf("got value %q, which is older than the stored one", value)
 	}
@@ -182,6 +182,6 @@ func TestFlush(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(heard["a"])+len(heard["c"]) > 0 {
-		t.Errorf("the replica that flushed heard %q, a new one %q; want nothing", heard["a"], heard["c"])
+		t.Errorf("the replica that flushed was notified of %q, a new one of %q; want nothing", heard["a"], heard["c"])
 	}
 }

@@ -72,13 +72,14 @@ type Book struct {
 	Hash  string
 	// Depth is the requested number of levels on each side.
 	Depth int
-	// Rendered stores JSON texts of the sides. Copies of a book share it. A book with other levels needs its own. It may be nil.
+	// Rendered stores JSON texts of the sides. Copies of a book share it. A book with other levels needs its own Rendered. It may
+	// be nil.
 	Rendered *Rendered
 }
 
 // Rendered stores the JSON texts that the executor has made of a book's sides. It is safe for concurrent use.
 type Rendered struct {
-	// Last is the newest text. Its type belongs to the executor.
+	// Last is the newest text. The executor defines its type.
 	Last atomic.Value
 	// Count is the number of renderings. The executor stops counting at a small number.
 	Count atomic.Uint32

@@ -21,9 +21,8 @@ func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	return p, next
 }
 
-// Samples returns the prices at n equally distant times, the last of which is end. The first is the n-th part of span after its
-// start. Times before the first point have no price. At the time until, the same call with the
-// present time as end may return other prices.
+// Samples divides the span before end into n equal intervals and returns the price at the end of each interval. It omits times
+// before the first point. A call with a later end, but before until, returns the same prices.
 func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, until time.Time) {
 	until = end.Add(span)
 	for i := range n {

@@ -255,7 +255,7 @@ func mustExact(_ apd.Condition, err error) {
 	}
 }
 
-// MarshalText returns the text of String. The records of the cache that replicas share use it.
+// MarshalText returns the text of String. The second cache stores decimals in this form.
 func (d Decimal) MarshalText() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalText parses a decimal in the same way as ParseDecimal.

@@ -5,7 +5,8 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. SideUnknown stands for all texts that this service does not know. Values contain the raw text, too.
+// The sides of an order. SideUnknown stands for all texts that this service does not know. Orders and trades also contain the
+// venue's raw text.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"

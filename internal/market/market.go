@@ -166,8 +166,8 @@ type Event struct {
 	EventID, Slug, Title string
 	// StartsAt and EndsAt are the earliest start and the latest end of the markets; zero if no market has the time.
 	StartsAt, EndsAt time.Time
-	// Image, Description and Category are empty if the venue does not send them. Without an own category, the event has the category
-	// of its first market that has one.
+	// Image, Description and Category are empty if the venue does not send them. An event without a category of its own gets the
+	// category of the first market that has one.
 	Image, Description, Category string
 	// Volume and Volume24h are sums over the markets; nil if no market has the figure.
 	Volume, Volume24h *Decimal
@@ -203,7 +203,7 @@ func plus(a, b *Decimal) *Decimal {
 	return &sum
 }
 
-// statusOrder contains the statuses of markets. An event has the first status that one of its markets has.
+// statusOrder is the order in which Event.Status looks for a status among the markets of an event.
 var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
 
 // Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is. It
@@ -241,7 +241,7 @@ func (m *Market) Redeems(p *Position) *bool {
 	}
 }
 
-// MarketChange is an update of a market. Empty fields do not change.
+// MarketChange is an update of a market. An empty field means that the update does not change this property.
 type MarketChange struct {
 	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or any other text of the venue, in upper case.
 	Kind           string

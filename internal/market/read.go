@@ -132,14 +132,14 @@ func (h *Handle) Age() Age {
 // Invalidate marks the entry as replaced, evicted or no longer live. It is safe for concurrent use.
 func (h *Handle) Invalidate() { h.version.Add(1) }
 
-// Age is the possible age of a response on arrival, because an HTTP cache may have stored the response. The zero Age means that
-// the response had no headers of a cache.
+// Age bounds the age that a response had on arrival. A response from an HTTP cache was made some time before its arrival. The zero
+// Age means that the response had no headers of a cache.
 type Age struct {
 	// Known reports whether a header contains the age.
 	Known bool
 	// Least and Most bound the time between the creation of the response and its arrival.
 	Least, Most time.Duration
-	// Renewed is the time after the arrival from which another call can return a newer response; 0 means unknown.
+	// Renewed is the wait after the arrival until another call can return a newer response; 0 means unknown.
 	Renewed time.Duration
 }
 

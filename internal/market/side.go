@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// chunkLevels is the greatest number of levels in a chunk. A change of a side with 200 levels copies one chunk and about 30 pointers,
-// which together are smallest near this number.
+// chunkLevels is the greatest number of levels in a chunk. A change copies one chunk and the pointers to all chunks. For a side
+// with 200 levels, chunks of about this size minimize the copied memory.
 const chunkLevels = 7
 
 // Side is one side of a book, best price first. A Side is immutable, can be copied, and is safe for concurrent use. Set returns
@@ -101,7 +101,8 @@ func (s Side) Cut(depth int) Side {
 	return s
 }
 
-// Bytes returns the greatest size in bytes of the memory of a side, without numbers that do not fit a machine word.
+// Bytes returns an upper bound of the memory of a side in bytes. It ignores the extra memory of numbers that do not fit a machine
+// word.
 func (s Side) Bytes() int {
 	const level, head = 64, 96
 	if s.count == 0 {
@@ -132,7 +133,8 @@ func (s Side) Equal(t Side) bool {
 	}
 }
 
-// Set returns the side with another size at a price; size 0 or less removes the level. which says how the side is sorted.
+// Set returns the side with another size at a price; size 0 or less removes the level. The parameter which is the kind of the side
+// and determines its sort order.
 func (s Side) Set(which OrderSide, l Level) Side {
 	order := 1
 	if which == SideBuy {
@@ -140,7 +142,7 @@ func (s Side) Set(which OrderSide, l Level) Side {
 	}
 	before := func(x *Level) int { return order * x.Price.Cmp(l.Price) }
 	chunks := s.split()
-	// at is the last chunk that begins at or before the price.
+	// at is the index of the last chunk that begins at or before the price.
 	at, starts := slices.BinarySearchFunc(chunks, l.Price, func(c *chunk, _ Decimal) int { return before(&c.levels[0]) })
 	if !starts && at > 0 {
 		at--
@@ -185,7 +187,7 @@ func (s Side) without(chunks []*chunk, at, i int) Side {
 	return join(s.count-1, chunks[:at], after)
 }
 
-// split returns the chunks of exactly the side's levels.
+// split returns chunks that contain exactly the levels of the side.
 func (s Side) split() []*chunk {
 	if s.count == 0 {
 		return nil
@@ -200,7 +202,7 @@ func (s Side) split() []*chunk {
 	return chunks
 }
 
-// join returns a side of count levels from the chunks before, between and after.
+// join returns a side of count levels. Its chunks are those in before, between and after, in this order.
 func join(count int, before, after []*chunk, between ...*chunk) Side {
 	if count == 0 {
 		return Side{}
@@ -228,7 +230,7 @@ func (s *Side) UnmarshalJSON(text []byte) error {
 
 // cursor walks through the levels of a side.
 type cursor struct {
-	// run contains the next levels, chunks the levels after them, and left is the number of levels to take from chunks.
+	// run contains the next levels, and chunks contains the levels after run. left is the number of levels to take from chunks.
 	run    []Level
 	chunks []*chunk
 	left   int

@@ -32,7 +32,7 @@ func collect(s Side) (list []Level) {
 	return list
 }
 
-// wholeChunks reports whether a side's chunks are sorted out: none is empty, and their counts add up.
+// wholeChunks reports whether a side's chunks are consistent: none is empty, and their counts add up.
 func wholeChunks(s Side) bool {
 	if s.count == 0 {
 		return s.levels == nil
@@ -47,8 +47,8 @@ func wholeChunks(s Side) bool {
 	return count == s.levels.count
 }
 
-// TestSideIsASlice changes sides at random, and compares each state with a slice after all changes, so that also no earlier
-// state may change.
+// TestSideIsASlice changes sides and slices at random in the same way. It compares all states after the last change, because no
+// change may affect an earlier state.
 func TestSideIsASlice(t *testing.T) {
 	type state struct {
 		side Side

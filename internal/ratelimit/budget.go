@@ -30,7 +30,7 @@ type Config struct {
 	// Public is the number of calls that the venue accepts from one address in any 60 seconds. Key is the number for one set of
 	// credentials. A twentieth of each is never used.
 	Public, Key int
-	// Families have limits of their own for some endpoints. Their calls do not count as public ones.
+	// Families are separate limits for some endpoints. Calls to these endpoints do not count as public calls.
 	Families []Family
 	// Queue bounds the number of waiting calls of each window.
 	Queue int
@@ -127,8 +127,8 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that counts the calls of a scope to an endpoint. Credentials count in the public window until the venue has
-// accepted them, because the venue counts calls with invalid credentials as public calls.
+// windowOf returns the window that counts the calls of a scope to an endpoint. Calls with credentials count in the public window
+// until the venue has accepted the credentials, because the venue counts calls with invalid credentials as public calls.
 func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
@@ -140,9 +140,9 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	return b.public
 }
 
-// windowFor returns the window that the response to a reservation's call adjusts, or nil. Calls with credentials that have no
-// window count in the public window, but their response never adjusts it: a 429 may concern only these credentials, which their
-// owner may also use elsewhere. If the 429 concerns the address, the next public call gets a 429, too.
+// windowFor returns the window that the response to a reservation's call adjusts, or nil. A call with credentials that have no
+// window counts in the public window. Its response never adjusts the public window, because a 429 may concern only these
+// credentials, which their owner may also use elsewhere. If the 429 concerns the address, the next public call gets a 429, too.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -150,7 +150,7 @@ func (b *Budget) windowFor(t *reservation) *window {
 	return b.keys[t.scope]
 }
 
-// hold records until when the venue refuses calls of a scope without a window.
+// hold records the time until which the venue refuses calls of a scope without a window.
 func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -171,8 +171,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 	return nil
 }
 
-// accept opens a window for credentials that the venue has accepted. If there are Scopes windows already, it closes the least
-// recently used one. If that window still counts calls, accept opens none.
+// accept opens a window for credentials that the venue has accepted. If there are already Scopes windows, the new window replaces
+// the least recently used one. But accept does nothing if that one still counts calls or has waiting calls.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return

@@ -101,10 +101,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// A request that would wait too long is refused at once. A call is free after the wait in the error, but not before.
+// A request that would wait too long is refused at once. A call is admitted after the wait in the error, but not before.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9
+		b := open(t, Config{Public: 10}) // 9 usable
 		for range 9 {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
@@ -193,7 +193,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	}
 }
 
-// If an admitted read makes no call, the next in the queue gets its call.
+// If an admitted read makes no call, its call goes to the next read in the queue.
 func TestUnusedCallsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -231,7 +231,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 // after the read's deadline.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 4}) // 3
+		b := open(t, Config{Public: 4}) // 3 usable
 		k := b.Reserve(prices("a", 90*time.Second))
 		for range 3 {
 			if err := k.AdmitCall(t.Context()); err != nil {
@@ -252,7 +252,7 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline is in 29 seconds. A place is free before that, but another read takes it.
+		// The deadline is in 29 seconds. A call leaves the window before that, but another read uses the free call.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())

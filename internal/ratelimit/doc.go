@@ -3,8 +3,8 @@
 // # Windows
 //
 // A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
-// 60 seconds contain more. One window counts the public calls of this address. Each set of credentials that the venue has
-// accepted has its own window.
+// period of 60 seconds contains more calls than that. One window counts the public calls of this address. Each set of credentials
+// that the venue has accepted has its own window.
 //
 // # Order
 //
@@ -15,16 +15,16 @@
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
 //     whole window.
 //  2. Priorities that have used less than a twentieth of the window go first, so each kind of data gets some calls.
-//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes, so the wait
-//     that a caller was told stays correct.
+//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes an earlier
+//     read, so the wait that the earlier caller was told stays correct.
 //
 // Refreshes of stale data go last and never use the last free quarter of the window. While less than half of the window is
 // free, refreshes are spread over the time until the oldest call leaves the window.
 //
 // # Start
 //
-// A process does not know which calls an earlier process made in the last minute. Until those calls have left the window, it
-// uses only the reserve: the margin of the limit, which no process uses otherwise. So a new process can make calls at once
-// although the process before it used up the limit. If the calls were recorded, or the venue reports how many calls remain, the
-// process uses all of them; see Inherit.
+// A process does not know which calls an earlier process made in the last minute. Until those calls have left the window, it uses
+// only the reserve: the margin of the limit, which no process uses at other times. So a new process can make calls at once even if
+// the process before it used up the limit. If the calls were recorded, or if the venue reports how many calls remain, the process
+// uses all remaining calls; see Inherit.
 package ratelimit

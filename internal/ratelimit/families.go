@@ -17,16 +17,17 @@ type Family struct {
 	Span  time.Duration
 }
 
-// Bucket returns the family of a token bucket: the venue adds refill tokens a second up to burst, and each call takes cost tokens. In
-// any time in which the bucket could fill, the family makes no more calls than a full bucket pays for, so the bucket is never empty.
+// Bucket returns the family for a token bucket. The venue adds refill tokens a second, up to burst tokens, and each call removes
+// cost tokens. Span is the time in which an empty bucket becomes full. Limit is the number of calls that a full bucket allows, so
+// the bucket is never empty.
 func Bucket(endpoints []reqctx.Endpoint, refill, burst, cost float64) Family {
 	return Family{
 		Endpoints: endpoints, Limit: max(int(burst/cost), 1), Span: time.Duration(math.Ceil(max(burst, cost) / refill * float64(time.Second))),
 	}
 }
 
-// openFamilies opens the windows of the families. The ledger counts public calls only, so processes that share limits divide the limit
-// of a family into equal parts.
+// openFamilies opens the windows of the families. The ledger counts only public calls, so processes that share limits divide the
+// limit of a family into equal parts.
 func (b *Budget) openFamilies() {
 	b.families = make(map[reqctx.Endpoint]*window)
 	for _, f := range b.cfg.Families {

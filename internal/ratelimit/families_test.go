@@ -73,7 +73,7 @@ func TestBucket(t *testing.T) {
 			tokens = min(tokens+10, 200)
 		}
 		if calls < 500 {
-			t.Errorf("%d calls in a minute; the bucket pays for 600", calls)
+			t.Errorf("%d calls in a minute; the bucket has tokens for 600", calls)
 		}
 	})
 }
@@ -92,7 +92,7 @@ func TestThrottledFamily(t *testing.T) {
 		r.Throttled(time.Now().Add(time.Minute))
 		r.Release(true)
 		if spendTo(b, reqctx.EndpointSpreads) != 0 || spendTo(b, reqctx.EndpointSearch) != 38 {
-			t.Error("a 429 to one family does not hold this family alone")
+			t.Error("a 429 to one family does not hold back exactly this family")
 		}
 		if s := b.Status(); !s.ThrottledUntil.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("the status says %v", s.ThrottledUntil)

@@ -10,7 +10,7 @@ type Ledger interface {
 	// granted, the time after which to ask again, and the time for which the venue refuses calls. If the ledger fails, it does not
 	// call answered.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End returns granted calls to the ledger: ended were made and have ended, unused were not made.
+	// End reports granted calls to the ledger. The calls in ended were made and have ended. The calls in unused were not made.
 	End(scope string, ended, unused []string)
 	// Hold reports that the venue refuses calls of a scope until a time.
 	Hold(scope string, until time.Time)
@@ -26,8 +26,8 @@ type Sharing struct {
 	Replicas, Reserve int
 	// Use is the time after Ask within which a granted call must be sent.
 	Use time.Duration
-	// Keys reports that all processes use the same scope for the same credentials. Then the ledger also grants calls with
-	// credentials. Otherwise each process uses an equal part of Config.Key.
+	// Keys reports that all processes use the same scope for the same credentials. If it is true, the ledger also grants calls with
+	// credentials. If it is false, each process uses an equal part of Config.Key.
 	Keys bool
 }
 
@@ -45,7 +45,7 @@ const (
 	unlimited = 1 << 30
 )
 
-// credit is a granted call that has not been made. The window returns it to the ledger at the time until.
+// credit is a granted call that has not been made. The window returns an unused credit to the ledger at the time in until.
 type credit struct {
 	call  string
 	until time.Time
@@ -59,13 +59,13 @@ type pool struct {
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that were paid from the reserve. The reserve may be used from the time opens, when
-	// the calls of an earlier process have left the window. open reports that this time has passed.
+	// own is the number of calls in the window that used the reserve. opens is the time from which the reserve may be used: the
+	// calls of an earlier process have then left the window. open reports that this time has passed.
 	own   int
 	opens time.Time
 	open  bool
-	// left is the number of calls that the ledger could still grant, according to its answer at the time answered. If there were
-	// none, it grants the next call at the time refill; the zero time means unknown.
+	// left is the estimated number of calls that the ledger can still grant. answered is the time of the ledger's last answer. If
+	// the ledger could grant no call, refill is the time at which it grants the next call; zero means unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
@@ -84,16 +84,16 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 
 // SharedStatus is the state of shared public calls. All numbers are calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is how many more it can make with grants,
-	// by the last answer of the ledger.
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the number of further calls for which
+	// it has a grant or can get one, according to the last answer of the ledger.
 	Granted, Left int
-	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed how many of them
-	// it has made. It makes none before ReserveOpens; the zero time means that the reserve is open.
+	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed is the number
+	// of these calls that it has made. ReserveOpens is the time from which it may use the reserve. The zero time means now.
 	Reserve, ReserveUsed int
 	ReserveOpens         time.Time
 }
 
-// status returns the state of a pool whose window has used some calls.
+// status returns the state of a pool. used is the number of calls in its window.
 func (p *pool) status(used int) *SharedStatus {
 	s := &SharedStatus{Granted: used - p.own, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.own}
 	if !p.open {
@@ -108,7 +108,7 @@ func (p *pool) divide(limit int) int {
 	return limit - p.Replicas*p.reserve
 }
 
-// free returns the number of calls that credits, the ledger and the reserve can pay.
+// free returns the number of calls that can be made with credits, with further grants of the ledger, and with the reserve.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
 	if p.open {
@@ -117,13 +117,13 @@ func (p *pool) free() int {
 	return free
 }
 
-// funded reports whether a call can be paid now: from a credit, or from the reserve if the ledger has nothing to grant.
+// funded reports whether a call can be sent now: with a credit, or with the reserve if the ledger can grant no call.
 func (w *window) funded() bool {
 	p := w.pool
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay pays for a reservation's call, which is sent now.
+// pay uses a credit or the reserve for a reservation's call, which is sent now.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -155,7 +155,8 @@ func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone updates the pool when a call leaves the window. credited reports whether a credit or the reserve paid for the call.
+// gone updates the pool when a call leaves the window. credited reports whether the call used a credit; otherwise it used the
+// reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -166,8 +167,8 @@ func (p *pool) gone(credited bool) {
 	}
 }
 
-// expire applies what is due: it returns old credits to the ledger, opens the reserve, and adds one call at refill. It reports
-// whether anything changed.
+// expire makes the changes that are due: it returns old credits to the ledger, opens the reserve, and adds one call at the time in
+// refill. It reports whether anything changed.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
@@ -189,7 +190,7 @@ func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns the time at which more calls can be paid. The zero time means unknown.
+// next returns the time at which the ledger or the reserve allows more calls. The zero time means unknown.
 func (p *pool) next() time.Time {
 	switch {
 	case p == nil:
@@ -206,7 +207,7 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests grants for the waiting calls and for ahead more, unless a request is open.
+// ask requests grants for the waiting calls and for ahead further calls, unless the ledger has yet to answer a request.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {

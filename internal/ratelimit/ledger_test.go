@@ -109,8 +109,8 @@ func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	return of(l)
 }
 
-// sharedBy returns the configuration of a process that shares the limit of 100 calls a minute. The ledger grants 70 of
-// them, each of 5 processes has 5 of its own, and 5 are the margin.
+// sharedBy returns the configuration of a process that shares the limit of 100 calls a minute. The ledger grants 70 of them. Each
+// of 5 processes has a reserve of 5, and the margin is 5.
 func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizons is the number of spans for which planTurns plans, and horizon is their time in a window of a minute. A reservation that gets
-// no turn within them gets their end as its turn.
+// horizons is the number of spans for which planTurns plans, and horizon is the length of such a plan in a window of a minute. A
+// reservation that gets no turn within the plan gets the end of the plan as its turn.
 const (
 	horizons = 5
 	horizon  = horizons * span
@@ -55,7 +55,7 @@ func (w *window) next(p *plan) *reservation {
 	if p.free <= 0 {
 		return nil
 	}
-	var served *reservation // its caller has had its share
+	var served *reservation // the first reservation whose caller has used its share
 	for _, below := range [2]bool{true, false} {
 		for priority := reqctx.Priorities - 1; priority > int(reqctx.PriorityRefresh); priority-- {
 			if p.byPriority[priority] < p.floor != below {
@@ -63,7 +63,7 @@ func (w *window) next(p *plan) *reservation {
 			}
 			for _, t := range w.queue[priority][p.from[priority]:] {
 				switch {
-				case p.round != 0 && t.round == p.round: // has its turn
+				case p.round != 0 && t.round == p.round: // it already has a turn
 				case p.used(t.caller) < p.share:
 					return t
 				case served == nil:
@@ -85,7 +85,8 @@ type forecast struct {
 	at time.Time
 	// landing is the earliest time at which the calls that are in flight now leave the window.
 	landing time.Time
-	// ended are the ended calls and planned the forecast calls that are still in the window at that time, oldest first.
+	// ended contains the ended calls that are still in the window at that time. planned contains the calls of the forecast that are
+	// still in the window then. Both are sorted, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
 	// refill is the time at which the ledger grants the next call. The zero time means unknown.

@@ -214,7 +214,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		for i := range 10 {
 			if !enter(fmt.Sprint(i)) {
-				t.Errorf("caller %d got no place", i)
+				t.Errorf("caller %d got no place in the queue", i)
 			}
 		}
 		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation. It is the place of a read, or of a further call of a read, in a window and its
-// queue. The budget's lock protects it.
+// reservation implements reqctx.Reservation. It represents a read, or a further call of a read, in a window and its queue. The
+// budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
@@ -32,15 +32,15 @@ type reservation struct {
 
 	// admitted reports that a call was counted but not made yet. flying reports that the counted call has not ended.
 	admitted, released, flying bool
-	// made is the number of calls that AdmitCall has let pass, including further calls.
+	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// of is the read to which a further call belongs; nil for a read. further are the read's further calls that wait or have not
-	// ended.
+	// For a further call, the field named of is the read to which the call belongs. For a read, it is nil. further contains the
+	// read's further calls that wait or have not ended.
 	of      *reservation
 	further []*reservation
-	// credit is the granted call that paid for the call; zero if the reserve paid.
+	// credit is the granted call that the ledger counts for this call; zero if the call used the reserve or no ledger is used.
 	credit credit
-	// decided is closed when the reservation leaves the queue. It is made when the first caller waits.
+	// decided is closed when the reservation leaves the queue. It is created when the first caller waits.
 	decided chan struct{}
 	err     error
 }
@@ -147,11 +147,11 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise applies the priority and the caller of a joining request: the greater priority counts, and the caller with fewer calls.
-// It reports whether the turn may come earlier.
+// raise applies the priority and the caller of a joining request. The reservation gets the greater priority and the caller that has
+// used fewer calls. It reports whether the turn may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
-		t.priority = max(t.priority, p) // this priority counts for the read's further calls
+		t.priority = max(t.priority, p) // the read's further calls use this priority
 		return false
 	}
 	p = max(p, t.priority)

@@ -68,7 +68,7 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.inheritFamilies(standing, until, now)
 }
 
-// withhold lets this process use only reserve calls of the window until a time.
+// withhold limits this process to the given reserve of the window until a time.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
@@ -87,9 +87,10 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold applies the number of remaining calls that the venue reports, while the window may contain unknown calls of other
-// processes. Responses may overtake each other, so the smallest reported number is used: it includes all calls with a response.
-// It may not include calls in flight, so these are subtracted, too. The reserve can be used in any case.
+// settleCold computes foreign from the number of remaining calls that the venue reports, while the venue may count unknown calls of
+// other processes. Responses may overtake each other, so settleCold uses the smallest reported number, which includes all calls
+// with a response. The venue might not have counted the calls in flight yet, so settleCold subtracts only this process's calls with
+// a response from the venue's count. The reserve can be used in any case.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

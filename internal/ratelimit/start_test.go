@@ -26,7 +26,7 @@ func countAdmitted(b *Budget, scope string) (n int) {
 	return n
 }
 
-// Without a record, a window has only the reserve for a minute, then the whole limit.
+// For its first minute, a window without a record has only the reserve. After that it has the whole limit.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 	})
 }
 
-// Beside one process there is only the reserve, whatever the venue reports. Beside two processes there are no calls.
+// If one other process runs, a process has only the reserve, whatever the venue reports. If two others run, it has no calls.
 func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -353,7 +353,7 @@ func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
 		// Times since the start. observed is a second response without a reset; 0 means none.
 		reset, released, observed time.Duration
-		// No call may leave at none. One call may leave at one, unless one is 0.
+		// No call may be sent at the time none. One call may be sent at the time one, unless one is 0.
 		none, one time.Duration
 	}{
 		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},

@@ -14,7 +14,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue counts the calls of all processes, which together never use the margin. So someone else uses the address, too.
+		// The venue counts the calls of all processes, which together never use the margin. If fewer calls than the margin remain,
+		// somebody else uses the address, too.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -22,7 +23,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// Calls that the venue has counted and this window has not are foreign. While calls are in flight, foreign may be too small.
+		// The foreign calls are those that the venue has counted and this window has not. While calls are in flight, foreign may be
+		// too small.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {

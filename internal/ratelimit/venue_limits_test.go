@@ -117,7 +117,7 @@ func TestObserve(t *testing.T) {
 // Credentials that the venue has accepted have a window of their own. Calls with other credentials count as public calls.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38
+		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 usable
 		user := func(scope string) reqctx.CallRequest {
 			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
@@ -127,7 +127,7 @@ func TestScopes(t *testing.T) {
 			if k.Err() == nil && k.AdmitCall(t.Context()) == nil {
 				junk++
 			}
-			k.Release(false) // the venue has refused it
+			k.Release(false) // the venue has rejected the credentials
 		}
 		if s := b.Status(); junk != 19 || s.Scopes != 0 || s.Left != 0 {
 			t.Errorf("got %d calls with junk and status %+v, want 19, no scopes, none left", junk, s)
@@ -148,7 +148,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("got %+v, want 18 left and 1 scope", s)
 		}
 		spent("bob", 38)
-		spent("carol", 17) // no window is free while the calls of the others count
+		spent("carol", 17) // no window is free while calls of the other two still count
 		time.Sleep(span)
 		spent("carol", 38)
 		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's calls still count
@@ -247,7 +247,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 			t.Error("got no window after the call at the venue's time")
 		}
 
-		// A refusal from before the venue accepted the key holds in its window.
+		// A 429 that came before the venue accepted the key also holds back the key's new window.
 		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
 		first.Throttled(within(30 * time.Second))
@@ -283,7 +283,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 // ThrottledUntil is the time of the next free call, whatever the cause. It is zero while a call is free.
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 11}) // 10
+		b := open(t, Config{Public: 11}) // 10 usable
 		until := func(what string, want time.Duration) {
 			t.Helper()
 			got := b.Status().ThrottledUntil

@@ -12,7 +12,7 @@ import (
 // If two further calls of one read wait at the same time, both end with the read.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9
+		b := open(t, Config{Public: 10}) // 9 usable
 		k := b.Reserve(prices("", 5*time.Minute))
 		if err := k.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 2}) // 1
+		b := open(t, Config{Public: 2}) // 1 usable
 		spend(t, b, "", 1)
 		now := time.Now()
 		var waiting []reqctx.Reservation
@@ -88,7 +88,7 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 // When a reduced limit is raised again, waiting calls are admitted at that moment, even if no call ends.
 func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9
+		b := open(t, Config{Public: 10}) // 9 usable
 		var under []reqctx.Reservation
 		for range 8 {
 			k := b.Reserve(prices("", time.Second))

@@ -22,15 +22,16 @@ type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that the ledger granted the call. Otherwise it counts against the reserve of the pool, if there is one.
+	// credited reports that the ledger granted the call. If it is false and the window has a pool, the call counts against the
+	// pool's reserve.
 	credited bool
 }
 
 // caller is a client that made a request within the last minute.
 type caller struct {
 	name string
-	// used is the number of the caller's calls in the window. flying is the number of them that have not ended. waiting is the
-	// number of the caller's reservations in the queue.
+	// used is the number of the caller's calls in the window. flying is the number of these calls that have not ended. waiting is
+	// the number of the caller's reservations in the queue.
 	used, flying, waiting int
 	asked                 time.Time
 	element               *list.Element
@@ -55,8 +56,8 @@ type window struct {
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
-	// throttled is the time at which the venue accepts calls again. since is the time at which it began to refuse them. before is
-	// the total duration of earlier refusals.
+	// throttled is the time at which the venue accepts calls again. since is the time at which the venue began to refuse calls. The
+	// field before is the total duration of earlier refusals.
 	throttled, since time.Time
 	before           time.Duration
 	// foreign is the number of calls that the venue has counted and that this process has not made. They count until foreignUntil.
@@ -64,14 +65,14 @@ type window struct {
 	foreignUntil time.Time
 
 	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is an
-	// assumed number of these calls: limit minus reserve. guest reports that another process may use the limit and this one may
-	// not. The number of remaining calls in the venue's headers is then ignored.
+	// assumed number of these calls: limit minus reserve. guest reports that another process may use the limit and this process may
+	// not. A guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
 	// margin is the number of calls of the limit that are never used. lowest is the smallest number of remaining calls that the
-	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported: from then
-	// on it counts at least one call less.
+	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported. From that
+	// time on, the venue counts at least one call less.
 	margin, lowest int
 	probe          time.Time
 
@@ -93,8 +94,8 @@ type window struct {
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
 	timer     *time.Timer
-	// pool has the calls that the ledger granted to this process and its reserve, if several processes share the window; otherwise
-	// it is nil. retired reports that the window is closed.
+	// pool contains the granted calls and the reserve of this process. It is nil if this process does not share the window. retired
+	// reports that the window is closed.
 	pool    *pool
 	retired bool
 	// round is the number of the latest plan. stale reports that the planned turns are out of date.
@@ -217,7 +218,7 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes limit, foreign and reserved after a change of what they depend on.
+// relimit computes limit, foreign and reserved again. It must be called after a change of the fields on which they depend.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {

@@ -59,10 +59,10 @@ func NewRequestID() string {
 
 var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts
-// attributes and groups whose name is secret (credentials, authorization, apiKey, secret, passphrase, password, token, cookie,
-// …, in any case). It also redacts texts that look like secrets, in messages and errors, too. It adds request_id from the
-// context. If level is a slog.LevelVar, the level may change later.
+// NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts attributes
+// and groups whose name is secret (credentials, authorization, apiKey, secret, passphrase, password, token, cookie, …, in any
+// case). It also redacts texts that look like secrets, even in messages and errors. It adds request_id from the context. If level
+// is a slog.LevelVar, the level may change later.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
 		w = &lockedWriter{to: w}

@@ -32,7 +32,7 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(above)}}
 }
 
-// Sampled returns the number of operations without a line because of sampling.
+// Sampled returns the number of operations that were not logged because of sampling.
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
 // Ended logs an operation that has ended.

@@ -64,7 +64,7 @@ func word(s string) string {
 	}, s)
 }
 
-// name returns valid UTF-8 unchanged.
+// name returns a copy of s, or "other" if s is not valid UTF-8.
 func name(s string) string {
 	if !utf8.ValidString(s) {
 		return other

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxNames bounds the number of trusted documents with an own label value.
+// maxNames bounds the number of trusted documents that have their own label value.
 const maxNames = 100
 
 // kinds are the kinds of operations. The kind of a request that was refused before parsing is unknown.

@@ -255,7 +255,7 @@ func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 
 type identifierKey struct{}
 
-// identifiers generates random span ids. Spans of venue calls have ids that were chosen before.
+// identifiers generates random trace and span ids. The span of a call to the venue gets the id that was chosen before the call.
 type identifiers struct{}
 
 // NewIDs implements sdktrace.IDGenerator.

@@ -16,7 +16,7 @@ type Writer struct {
 	// done is closed when the goroutine has ended.
 	done chan struct{}
 
-	// mu protects the rest.
+	// mu protects the fields below.
 	mu sync.Mutex
 	// waiting contains whole lines. spare is the buffer that was written before; it is reused.
 	waiting, spare []byte

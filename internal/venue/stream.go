@@ -24,12 +24,12 @@ type StreamConfig struct {
 	Clock market.Clock
 }
 
-// streams return the address and the protocol of a driver's stream. An empty address means that there is no stream, and nil the
-// documented protocol. A driver that is not in the table has no stream.
+// streams return the address and the protocol of a driver's stream. An empty address means that there is no stream. A nil protocol
+// means stream.Documented. A driver that is not in the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
-	// The protocol reads books by REST, so the driver has it; see Streamer.
+	// The protocol reads books over REST, so the driver provides the protocol; see Streamer.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
 		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
 	},

@@ -21,8 +21,8 @@ import (
 // Driver calls the REST API of one kind of venue. It is safe for concurrent use. The methods for several keys return results in
 // the order of the keys. A nil value means that the venue does not know the key.
 type Driver interface {
-	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
-	// answer never changes.
+	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
+	// The answer never changes.
 	Can(endpoint reqctx.Endpoint) error
 	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
@@ -114,7 +114,8 @@ func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 // PublicAccounts reports whether a driver reads accounts by their address, without credentials of a caller.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 
-// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. It is empty if the driver does not know it.
+// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. It is empty if the driver does not
+// know it.
 func Currency(name string) string { return drivers[name].currency }
 
 // Open returns the driver that cfg names. It makes no call.

@@ -19,8 +19,8 @@ const module = "oddsgraph"
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// arrows lists for each package, with all below it, which of our packages it may import besides itself, internal/market
-// and internal/market/reqctx. docs/architecture.md draws them.
+// arrows lists the packages of this module that a package and its subpackages may import. Each may also import itself,
+// internal/market and internal/market/reqctx. docs/architecture.md draws them.
 var arrows = map[string][]string{
 	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
 	"resolvers":              {"graph", "loaders", "internal/feed"},
@@ -53,7 +53,8 @@ func within(dir, folder string) bool { return dir == folder || strings.HasPrefix
 // driverOf returns the folder of the driver that a package belongs to.
 func driverOf(dir string) string { return strings.Join(strings.Split(dir, "/")[:3], "/") }
 
-// free may import all of our packages: the program, the programs that measure it, and the tests.
+// free lists the folders whose packages may import all packages of this module: the program, the programs that measure it, and the
+// tests.
 var free = []string{".", "app", "bench", "tests"}
 
 // domain is what internal/market imports besides the standard library.
@@ -65,7 +66,7 @@ const redis = "github.com/redis/rueidis"
 // runtimes are the packages of gqlgen that execute operations. Only tests and generated code may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
-// registry imports the drivers of venues, which are the folders below it besides those in shared.
+// registry is the package that imports the drivers of venues. All folders below it are drivers, except those in shared.
 const registry = "internal/venue"
 
 var shared = []string{"rest", "stream", "wire"}
@@ -79,8 +80,8 @@ func driver(dir string) string {
 	return ""
 }
 
-// brokenArrows returns a line for each import that the picture does not have. imports are by file, with paths from the
-// root of the module.
+// brokenArrows returns a line for each import that the rules of this file do not allow. imports maps a file, relative to the
+// module's root, to the packages that it imports.
 func brokenArrows(imports map[string][]string) (broken []string) {
 	for _, file := range slices.Sorted(maps.Keys(imports)) {
 		from := path.Dir(file)
@@ -117,7 +118,7 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns the package of the picture that dir belongs to, or dir.
+// owner returns the package in arrows or free that dir belongs to, or dir itself if there is none.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {
@@ -127,7 +128,7 @@ func owner(dir string) string {
 	return dir
 }
 
-// TestArchitecture fails when a file imports what its place in the picture does not allow. Tests are exempt.
+// TestArchitecture fails for a file with an import that brokenArrows reports. Tests are exempt.
 func TestArchitecture(t *testing.T) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The limits in lines, and of packages directly in internal.
+// The maximum number of lines of each kind of file and of a function, and the maximum number of packages directly in internal.
 const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
 
 // productFiles returns the Go files that are not generated, with their text.

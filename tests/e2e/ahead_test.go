@@ -143,7 +143,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // long enough for the others' prices to be fetched without this event, if that were a fault
+					case event == "late": // long enough for a faulty service to fetch the other prices without this event
 						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}

@@ -32,7 +32,7 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // market each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// The strict venue takes one market a call. A page of 50 positions may be full, so it also takes a second call for
+// The strict venue accepts one market in a call. It may have cut the list at 50 positions, so the service makes a second call for
 // positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
@@ -221,7 +221,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the calls for anything but prices. strict are those of the strict venue; nil if they are the same.
+		// others are the calls for anything but prices. strict are these calls for the strict venue, or nil if they equal others.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,

@@ -19,7 +19,7 @@ const (
 // bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
 type bystander struct {
 	p *target
-	// before and during hold the duration of each query. beforeTotal and duringTotal include the pauses between them.
+	// These fields hold the duration of each query before and during the attack. The totals include the pauses between queries.
 	before, during           []time.Duration
 	beforeTotal, duringTotal time.Duration
 

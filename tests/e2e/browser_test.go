@@ -74,8 +74,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// buildExample builds an app of examples/ with the packages that make has installed. Apollo Client is built for development, because
-// only then it warns of data that its cache loses.
+// buildExample builds an app of examples/ with the packages that make has installed. Apollo Client is built for development,
+// because only the development build warns of data that its cache loses.
 func buildExample(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join("examples", name)
@@ -93,7 +93,7 @@ func buildExample(t *testing.T, name string) {
 // runShipped is runNodeTest in web/ with the built binary, which is not restarted.
 func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 	t.Helper()
-	p := runBinary(t, exe, append(args, "--demo-control", "--trusted-proxies=")...) // behind a proxy the board causes no faults
+	p := runBinary(t, exe, append(args, "--demo-control", "--trusted-proxies=")...) // the board injects faults only without a proxy
 	venue := ""
 	for line := range strings.Lines(p.log.String()) {
 		var entry struct{ Venue string }
@@ -105,8 +105,7 @@ func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 }
 
-// TestPageSize limits what a browser loads if it opens every page: 1.2 MB, compressed with gzip, the larger of
-// the two codings.
+// TestPageSize limits what a browser loads if it opens every page: 1.2 MB with gzip, which is larger than with brotli.
 func TestPageSize(t *testing.T) {
 	requireNode(t) // also builds the pages
 	const limit = 1_200_000

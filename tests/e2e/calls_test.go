@@ -70,7 +70,7 @@ func TestDocumentedCosts(t *testing.T) {
 		}
 		decode(t, s.do(t, r).body, &answer)
 		points, calls := numberIn(t, row[2]), numberIn(t, row[3])
-		// On a busy machine positions and orders may arrive separately. Then the values below them take one more call.
+		// On a busy machine, positions and orders may arrive separately, so that the values below them take one more call.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
 			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
 		}

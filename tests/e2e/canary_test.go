@@ -85,7 +85,7 @@ type echo struct {
 
 	mu  sync.Mutex
 	how string
-	// requests are the venue's requests, without bodies. strayURLs are those that the stranger received.
+	// requests are the venue's requests, without bodies. strayURLs are the URLs of the requests that the stranger received.
 	requests  []*http.Request
 	strayURLs []string
 	release   chan struct{}
@@ -166,8 +166,8 @@ func (e *echo) set(how string) {
 	e.how, e.requests, e.strayURLs = how, nil, nil
 }
 
-// search fails if the secret is in any of the venue's requests, outside the one place that may hold it. allowed takes
-// the values of this place out of the request and returns them; search reports whether there was such a value.
+// search fails the test if a request to the venue has the secret outside its allowed place, or if the stranger got a request.
+// allowed removes and returns the values of the allowed place. search reports whether a request had such values.
 func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -252,7 +252,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						get.Header.Set(httpapi.CredentialsHeader, value)
 						get.Header.Set("X-Forwarded-For", "192.0.2."+fmt.Sprint(len(said)))
 						said = append(said, s.do(t, get).print())
-						s.expireCaches() // past backoffs, open circuits and cached refusals
+						s.expireCaches() // ends backoffs, open circuits and cached refusals
 						for _, text := range said {
 							if form := findSecret(text, secret); form != "" {
 								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
@@ -288,8 +288,8 @@ func takeFrom(from url.Values, name string) *[]string {
 type canaryPlace struct {
 	name string
 	send func(t testing.TB, s *service, secret string) (answer string)
-	// own: the answer may repeat this text of the client, such as a name in its document, an id of the venue or a
-	// request id. Credentials are never repeated.
+	// own is true for a text that the answer may repeat, such as a name in the client's document, an id of the venue or a request
+	// id. It is false for credentials.
 	own bool
 	// named: the text is the name of an operation in the document, which is logged.
 	named bool

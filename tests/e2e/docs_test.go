@@ -48,11 +48,11 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 // 127.0.0.1:9091 are replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
-	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if it has some; a fragment alone is validated
-	"graphql relay":   (*docs).checkRelay,   // part of a file in clients/ that relay-compiler compiles
-	"graphql part":    (*docs).checkExample, // part of a file in examples/federation, which TestGateway runs
-	"json variables":  (*docs).parseJSON,    // the variables of the document before
-	"json answer":     (*docs).wantAnswer,   // the output of the block before, compared by members and types
+	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if any; fragments alone are validated
+	"graphql relay":   (*docs).checkRelay,   // must be in a file of clients/ that relay-compiler compiles
+	"graphql part":    (*docs).checkExample, // must be in a file of examples/federation; TestGateway runs these files
+	"json variables":  (*docs).parseJSON,    // the variables of the previous GraphQL block
+	"json answer":     (*docs).wantAnswer,   // compared with the output of the previous block, by members and types
 	"json request":    (*docs).runRequests,  // one body for POST /graphql on each line
 	"json accounts":   (*docs).checkFile,    // a file for --accounts-file
 	"json manifest":   (*docs).checkFile,    // a file for --documents-manifest
@@ -69,7 +69,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"text":            (*docs).countPicture,
 }
 
-// pictures is the number of blocks in each file that are only looked at.
+// pictures maps a file to the number of its plain-text blocks, which are not executed.
 var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1}
 
 // docs executes blocks and holds the state between them.
@@ -78,8 +78,8 @@ type docs struct {
 	root, dir string
 	schema    *ast.Schema
 	modules   map[string]string // compiled modules by their first block
-	answer    []byte            // output of the block before
-	skipped   bool              // the block before was skipped
+	answer    []byte            // output of the previous block
+	skipped   bool              // the previous block was skipped
 	next      block             // the following block of the same file
 	pictures  map[string]int
 }
@@ -131,7 +131,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range slices.Backward(blocks) { // backward, so that the first of two files with one name remains
+	for _, b := range slices.Backward(blocks) { // backward, so that the first of two files with the same name remains
 		if name := d.fileOf(b); name != "" {
 			d.write(t, name, b.text)
 		}
@@ -340,7 +340,7 @@ var eventData = regexp.MustCompile(`event: next\ndata: (.*)\n`)
 
 func (d *docs) parseJSON(t *testing.T, b block) {
 	if !json.Valid([]byte(b.text)) {
-		t.Error("it is no JSON")
+		t.Error("the block is not valid JSON")
 	}
 }
 
@@ -348,10 +348,10 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	var want, got any
 	decode(t, b.text, &want)
 	if d.answer == nil && d.skipped {
-		t.Skip("the block before it was skipped")
+		t.Skip("the previous block was skipped")
 	}
 	if d.answer == nil {
-		t.Fatal("no block before it has an answer")
+		t.Fatal("no previous block has an answer")
 	}
 	decode(t, string(d.answer), &got)
 	for _, difference := range jsonDifferences("", want, got) {
@@ -430,7 +430,7 @@ func (d *docs) runHTTP(t *testing.T, b block) {
 	first, headers, _ := strings.Cut(strings.TrimSpace(head), "\n")
 	method, target, ok := strings.Cut(first, " ")
 	if !ok {
-		t.Fatalf("%q is no line of a request", first)
+		t.Fatalf("%q is not a request line", first)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, d.URL()+strings.TrimSuffix(target, " HTTP/1.1"), strings.NewReader(body))
 	if err != nil {

@@ -63,7 +63,7 @@ func (p *program) waitRefusing(t testing.TB) {
 }
 
 // wholeAnswer sends a request and returns a channel for the complete response, or for the part before an error, followed by that
-// error. It returns as soon as the body contains the text begins, or at once if begins is empty.
+// error. It returns when the body contains the text of the parameter begins, or at once if that is empty.
 func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
@@ -173,7 +173,7 @@ func TestDraining(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	if d := <-paused; d != 7*time.Second {
-		t.Errorf("got %s in which new connections are accepted", d)
+		t.Errorf("new connections are accepted for another %s; want 7s", d)
 	}
 	draining := func(got response) {
 		t.Helper()
@@ -312,7 +312,7 @@ func TestTerminationTimesOut(t *testing.T) {
 	}
 	p.wantExit(t, 1)
 	if log := p.log.String(); !strings.Contains(log, "waiting for requests under way") {
-		t.Errorf("it does not say why: %s", log)
+		t.Errorf("the log does not say why: %s", log)
 	}
 }
 

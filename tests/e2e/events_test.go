@@ -100,7 +100,7 @@ func TestSearchEvents(t *testing.T) {
 	}
 }
 
-// TestSearchEventsToTheEnd reads a list that has an end: it has a total count.
+// TestSearchEventsToTheEnd reads a list to its end. A list that was read to its end has a total count.
 func TestSearchEventsToTheEnd(t *testing.T) {
 	s := start(t)
 	event := s.ask(t, `{ searchEvents(first: 1) { nodes { title } } }`, nil, anonymous)

@@ -16,7 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// TestExamples runs every file in examples/ with its variables. On no day may a field fail, and only the values listed
+// TestExamples runs every file in examples/ with its variables. Whatever the date, no field may fail, and only the values listed
 // here may be missing.
 func TestExamples(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 					}
 				})
 				if took := fmt.Sprint(calls); took != row[1] {
-					t.Errorf("it takes %s calls, README.md says %s", took, row[1])
+					t.Errorf("the example takes %s calls, README.md says %s", took, row[1])
 				}
 				for _, path := range missing(data, "") {
 					if !slices.Contains(absent[name], path) {

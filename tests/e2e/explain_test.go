@@ -112,7 +112,7 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 		}
 	}
 	if warmData != coldData {
-		t.Errorf("the answer has become\n%s\nof\n%s", warmData, coldData)
+		t.Errorf("the cached answer is\n%s\nwant\n%s", warmData, coldData)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	first := plain()
 	_, data, e := s.explain(t, portfolioQuery, variables, keyOf50)
 	if e.ResponseCache != "HIT" {
-		t.Errorf("a response that is kept is said to be %s", e.ResponseCache)
+		t.Errorf("a cached response is explained as %s", e.ResponseCache)
 	}
 	if want := `{"data":` + data + `}`; first.body != want {
 		t.Errorf("explained it is\n%s\nwithout it was\n%s", want, first.body)

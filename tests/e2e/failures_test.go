@@ -149,7 +149,7 @@ func TestBadElementFailsAlone(t *testing.T) {
 	}
 }
 
-// TestPortfolioIsNeverSummedOverAPart fails each input of the portfolio in turn.
+// TestPortfolioIsNeverSummedOverAPart makes each input of the portfolio fail in turn.
 func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
 	s := start(t)
@@ -173,7 +173,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 			s.expireCaches()
 			s.setFaults(t, test.fault)
 			data, errors := s.query(t, query, nil, keyOf50)
-			if test.name == "prices" || test.name == "markets" { // then each valuation fails as well
+			if test.name == "prices" || test.name == "markets" { // without this input, each valuation fails as well
 				errors = slices.DeleteFunc(errors, func(e graphError) bool { return strings.Contains(e.String(), "valuation") })
 			}
 			wantErrors(t, errors, test.errors...)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// frontendLoad is a load like that of frontends: boards of 50 prices and market pages of two books. Each is a client of its
-// own that polls once a second.
+// frontendLoad is a load like that of frontends: boards of 50 prices and market pages of two books. Each board and each page is a
+// separate client that polls once a second.
 type frontendLoad struct {
 	*checkedLoad
 	boards, pages int
@@ -56,7 +56,7 @@ func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages i
 		}
 	}
 	if len(a.markets) < pages {
-		t.Fatalf("only %d markets are remembered and on no board", len(a.markets))
+		t.Fatalf("only %d recorded markets are on no board", len(a.markets))
 	}
 	return a
 }
@@ -68,8 +68,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, which must happen within the given time, and then for d. It calls
-// then, if not nil, in between.
+// runSettled runs the load until it has settled, which must happen within the given time, and then for d. When the load has
+// settled, runSettled calls the function then, unless it is nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -85,7 +85,8 @@ func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then fu
 	}
 }
 
-// run runs the load until the time that until returns. When all clients get streamed values, settled returns a new end.
+// run runs the load until the time that the function until returns. When all clients get streamed values, run calls settled, which
+// returns a new end time.
 func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -116,7 +117,7 @@ func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 				for _, e := range out.Errors {
 					a.count(phase + "error " + e.Extensions.Code)
 					if e.Extensions.Code == "RATE_LIMITED" && e.Extensions.RetryAfterMs <= 0 {
-						a.addError(fmt.Errorf("%s without a time to come back", e))
+						a.addError(fmt.Errorf("%s without a retry time", e))
 					}
 				}
 				a.setStreamed(n, take(phase, out.Data) && len(out.Errors) == 0)
@@ -204,7 +205,7 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited are the calls a minute that the venues of these tests accept from an address and with a key.
+// limited holds the limits of the venues of these tests: calls a minute from an address, and calls a minute with a key.
 var limited = [2]int{100, 300}
 
 // wantNoRefusal fails if the venue has refused a call with status 429.
@@ -246,7 +247,7 @@ func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 const (
 	// soakEnv is the environment variable for the duration of a soak test.
 	soakEnv = "SOAK"
-	// soakShort is the default duration. From soakLong on, the test runs with its full load.
+	// soakShort is the default duration. A test of at least soakLong runs with its full load.
 	soakShort, soakLong = 8 * time.Second, time.Minute
 )
 
@@ -347,9 +348,9 @@ func pollWithoutTheStream(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestAttackersBesideHonestClients runs two attackers beside honest clients: one sends 40 random ids a query, one
-// invalid credentials. The honest clients still get fresh values. The attackers get no watches and do not exhaust the
-// budget.
+// TestAttackersBesideHonestClients runs two attackers beside honest clients: one attacker sends 40 random ids in each query, the
+// other sends invalid credentials. The honest clients must still get fresh values. The attackers must get no watches and must not
+// exhaust the budget.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, limited)
@@ -398,7 +399,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 	stats := w.venue.Stats()
 	for channel := range stats.Stream.Topics {
 		if !slices.Contains([]string{"prices", "orderbook"}, channel) {
-			t.Errorf("watches of %s are spent", channel)
+			t.Errorf("attackers got watches of %s", channel)
 		}
 	}
 	if n := stats.Stream.Topics["prices"]; n > 500 {
@@ -408,7 +409,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 		t.Errorf("%d prices were subscribed to", n)
 	}
 	t.Logf("%v attempts", attempts)
-	// Most attempts wait for the venue's budget, so a slow machine ends few of them.
+	// Most attempts wait for the venue's budget, so few of them end on a slow machine.
 	if attempts["random ids"] < 4 || attempts["junk credentials"] < 4 {
 		t.Errorf("the attackers made only %v attempts", attempts)
 	}

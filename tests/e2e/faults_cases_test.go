@@ -69,7 +69,7 @@ func (f *fault) at(l *lane, b *branch) demo.Fault {
 	return out
 }
 
-// attempts returns the least and the most calls for a branch with the fault.
+// attempts returns the minimum and the maximum number of calls for a branch with the fault.
 func (f *fault) attempts(b *branch) (least, most int64) {
 	switch {
 	case f.retried:
@@ -108,8 +108,8 @@ func (f *fault) rows(b *branch) []row {
 // hangs reports whether the call times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault. Without a fault (nil), it waits for nothing. Both are
-// far below operationTimeout.
+// within returns the time limit for an operation with the fault. f may be nil: an operation without a fault waits for nothing. All
+// limits are far below operationTimeout.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
 		return callTimeout + answerLimit
@@ -126,11 +126,11 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if the refresh of the row before has just ended
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if a refresh of the previous row has just ended
 			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
-	if f.code != "UPSTREAM_BAD_RESPONSE" { // these failures start a backoff
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // all other failures start a backoff
 		again := l.wantFailure(&r, "at the same instant", b, nil)
 		if n := again.calls[b.endpoint][0]; n != 0 {
 			r.add("at the same instant the venue was asked %d times more", n)
@@ -149,7 +149,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 // asFromBooks rewrites the expected spreads as if they came from order books.
 func asFromBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
 
-// fromBooks sends wholeQuery while spreads fail, and expects them from order books, with a call for each token.
+// fromBooks sends wholeQuery while the spreads endpoint fails. It expects spreads from order books, with a call for each token.
 func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -175,7 +175,7 @@ func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// coldFromBooks tests spreads that are not cached while they fail.
+// coldFromBooks tests uncached spreads while their endpoint fails.
 func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -203,7 +203,7 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	return r.err()
 }
 
-// warmFromBooks tests expired spreads while they fail. The first answer has stale spreads. It starts a refresh, so a
+// warmFromBooks tests expired spreads while their endpoint fails. The first answer has stale spreads and starts a refresh, so a
 // later answer has spreads from books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
@@ -347,7 +347,7 @@ func (b *branch) freshness(data any) string {
 	return b.at + ".freshness.stale"
 }
 
-// prepare removes the faults and cached values of the row before.
+// prepare removes the faults and cached values of the previous row.
 func (l *lane) prepare(r *report) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)
@@ -392,7 +392,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // it may join a refresh in flight
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // a warm query may join a refresh in flight
 			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}

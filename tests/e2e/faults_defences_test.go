@@ -23,8 +23,8 @@ import (
 
 // These rows need more than one query.
 
-// circuitRow reads the books of many tokens while all fail. After five failures the service stops calling the venue,
-// except for single probes.
+// circuitRow reads the books of many tokens while all calls for books fail. After five failures the service stops calling the
+// venue, except for single probes.
 var circuitRow = row{name: "orderbook, one token after the other", run: func(l *lane) error {
 	var r report
 	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
@@ -200,7 +200,7 @@ func severalQueryRows() []row {
 	return append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...)
 }
 
-// opened starts the lane of such a row.
+// opened starts the lane of a row that needs more than one query.
 func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	if r.open != nil {
@@ -259,8 +259,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound takes away each defence that the configuration or the transport can take away, and requires that rows
-// of the matrix fail. tests/mutations takes away the others.
+// TestMissingDefencesAreFound removes, one at a time, each defence that can be removed by configuration or by another transport. It
+// requires that rows of the matrix then fail. tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -381,7 +381,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 					}
 					red++
 					if err := r.run(l); err == nil {
-						t.Errorf("%q is green without it", r.name)
+						t.Errorf("%q passes without the defence", r.name)
 					} else {
 						t.Logf("%q: %v", r.name, err)
 					}

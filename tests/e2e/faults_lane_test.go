@@ -24,7 +24,7 @@ type branch struct {
 	endpoint, path, at string
 	// errors are the paths of its errors.
 	errors []string
-	// past is a time after which the branch is no longer fresh. Public data are still served stale then.
+	// past is a duration after which the branch is no longer fresh. Public data of this age are still served stale.
 	past time.Duration
 }
 
@@ -45,7 +45,7 @@ var wholeBranches = []branch{
 
 func (b *branch) public() bool { return !strings.HasPrefix(b.at, "user") }
 
-// wholeQuery reads each endpoint for one branch.
+// wholeQuery has one branch for each endpoint.
 const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a: Address!, $day: Date!) {
   prices: tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } }
   spreads(tokenIds: $ids) { tokenId bestBid bestAsk basis freshness { stale } }
@@ -79,17 +79,17 @@ const longCallTimeout = "--venue-timeout=90s"
 // for a call or an operation to time out needs more.
 const answerLimit = time.Minute
 
-// lane is a service over a venue with faults, with its answer from before the faults.
+// lane is a service over a venue with faults. It keeps the answer that the service gave before the faults.
 type lane struct {
 	*service
 	variables vars
-	// whole holds the data of each branch without faults, calls the venue's calls for them.
+	// whole holds the data of each branch without faults. calls are the venue's calls for these data.
 	whole map[string]string
 	calls calls
-	// otherURL is the URL of another host, otherRequests counts its requests.
+	// otherURL is the URL of another host. otherRequests counts the requests to this host.
 	otherURL      string
 	otherRequests *atomic.Int64
-	// within is the time limit for an operation, with its answer.
+	// within is the time limit for an operation, including its answer.
 	within time.Duration
 	// budget is the rate limit of the venue; nil without one.
 	budget *ratelimit.Budget
@@ -259,7 +259,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 type row struct {
 	name string
 	run  func(l *lane) error
-	// open starts the row's own lane; nil if the row shares one.
+	// open starts a lane for this row only. It is nil if the row uses a shared lane.
 	open func(t testing.TB, rig func(*app.Wiring)) *lane
 	// alone: no other row runs meanwhile, so that the row's memory can be measured.
 	alone bool

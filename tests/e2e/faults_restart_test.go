@@ -77,7 +77,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		back := time.Now()
 		for ; !search(n); n++ {
 			if took := time.Since(back); took > wait+5*time.Second { // five seconds of margin for a busy machine
-				t.Fatalf("%v after its return the venue is still left alone; the wait was %v: %+v", took, wait, failures)
+				t.Fatalf("%v after the venue's return it still gets no calls; the wait was %v: %+v", took, wait, failures)
 			}
 			<-tick.C
 		}

@@ -14,15 +14,15 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// The rows below use a venue that accepts budgetPerMinute calls, and keyPerMinute with a key. Each row has its own
-// lane. Its clock is close to the present, because deadlines are in real time.
+// The rows below use a venue that accepts budgetPerMinute calls, and keyPerMinute with a key. Each row has its own lane. The lane's
+// clock is close to the present, because deadlines are in real time.
 const (
 	budgetPerMinute = 40
 	keyPerMinute    = 20
 )
 
-// openBudget starts the lane of such a row. The lane starts two minutes in the past, so that the calls of its start no
-// longer count. Requests time out after 30 s, too early to wait a minute for the budget.
+// openBudget starts the lane of a row below. The lane starts two minutes in the past, so that the calls of its start no longer
+// count. Requests time out after 30 s, too early to wait a minute for the budget.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
@@ -151,7 +151,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 		return err
 	}
 	l.clock.Advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // spend the share that each priority is guaranteed
+	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that are guaranteed to each priority
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
 		}
@@ -196,7 +196,8 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	return r.err()
 }}
 
-// throttledRow reads prices while the venue throttles all calls. They are stale for five minutes, then refused.
+// throttledRow reads prices while the venue throttles all calls. The prices are served stale for five minutes, and refused after
+// that.
 var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
@@ -333,7 +334,7 @@ func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.Reservation.Join(w)
 }
 
-// withAdmission puts such an Admission before the budget.
+// withAdmission puts a changedAdmission in front of the budget.
 func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

@@ -37,8 +37,8 @@ type soakRow struct {
 	figures
 }
 
-// TestSoak queries, subscribes and injects faults at random. make soak sets SOAK=10m: 2,000 subscribers for ten
-// minutes. At the end no answer was wrong, no goroutine has leaked, and memory has not grown much.
+// TestSoak queries, subscribes and injects faults at random. make soak sets SOAK=10m: 2,000 subscribers for ten minutes. No answer
+// may be wrong, no goroutine may leak, and memory may not grow much.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
@@ -116,8 +116,8 @@ const (
 	soakHeap = 8 << 20
 )
 
-// waitSettled waits until the process has about as many goroutines and files as at the start, and returns its resource use
-// then.
+// waitSettled waits until the process has about as many goroutines and files as at the start. It returns the resource use at that
+// moment.
 func (s *soak) waitSettled(t testing.TB, before figures) figures {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -176,10 +176,10 @@ func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	t.Helper()
 	s.pause.Lock()
 	defer s.pause.Unlock()
-	s.recordedVenue.step() // a later change shows subscribers that they missed one
+	s.recordedVenue.step() // a subscriber that missed a change notices this at the next change
 	if !until(patience, s.caughtUp) {
 		s.wantNothingWrong(t) // a subscription may have ended
-		t.Fatalf("after %v subscribers do not hold the venue's present state; the faults were %v; the service says %s", patience, s.faultCounts,
+		t.Fatalf("after %v subscribers lack the venue's current state; the faults were %v; the service says %s", patience, s.faultCounts,
 			s.ask(t, queryStatus, nil, anonymous))
 	}
 	s.faultCounts["all well again"]++
@@ -202,7 +202,8 @@ func (s *soak) injectFaults(t testing.TB) {
 	restart := false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
-			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // such a fault stops the stream for a minute and hides all others
+			// A banned row would stop the stream for a minute and hide other faults.
+			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned })
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
 			restart = restart || r.closeFirst
@@ -211,7 +212,7 @@ func (s *soak) injectFaults(t testing.TB) {
 		}
 		f := faults[s.rand.IntN(len(faults))]
 		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // large bodies only now and then; no date, since the process has another clock
+			f = faults[0] // send large bodies rarely, and no dates, since the process has another clock
 		}
 		s.faultCounts[f.name]++
 		spoils := f.Fault

@@ -64,8 +64,8 @@ func shortWaits(w *app.Wiring) {
 	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
 }
 
-// TestStreamFaultsUnderLoad injects every stream fault under subscribers and pollers. All values that they receive were
-// the venue's. No query fails, and in the end all clients have the venue's current state.
+// TestStreamFaultsUnderLoad injects every stream fault under subscribers and pollers. The clients may receive only values that the
+// venue had. No query may fail, and in the end all clients must have the venue's current state.
 func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const lanes = 4
@@ -128,12 +128,12 @@ func (c *checkedLoad) runFault(r *streamRow) error {
 	deadline := time.Now().Add(patience)
 	for !c.caughtUp() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("subscribers stay behind: %v, %s", c.last, asJSON(c.App.Live.Status()))
+			return fmt.Errorf("subscribers have not caught up: %v, %s", c.last, asJSON(c.App.Live.Status()))
 		}
 		<-tick.C
 	}
 	if n := c.countOf("events"); n == before {
-		return errors.New("nobody was sent anything")
+		return errors.New("no client received an event")
 	}
 	c.sample(c.recorded.tokens)
 	for what, n := range c.counts() {

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 )
 
-// lanes run at the same time, each with rows of its own.
+// lanes run at the same time. Each lane has its own rows.
 type lanes []laneOf
 
 type laneOf struct {
@@ -20,8 +20,8 @@ type laneOf struct {
 	rows []row
 }
 
-// run runs all rows and reports the failed ones. Rows with alone run at the end, one at a time. It checks the memory of
-// all other rows together, and of each row with alone.
+// run runs all rows and reports the failed ones. Rows whose field alone is true run at the end, one at a time. run checks the
+// memory of each of these, and of all other rows together.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)
@@ -105,8 +105,8 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// largeAllocated is the memory that a row with large may allocate temporarily, largeLeft the memory still in use after it. laneLeft is what a
-// lane may leave after all its smaller rows, such as idle connections.
+// largeAllocated is the memory that a row may allocate temporarily if its fault is large. largeLeft is the memory that may stay in
+// use after such a row. laneLeft is what a lane may leave after all its smaller rows, such as idle connections.
 const (
 	largeAllocated = 48 << 20
 	largeLeft      = 4 << 20

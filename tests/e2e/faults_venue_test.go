@@ -230,7 +230,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	sequence := text(v, "sequence")
 	i := strings.LastIndexFunc(sequence, func(r rune) bool { return r < '0' || r > '9' })
 	if i < 0 {
-		return fmt.Errorf("a book of %s of the sequence %q: %s", id, sequence, asJSON(v))
+		return fmt.Errorf("a book of %s with the sequence %q: %s", id, sequence, asJSON(v))
 	}
 	epoch := sequence[:i]
 	seq, err := strconv.ParseUint(sequence[i+1:], 10, 64)
@@ -251,7 +251,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	case !ok && w.venue.Epoch() != epoch && w.lastSeqs[id+epoch] != 0 && seq > w.lastSeqs[id+epoch]:
 		return nil // the last book of an epoch, which ended before it was recorded
 	case !ok && seq == 1 && w.lastSeqs[id+epoch] > 1:
-		// An epoch that began during a move starts with the last book of the epoch before, under a new number.
+		// An epoch that began during a move starts with the last book of the previous epoch, under a new number.
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
 			return nil
 		}
@@ -269,7 +269,7 @@ func (w *recordedVenue) checkPrice(v any) error {
 	id := text(v, "tokenId")
 	at, err := time.Parse(time.RFC3339Nano, text(v, "timestamp"))
 	if err != nil {
-		return fmt.Errorf("a price of %s of no time: %s", id, asJSON(v))
+		return fmt.Errorf("a price of %s without a time: %s", id, asJSON(v))
 	}
 	price := demo.Price(units(text(v, "price"), 4))
 	w.mu.RLock()

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// newRequest returns a request from a client address of its own. header alternates names and values.
+// newRequest returns a request from a new client address. header alternates names and values.
 func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
@@ -488,7 +488,7 @@ func TestSaturatedService(t *testing.T) {
 	}
 	release()
 	if got := <-done; got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-		t.Errorf("the first one: %+v", got)
+		t.Errorf("the first query: %+v", got)
 	}
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("afterwards: %+v", got)

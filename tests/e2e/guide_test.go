@@ -96,9 +96,9 @@ func guideBlocks(t *testing.T) (blocks []block) {
 type guide struct {
 	ctx       context.Context
 	dir       string
-	addresses *strings.Replacer // documented addresses by those of the test
+	addresses *strings.Replacer // replaces documented addresses by those of the test
 	url       string            // the page, when the dev server runs
-	bin       string            // a directory of programs before those of PATH, or empty
+	bin       string            // a directory that is searched for programs before PATH, or empty
 }
 
 // writeFile writes a block under the name in its first line.
@@ -166,8 +166,8 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions requires that the chapter names the versions of packages that the example app and clients/ use, which are tested
-// without a registry too.
+// TestGuideVersions requires that the chapter names the same package versions as the example app and clients/. The tests of these
+// two need no registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
 	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {

@@ -74,8 +74,9 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 	}
 }
 
-// codegenConfigs returns the configurations of GraphQL Code Generator in the chapter and in docs/client-kit.md. The kit's has the scalars
-// of the package, and its alternative for Decimal is the chapter's.
+// codegenConfigs returns the configurations of GraphQL Code Generator in the chapter and in docs/client-kit.md. The configuration
+// in docs/client-kit.md must have the scalars of the package. The alternative there, with another Decimal, must have the scalars of
+// the chapter.
 func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	t.Helper()
 	type configuration struct {

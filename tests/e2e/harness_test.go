@@ -226,7 +226,7 @@ func (s *service) request(t testing.TB, body string, credentials string) *http.R
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	// Each request comes from another address, because the service blocks addresses that often send bad credentials.
+	// Each request comes from a different address, because the service blocks addresses that often send bad credentials.
 	n := requests.Add(1)
 	r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String())
 	if credentials != anonymous {
@@ -310,7 +310,7 @@ func text(v any, path string) string {
 	return s
 }
 
-// pluck returns the value at the path "of" from each element of the list at path.
+// pluck returns one value from each element of the list at path. The parameter of is the path of the value within an element.
 func pluck(v any, path, of string) []string {
 	elements := list(v, path)
 	out := make([]string, len(elements))
@@ -354,7 +354,7 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls holds what the venue received, by the last segment of the path: the number of requests and the number of keys in them.
+// calls counts what the venue received. It maps the last segment of a path to the number of requests and the number of their keys.
 type calls map[string][2]int64
 
 // String lists the calls, sorted by name.
@@ -399,7 +399,7 @@ func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {
 	}
 }
 
-// openTokens returns the ids of n YES tokens of open markets, each of another market.
+// openTokens returns the ids of n YES tokens of open markets, each of a different market.
 func (s *service) openTokens(n int) []string {
 	var ids []string
 	for _, t := range s.venue.Tokens() {

@@ -126,7 +126,8 @@ func TestHitAllocations(t *testing.T) {
 	}
 }
 
-// fewestAllocs returns the allocations of a call. Other goroutines of the service allocate too, so the least of several counts holds.
+// fewestAllocs returns the allocations of a call. Other goroutines of the service allocate too, so it returns the smallest of
+// several counts.
 func fewestAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 4 {
@@ -135,7 +136,7 @@ func fewestAllocs(f func()) float64 {
 	return least
 }
 
-// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op includes the whole process, also the client's two
+// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op includes the whole process, including the client's two
 // system calls.
 func BenchmarkHit(b *testing.B) {
 	s := start(b, "--log-level=error")

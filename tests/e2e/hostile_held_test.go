@@ -39,7 +39,7 @@ func heldAttacks() []attack {
 			select {
 			case <-turnedAway:
 			case <-late:
-				t.Fatal("too many find room")
+				t.Fatal("the program accepted too many requests")
 			}
 		}
 		held, most := p.figures(t, true).Heap-before, uint64(room+clients*each*(48<<10))

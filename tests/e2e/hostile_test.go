@@ -196,7 +196,7 @@ const (
 	unparsed     = "GRAPHQL_PARSE_FAILED"
 )
 
-// around returns before n times, then middle, then after n times.
+// around returns n copies of the text before, the text middle, and n copies of the text after.
 func around(n int, before, middle, after string) string {
 	return strings.Repeat(before, n) + middle + strings.Repeat(after, n)
 }

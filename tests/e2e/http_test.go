@@ -150,7 +150,7 @@ func TestRunServesUntilCancelled(t *testing.T) {
 	}
 }
 
-// TestDemoDriverAlone refuses settings that only the generic demo venue has.
+// TestDemoDriverAlone expects errors for settings that only the generic demo venue supports.
 func TestDemoDriverAlone(t *testing.T) {
 	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
 		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
@@ -160,7 +160,7 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
-// TestDriverNames refuses unknown drivers and a demo venue that the driver cannot read.
+// TestDriverNames expects errors for unknown drivers and for a demo venue that the driver cannot read.
 func TestDriverNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",

@@ -18,7 +18,7 @@ func startKalshi(t *testing.T, args ...string) *service {
 	return start(t, append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns the calls to the simulator since the last time, without those of the readiness check.
+// kalshiCalls returns all calls to the simulator, and the calls since the earlier result before.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
@@ -31,8 +31,8 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 	return calls, since
 }
 
-// TestKalshiBillsMarkets reads more books at once than Kalshi's bucket pays for. Kalshi bills each book of a call, so the calls have to
-// wait, and none is refused.
+// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call, so the
+// calls must wait, and none may be refused.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
@@ -43,11 +43,11 @@ func TestKalshiBillsMarkets(t *testing.T) {
 		}
 		begin := time.Now()
 		_, errors := s.query(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
-		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second { // 800 tokens, of which the bucket has 200
+		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second { // 800 tokens, and the bucket holds 200
 			for _, e := range errors[:min(len(errors), 2)] {
 				t.Log(e.Message)
 			}
-			t.Errorf("80 books took %v: %v", took, len(errors))
+			t.Errorf("80 books took %v, with %v errors", took, len(errors))
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestKalshiStream(t *testing.T) {
 		settle()
 	}
 	if f := followers[ticker+":yes"]; f.deltas == 0 {
-		t.Errorf("no change arrived as a change")
+		t.Errorf("no event was a DELTA")
 	}
 }
 

@@ -112,8 +112,8 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 	return ""
 }
 
-// TestAnAccountUnderLag ends the stream of an account while the venue's REST responses are older than it. Neither events nor
-// queries may go back to the older values.
+// TestAnAccountUnderLag ends the stream of an account while the venue's REST responses are older than the streamed values. Neither
+// events nor queries may go back to the older values.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")

@@ -66,7 +66,7 @@ type replay struct {
 	depth int
 	last  bookAt
 	sent  bool
-	// hurried allows that the reader is too slow for every event. A RESYNC then replaces the missed events.
+	// hurried is true if the reader may miss events because it is too slow. A RESYNC then replaces the missed events.
 	hurried bool
 	// resyncs, stale and deltas count the events by kind.
 	resyncs, stale, deltas int

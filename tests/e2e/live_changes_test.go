@@ -21,7 +21,7 @@ type route struct {
 	held sync.RWMutex
 }
 
-// startByRoute starts a live service that reaches the stream by a route.
+// startByRoute starts a live service that reaches the stream through a route.
 func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
 	t.Helper()
 	r := &route{delay: delay}
@@ -161,8 +161,8 @@ func (s *service) delayed(t *testing.T, path string, ms int) {
 
 const marketDetails = "/api/exchange/market-details"
 
-// TestAMarketChangesWhileItIsRead changes a market during a read of it. The service must read the market again, whether this
-// was the first read or one for an earlier change.
+// TestAMarketChangesWhileItIsRead changes a market during a read of it. The service must read the market again, whether the
+// interrupted read is the first one or was caused by an earlier change.
 func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -215,8 +215,8 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 }
 
-// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open, and ends it after that. A
-// trade in between is in neither of them, but must be shown.
+// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open, and ends it after that. A trade
+// between the start of the read and the opening of the stream is in neither, but must be shown.
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -247,8 +247,8 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled closes the stream. The service then polls REST, and a new subscriber gets nothing older than a query
-// would.
+// TestAnOutageIsPolled closes the stream. The service then polls REST, and a new subscriber gets nothing older than a query would
+// get.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

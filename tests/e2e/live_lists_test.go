@@ -33,7 +33,7 @@ func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubsc
 	return &rawSubscription{k, ids, map[string][]string{}}
 }
 
-// read reads from the socket until each of the tokens has at least the number of events.
+// read reads from the socket until each token has at least this number of events.
 func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -229,8 +229,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Lists beyond this bound are not split: each has one
-// execution. They get the same events.
+// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Lists beyond this bound are not split: each list
+// has one execution. Their clients still get the same events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service fills exactly that many topics on
-// the venue's stream, over as few connections of 200 as possible, and reads the other tokens over REST.
+// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service fills exactly that many topics on the
+// venue's stream, over as few connections of 200 topics as possible, and reads the other tokens over REST.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()
 	const subscribed = 2400

@@ -45,7 +45,7 @@ func TestExecutionsPerClient(t *testing.T) {
 	four.stop()
 }
 
-// TestExecutionIsNotCountedForAnOpenerThatLeft has the client leave that started an execution. The execution is then counted
+// TestExecutionIsNotCountedForAnOpenerThatLeft disconnects the client that started an execution. From then on, the execution counts
 // only for the clients that stayed.
 func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
@@ -72,8 +72,8 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. Other callers then take what exceeds its share,
-// and the service polls what it lost.
+// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. Other callers then get the topics that exceed its
+// share, and the service polls the tokens of these topics for the first caller.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
@@ -107,7 +107,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 		}
 	}
 	if n := topics(); n["prices"]+n["orderbook"] != room || n["prices"] == room {
-		t.Errorf("beside another, %v are watched", n)
+		t.Errorf("beside other callers, the topics are %v", n)
 	}
 	for i, id := range ids[:room] {
 		if err := s.venue.SetPrice(id, demo.Price(2000+100*i)); err != nil {

@@ -85,7 +85,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 			wantText(t, v, "price.price", plain(q.Price))
 			wantText(t, v, "price.freshness.source", "STREAM")
 			if at(v, "previousPrice") != nil {
-				t.Errorf("the first event names a price before: %s", asJSON(v))
+				t.Errorf("the first event has a previous price: %s", asJSON(v))
 			}
 		}
 		if took := time.Since(begin); took > within {

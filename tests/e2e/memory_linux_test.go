@@ -50,9 +50,9 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// takes and resident are the limits for each subscription in KiB. takes counts objects and stacks; resident adds
-		// garbage and fragmentation, and depends on when the collector runs. Ten subscriptions on a socket were seen at 3.5 to
-		// 6, mostly while other tests ran.
+		// These fields are limits for each subscription in KiB. The limit takes applies to objects and stacks. The limit resident
+		// applies to these with garbage and fragmentation, which depend on when the collector runs. With ten subscriptions on a
+		// socket, 3.5 to 6 were measured, mostly while other tests ran.
 		takes, resident float64
 	}{
 		{2000, 1, 26, 40},
@@ -160,8 +160,8 @@ func (l *listeners) listen(conn net.Conn) {
 	}()
 }
 
-// warm sends queries until the resident memory stops growing. The garbage of queries is then not counted for the clients that
-// join.
+// warm sends queries until the resident memory stops growing. The garbage of queries is thus not attributed to clients that join
+// later.
 func (l *listeners) warm() {
 	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
 	for i, least := 0, 0; i < 5; i++ {

@@ -29,8 +29,8 @@ func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "m
 // metricName matches our metrics and those of the libraries that we register.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
-// checkQueries fails for a metric in a query of the dashboard or an alert that the scrape lacks, and for a metric of the scrape
-// that the dashboard does not show.
+// checkQueries fails if a query of the dashboard or an alert uses a metric that the scrape lacks, or if the dashboard does not show
+// a metric of the scrape.
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}

@@ -70,7 +70,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 		s.want("oddsgraph_shared_replicas_max", 2)
 		s.want("oddsgraph_shared_disconnects_total", 0)
 		s.want("oddsgraph_shared_hold_seconds", 0)
-		s.want("oddsgraph_shared_reserve_left", 0) // it is not open yet
+		s.want("oddsgraph_shared_reserve_left", 0) // the reserve is not open yet
 		s.want(`oddsgraph_shared_cache_claims_total{kind="price",result="found"}`, 0)
 		for _, command := range []string{"tick", "ask", "get", "claim"} {
 			s.want(fmt.Sprintf("oddsgraph_shared_call_duration_seconds_count{command=%q}", command), s.sum("oddsgraph_shared_calls_total", fmt.Sprintf("command=%q", command)))
@@ -116,7 +116,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add takes over families with a prefix from another scrape. They were compared there.
+// add marks families with a prefix as compared if they were compared in another scrape.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {

@@ -204,7 +204,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	calls := books.total("")
 	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
 	before := s.scrape(t)
-	if took := time.Since(began); took < 50*time.Second { // later, the first calls have left the rate limit's window
+	if took := time.Since(began); took < 50*time.Second { // after that, the first calls may have left the rate limit's window
 		before.want("oddsgraph_budget_left", 950-calls)
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
@@ -257,7 +257,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	// A query that came during the execution shared it. A query that came just after it hit the response cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
-		t.Errorf("%v of %v equal questions at a time were not shared", late, shared)
+		t.Errorf("%v of %v simultaneous equal queries were not shared", late, shared)
 	}
 	responses[`verdict="hit"`] += late
 	responses[`verdict="coalesced"`] = shared - late
@@ -285,7 +285,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether REST and the stream give the price the same time
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether REST and the stream agree on the time
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // evicted by the third spread, and by the spread of the streamed token
@@ -362,8 +362,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// These metrics stay 0 because nobody was slow and nothing else failed. TestMetricsByName checks that such metrics count
-	// the right thing.
+	// These metrics stay 0 because no client was slow and nothing else failed. TestMetricsByName checks that such metrics count the
+	// right thing.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,

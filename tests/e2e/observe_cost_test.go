@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// observed returns another HTTP handler over the service's cache. With by, it has the program's metrics and a log of at most
-// lines per second; without, it has neither.
+// observed returns another HTTP handler over the service's cache. If by is true, the handler has the program's metrics and logs at
+// most the given number of lines a second. If by is false, it has neither metrics nor a log.
 func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)

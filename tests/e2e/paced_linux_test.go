@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over w. Each event repeats the book's levels under so many pairs of aliases.
+// subscribeBooks subscribes to the books of tokens over w. Each event repeats the book's levels under as many pairs of aliases as
+// the parameter aliases says.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {

@@ -20,7 +20,7 @@ const pace = 150 * time.Millisecond
 type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
-	// tops has the best prices of each book by the time of the state, true tops at any time.
+	// tops maps a token to the best prices of its book, by the time of the state in milliseconds.
 	tops      map[string]map[int64]bestPrices
 	published int
 	wrong     int
@@ -38,7 +38,7 @@ func (w *bookWitness) note(ids []string) {
 	}
 }
 
-// check counts the published states of the watches that have changed.
+// check reads the watches that have changed. It counts and checks their published states.
 func (w *bookWitness) check(r *feed.Reader) {
 	select {
 	case <-r.Changed():
@@ -96,8 +96,8 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 }
 
 // TestPolymarketChaos follows 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
-// published book may have a wrong best price. 35 seconds after a freeze the books are the venue's again, except for the last changes
-// that were lost, and after the chaos all of them are.
+// published book may have a wrong best price. 35 seconds after a freeze, all books whose last change was not lost must equal the
+// venue's. After the chaos, all books must.
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestPolymarketChaos(t *testing.T) {
 		if late := w.behind(watches, true); len(late) > 0 {
 			t.Errorf("%d of %d books differ after the chaos", len(late), len(ids))
 		}
-		t.Logf("%d books published, %d wrong, %d of no known time", w.published, w.wrong, w.unknown)
+		t.Logf("%d books published, %d wrong, %d with an unknown time", w.published, w.wrong, w.unknown)
 		if w.wrong > 0 || w.unknown > w.published/100 {
 			t.Errorf("of %d published books %d have a wrong top, %d have a time that the venue never had", w.published, w.wrong, w.unknown)
 		}

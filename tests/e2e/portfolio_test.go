@@ -271,7 +271,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // the service learns from two further markets that this venue takes one market a call
+	if strict { // by reading two other markets, the service learns that this venue accepts one market in a call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -440,7 +440,7 @@ func TestFiltersOfPositions(t *testing.T) {
 	}
 }
 
-// TestRedeemableReadsEachMarketOnce counts the calls of the filter besides those of the selected fields.
+// TestRedeemableReadsEachMarketOnce counts the calls for the filter and the selected fields together.
 func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
 
 func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {

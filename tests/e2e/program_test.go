@@ -35,7 +35,7 @@ func init() {
 		return
 	}
 	go func() {
-		// Each line of input is answered with the figures as JSON. The input ends with the test.
+		// Answer each line of input with the figures as JSON. The input ends when the test ends.
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
 		}
@@ -205,7 +205,7 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// figures returns the program's resource usage. With rest, the program collects its garbage first.
+// figures returns the program's resource usage. If rest is true, the program collects its garbage first.
 func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	t.Helper()
 	p.mu.Lock()

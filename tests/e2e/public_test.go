@@ -57,7 +57,7 @@ func TestUnsupportedOrders(t *testing.T) {
 	}
 }
 
-// TestPublicAccountsAreDeclared: a driver that does not declare accounts public refuses to serve them so.
+// TestPublicAccountsAreDeclared: config check refuses public accounts with a driver that does not declare accounts public.
 func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
 		err := run(t.Context(), []string{"config", "check", "--venue-driver=" + driver, "--venue-credentials=public"}, nil, io.Discard, io.Discard)

@@ -131,7 +131,7 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns the sorted names of all queries except those in but.
+// names returns the sorted names of all queries except the names in but.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -176,13 +176,13 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 				}
 			}
 			if n := w.hits["status"]; n > 0 {
-				t.Errorf("the service's own status was kept %d times", n)
+				t.Errorf("the service's own status was cached %d times", n)
 			}
 			stats := s.API.Stats().Responses
 			t.Logf("%+v, hits %v", stats, w.hits)
 			for _, name := range names("status") {
 				if w.hits[name] == 0 && seed == 0 {
-					t.Errorf("no answer of %s was ever kept", name)
+					t.Errorf("no answer of %s was ever cached", name)
 				}
 			}
 			if stats.Hits < 250 || stats.Invalidated < 60 || seed == 1 && stats.Evicted < 10 {
@@ -225,9 +225,10 @@ func (w *twins) disturb(t testing.TB) {
 	}
 }
 
-// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. The stream is lost now and then while REST
-// fails, too. Values may change between two requests. So compare sends the query four times, in turn as a client and executed. The
-// cached response is wrong only if both cached responses are equal, and both executions agree on another one.
+// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. At times both the stream and REST fail.
+// Values may change between two requests, so compare sends each request four times: twice as a client, each time followed by a
+// request that bypasses the cache. The cache is wrong only if both cached responses are equal, both executed responses are equal,
+// and the two pairs differ.
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	t.Parallel() // it waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
@@ -322,13 +323,13 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	a := twinRequest{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
 	w.sendAsClient(t, a)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"stale":false`) {
-		t.Errorf("kept: %v, %s", hit, body)
+		t.Errorf("from the cache: %v, %s", hit, body)
 	}
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.clock.Advance(2 * time.Second)
 	for range 3 {
 		if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
-			t.Errorf("kept: %v, %s", hit, body)
+			t.Errorf("from the cache: %v, %s", hit, body)
 		}
 	}
 	s.setFaults(t)
@@ -339,7 +340,7 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
 	})
 	if body, hit := w.sendAsClient(t, a); !hit || body != w.send(t, a, true) {
-		t.Errorf("kept: %v, %s", hit, body)
+		t.Errorf("from the cache: %v, %s", hit, body)
 	}
 }
 
@@ -352,11 +353,11 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	w.sendAsClient(t, a)
 	s.clock.Advance(999 * time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
-		t.Errorf("kept: %v, %.200s", hit, body)
+		t.Errorf("from the cache: %v, %.200s", hit, body)
 	}
 	s.clock.Advance(time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
-		t.Errorf("kept: %v, %.200s", hit, body)
+		t.Errorf("from the cache: %v, %.200s", hit, body)
 	}
 }
 
@@ -370,11 +371,11 @@ func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	}), anonymous}
 	w.sendAsClient(t, a)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
-		t.Errorf("kept: %v, %.200s", hit, body)
+		t.Errorf("from the cache: %v, %.200s", hit, body)
 	}
 	s.clock.Advance(time.Second)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
-		t.Errorf("kept: %v, %.200s", hit, body)
+		t.Errorf("from the cache: %v, %.200s", hit, body)
 	}
 }
 
@@ -400,7 +401,7 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if entries() != 1 {
-		t.Errorf("%d answers are kept", entries())
+		t.Errorf("%d answers are cached", entries())
 	}
 	if got := s.bearer(t, "lost", query); got.status != http.StatusUnauthorized {
 		t.Errorf("%+v", got)
@@ -437,7 +438,7 @@ func TestResponseCacheSwitchedOff(t *testing.T) {
 	w := newTwins(s, 1)
 	for range 30 {
 		if _, hit := w.sendAsClient(t, w.next(names())); hit {
-			t.Fatal("an answer was kept")
+			t.Fatal("an answer was cached")
 		}
 	}
 	if cfg := config.Default(); cfg.Cache.Responses != 32<<20 {

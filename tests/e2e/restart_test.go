@@ -26,7 +26,7 @@ import (
 type strictVenue struct {
 	*httptest.Server
 	venue *demo.Venue
-	// sent counts the calls that were sent, arrived those after the delay.
+	// sent counts the calls that were sent. arrived counts the calls whose delay has passed.
 	arrived, sent atomic.Int64
 	// asked holds the token ids of the requested books.
 	asked sync.Map
@@ -79,8 +79,8 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit fails if the venue refused a call, or if fewer calls than most reached the venue. The killed process
-// may have recorded calls of its last burst that it did not send. These calls count, but the venue never saw them.
+// wantWithinTheLimit fails if the venue refused a call, or if fewer calls than most reached the venue. The killed process may have
+// recorded calls of its last burst that it did not send. These calls count against the limit, although the venue never saw them.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })

@@ -161,7 +161,7 @@ func TestRevocation(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// After the last client has left, the service reads the account no more.
+	// After the last client has left, the service no longer reads the account.
 	f.write(t, map[string]string{"other": "demo-3"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 	}
-	// An unwatched topic would otherwise stay for an hour.
+	// A topic that is merely unwatched would stay for an hour.
 	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
 	otherBalance.quiet(t)
 }

@@ -292,7 +292,8 @@ func (f *follower) take(t testing.TB, c *checkedLoad, r *replay, v any, first bo
 	}
 }
 
-// queryInTurns queries some tokens for each value in turns, until turns is closed. Each answer must be complete.
+// queryInTurns queries some tokens each time it receives a value from the channel turns, until turns is closed. Each answer must be
+// complete.
 func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	for range turns {
 		var out struct {
@@ -309,7 +310,7 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 		}
 		c.count("answers")
 		if n := len(list(out.Data, "tokens")); n != len(tokens) || text(out.Data, "user.balance.cashBalance") == "" {
-			c.addError(fmt.Errorf("an answer lacks something: %s", asJSON(out.Data)))
+			c.addError(fmt.Errorf("an answer is incomplete: %s", asJSON(out.Data)))
 		}
 		for _, v := range list(out.Data, "tokens") {
 			c.addError(c.recorded.checkPrice(at(v, "price")))

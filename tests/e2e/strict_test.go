@@ -31,7 +31,7 @@ func (w *credentialCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// TestCredentialsReachTheDemoVenue counts calls by where they carry credentials.
+// TestCredentialsReachTheDemoVenue counts calls by the place of their credentials.
 func TestCredentialsReachTheDemoVenue(t *testing.T) {
 	for args, want := range map[string][2]int{ // calls with credentials in the query, and in the header
 		"":                          {0, 1},

@@ -153,8 +153,8 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	return s, g
 }
 
-// TestACallIsLinkedWithAllThatItServes has many operations share a few calls: two operations wait for one token, and the others
-// are batched behind their call. Each operation links to its call, and each call to its operations.
+// TestACallIsLinkedWithAllThatItServes makes many operations share a few calls. Two operations wait for the same call. The keys of
+// the other operations are batched into the next calls. Each operation must link to its call, and each call to its operations.
 func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
@@ -185,7 +185,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	ask("A0", tokens[0])
 	eventually(t, "the first call is under way", func() bool { return len(gate.heard()) == 1 })
-	looks, _ := price() // lookups of an operation
+	looks, _ := price() // lookups that one operation makes
 	ask("A1", tokens[0])
 	eventually(t, "another waits for it", func() bool { _, coalesced := price(); return coalesced == 1 })
 	for i, token := range tokens[1:] {
@@ -239,7 +239,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			keys = 1
 		}
 		if got := links(call); !slices.Equal(got, want) || len(want) == 0 || i == 0 && len(want) != 2 {
-			t.Errorf("call %d is linked with %v, it has served %v", i, got, want)
+			t.Errorf("call %d is linked with %v, but has served %v", i, got, want)
 		}
 		most = max(most, len(want))
 		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(keys) {
@@ -249,7 +249,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			t.Errorf("got trace header %q, want span %s", gate.heard()[i], told)
 		}
 		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
-			t.Errorf("the call is below %x", call.ParentSpanId)
+			t.Errorf("the parent of the call is %x", call.ParentSpanId)
 		}
 	}
 	if most < 3 {
@@ -257,7 +257,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	of := spans[operations["B2"]]
 	if hex.EncodeToString(of.TraceId) != client[3:35] || hex.EncodeToString(of.ParentSpanId) != client[36:52] {
-		t.Errorf("the client's trace is not gone on with: %x below %x", of.TraceId, of.ParentSpanId)
+		t.Errorf("the client's trace is not continued: got trace %x, parent %x", of.TraceId, of.ParentSpanId)
 	}
 	var events []string
 	for _, e := range of.Events {
@@ -402,7 +402,7 @@ func TestACollectorThatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > patience { // the collector's timeout is ten minutes
-		t.Errorf("the end took %s", took)
+		t.Errorf("the shutdown took %s", took)
 	}
 }
 

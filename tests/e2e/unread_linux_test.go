@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// shippedMemory is the GOMEMLIMIT of the deployments, and mostResident the same in bytes.
+	// shippedMemory is the GOMEMLIMIT of the deployments, and mostResident is the same limit in bytes.
 	shippedMemory = "460MiB"
 	mostResident  = 460 << 20
 	// shippedOutput is the resulting limit for the unread output of all clients, in bytes. One client may use three quarters of
@@ -62,8 +62,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that does not read. run returns when the attack has had its effect; the caller then closes
-// the returned connections. refused is the transport over which the program must have refused output, or "" if it need not.
+// unread is an attack by a client that does not read. run returns its open connections when the attack has had its effect, and the
+// caller closes them. refused is the transport over which the program must have refused output, or "" if it need not.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
@@ -120,7 +120,7 @@ func (w *wire) ask(body, accept string) {
 		careless, accept, len(body), body)
 }
 
-// each opens n connections and calls ask on each at once.
+// each opens n connections and calls ask on all of them at once.
 func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {
@@ -201,7 +201,8 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books subscribes to books on several sockets, each book on one socket, and selects each under 78 pairs of aliases.
+// books opens several sockets and subscribes to as many books on each socket as the parameter each says. A subscription selects its
+// book under 78 pairs of aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
@@ -225,7 +226,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	return open
 }
 
-// move changes the books of the tokens about ten times a second, for the time lasts.
+// move changes the books of the tokens about ten times a second. It returns after the duration lasts.
 func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
@@ -278,7 +279,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// slowBooks reads 20 KB a second of each of ten sockets until events were dropped, for five seconds at least.
+// slowBooks reads 20 KB a second from each of ten sockets, for at least five seconds and until the service has dropped events.
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	crowded := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_crowded_total") }
 	before := crowded()
@@ -306,7 +307,7 @@ func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 		p.move(t, p.openBooks(200), time.Second)
 	}
 	if crowded() == before {
-		t.Error("there was room for all events")
+		t.Error("no events were dropped")
 	}
 	close(stop)
 	for _, c := range open {

@@ -26,8 +26,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// balanced is what deploy/compose/replicas.yaml runs, without containers: three replicas, a Redis with the settings and users of
-// the Valkey, and HAProxy with its configuration.
+// balanced is what deploy/compose/replicas.yaml runs, without containers: three replicas, a Redis server with the settings and
+// users of the file's Valkey, and HAProxy with the file's configuration.
 type balanced struct {
 	venue    *venue
 	replicas []*replica
@@ -64,7 +64,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 	return b
 }
 
-// replace replaces a part of a text that occurs once.
+// replace replaces a part that occurs exactly once in a text.
 func replace(t *testing.T, text []byte, part, by string) []byte {
 	t.Helper()
 	if n := bytes.Count(text, []byte(part)); n != 1 {
@@ -111,7 +111,7 @@ func startValkey(t *testing.T, compose string, v *venue) []string {
 		return string(out)
 	}
 	eventually(t, "the server answers", func() bool { return strings.HasPrefix(cli("PING"), "PONG") })
-	// The ledger is as if the server had kept it for long, so that it grants calls at once.
+	// Make the ledger look old, so that it grants calls at once.
 	_, id, _ := strings.Cut(cli("INFO", "server"), "run_id:")
 	id, _, _ = strings.Cut(id, "\r")
 	hash := sha256.Sum256([]byte(v.URL))
@@ -174,12 +174,12 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. came has the prices in its events and is closed when its connection ends.
+// follower is a subscription of a client. The channel came delivers the price of each event. It is closed when the connection ends.
 type follower struct {
 	came chan string
 }
 
-// wait returns the next price, and false after the end.
+// wait returns the next price. alive is false after the end of the subscription.
 func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	t.Helper()
 	select {
@@ -191,7 +191,7 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow reads texts until there is none, and takes the prices from them.
+// follow calls next until it returns an error, and extracts the prices from the texts.
 func follow(next func() (string, error)) *follower {
 	f := &follower{came: make(chan string, 100)}
 	go func() {
@@ -368,8 +368,8 @@ func TestBalancer(t *testing.T) {
 	}
 }
 
-// TestBalancerNamesClients has two clients behind the balancer. Each has its own quota on each replica, and cannot pretend to be another
-// client.
+// TestBalancerNamesClients connects two clients through the balancer. Each client has its own quota on each replica, and cannot
+// pretend to be another client.
 func TestBalancerNamesClients(t *testing.T) {
 	t.Parallel()
 	b := startBalanced(t, "--client-connections=1")
@@ -388,6 +388,6 @@ func TestBalancerNamesClients(t *testing.T) {
 		t.Errorf("a client has %d event streams on %d replicas that allow one each", accepted, len(b.replicas))
 	}
 	if _, ok := b.stream(t, token, "127.0.0.3").wait(t); !ok {
-		t.Error("another client finds no room")
+		t.Error("another client gets no event stream")
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// limit is what the venue allows in a minute. The replicas use at most usable of it; the server grants granted calls of
-	// these and 5 belong to each of 5 replicas.
+	// limit is the number of calls that the venue accepts in a minute. The replicas make at most usable calls: the server grants
+	// granted of them, and each of 5 replicas has a reserve of 5.
 	limit, usable, granted, reserve = 100, 95, 70, 5
 	// runs is how long the tests of the budget run: longer than a minute, so that the first calls leave the venue's window
 	// and the reserves are open.
@@ -38,7 +38,7 @@ func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *too
 		load.join(r)
 	}
 	began := time.Now()
-	// replace starts a new replica in the place of another, which old ends.
+	// replace starts a new replica in the place of replica i, and ends the old process with the function old.
 	replace := func(i int, old func(*os.Process)) {
 		before := replicas[i]
 		replicas[i] = start(t, v, args...)

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
+		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the process of the test ends
 		os.Exit(2)
 	}()
 	app.Main("")
@@ -63,7 +63,7 @@ type venue struct {
 	arrived, release chan struct{}
 }
 
-// hold makes the next answer to a path wait after the venue has made it. arrived is closed when it waits.
+// hold delays the venue's next answer to a path until release is called. arrived is closed when the answer is ready.
 func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// start starts a replica over a venue, which ends with the test.
+// start starts a replica over a venue. The replica ends with the test.
 func start(t *testing.T, v *venue, args ...string) *replica {
 	t.Helper()
 	return startIn(t, nil, v, args...)
@@ -309,7 +309,7 @@ func (r *replica) connected(t *testing.T) *replica {
 	return r
 }
 
-// crowd asks replicas for different searches, three times a second each, until it is stopped.
+// crowd sends three searches a second to each replica until it is stopped. All searches differ.
 type crowd struct {
 	stop    chan struct{}
 	running sync.WaitGroup

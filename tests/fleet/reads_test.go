@@ -26,7 +26,7 @@ type slowProxy struct {
 	delay    atomic.Int64
 }
 
-// openProxy opens a proxy before a server, which ends with the test.
+// openProxy opens a proxy in front of a server. The proxy ends with the test.
 func openProxy(t *testing.T, server *tool.Redis) *slowProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,19 +118,20 @@ func (r *replica) cachedRead(t *testing.T, query string) time.Duration {
 	return took
 }
 
-// percentile99 returns the duration that a hundredth of some durations exceeds.
+// percentile99 returns the 99th percentile of durations.
 func percentile99(durations []time.Duration) time.Duration {
 	slices.Sort(durations)
 	return durations[len(durations)*99/100-1]
 }
 
-// TestReadsUnderFaults reads cached and cold tokens while Redis is slow, hangs, is flushed and is dead. A replica with a faulty Redis and one
-// with a sound Redis take turns, so a busy machine slows both. Cached reads make no call to Redis, and are not slower. Cold reads take
-// the venue's time and a few timeouts.
+// TestReadsUnderFaults reads cached and cold tokens while Redis is slow, hangs, is flushed and is dead. A replica with a faulty
+// Redis and one with a sound Redis take turns, so a busy machine slows both. Cached reads make no call to Redis, and are not
+// slower. Cold reads may take as long as the venue plus a few timeouts.
 func TestReadsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond
-	// floor is the duration up to which cached reads are fast. slack is how much longer than without the fault a cold read may take.
+	// floor is the duration up to which cached reads are fast. slack is the additional time that a cold read may take because of
+	// the fault.
 	const floor, slack = 20 * time.Millisecond, 8*timeout + 200*time.Millisecond
 	v := openVenue(t, demo.Config{Markets: 300, Seed: 1, Latency: latency})
 	sound, faulty := tool.StartRedis(t), tool.StartRedis(t)

@@ -85,7 +85,7 @@ func side(levels []demo.Level) (text string) {
 	return text
 }
 
-// number writes a number in one form.
+// number returns a number in its shortest form, so that equal numbers have equal texts.
 func number(text string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -94,7 +94,7 @@ func number(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// rest lets the books change or keeps them as they are.
+// rest stops the changes of the books if still is true, and resumes them if it is false.
 func (m *moving) rest(still bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,7 +220,7 @@ func (w *watchers) leave(r *replica) {
 	delete(w.of, r)
 }
 
-// settle keeps the books as they are until all clients have the venue's, and then lets them change again.
+// settle stops the changes until all clients have the venue's books, and then resumes the changes.
 func (w *watchers) settle(t *testing.T, when string) {
 	t.Helper()
 	w.venue.rest(true)
@@ -235,7 +235,7 @@ func (w *watchers) behind() (n int) {
 	for _, readers := range w.of {
 		for _, f := range readers {
 			b, _ := w.venue.demo.Book(f.token)
-			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // changes below the depth make no event
+			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // a change of deeper levels causes no event
 				n++
 			}
 		}
@@ -243,7 +243,7 @@ func (w *watchers) behind() (n int) {
 	return n
 }
 
-// check compares all events with the venue's books of the same number, and their order.
+// check compares each event with the venue's book of the same sequence number, and checks the order of the events.
 func (w *watchers) check(t *testing.T) {
 	t.Helper()
 	w.venue.rest(true)
@@ -283,8 +283,8 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream follows books on three replicas that share one stream. An owner is killed, another one stopped and continued, and the
-// server killed. No client ever sees a book that the venue did not have.
+// TestStream follows books on three replicas that share one stream. The test kills a replica that owns topics, stops and continues
+// another owner, and kills Redis. No client may see a book that the venue did not have.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
@@ -342,8 +342,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWithoutRedis takes Redis away for more than ten seconds. Each replica subscribes its topics itself, over its part of the
-// connections.
+// TestStreamWithoutRedis takes Redis away for more than ten seconds. Each replica must then subscribe to its topics itself, with
+// its share of the connections.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)

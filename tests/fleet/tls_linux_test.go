@@ -24,8 +24,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// freePort returns a port of 127.0.0.1 on which nothing listens. It is below the ports that Linux gives to clients and listeners that
-// name none, so no other connection takes it before the server starts.
+// freePort returns a port of 127.0.0.1 on which nothing listens. It is below the range from which Linux chooses ports itself, so no
+// other connection takes it before the server starts.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -39,7 +39,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// certificates writes a certificate authority, and a certificate of it for 127.0.0.1 with its key. It returns their files.
+// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the files of both certificates and of the
+// second one's key.
 func certificates(t *testing.T) (authority, certificate, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,8 +100,8 @@ func documentedUser(t *testing.T) []string {
 	return strings.Fields(string(found[1]) + " " + string(found[2]))
 }
 
-// TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. Its rights suffice for all that
-// replicas do. A replica that does not trust the certificate works on its own.
+// TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. The user's rights must
+// suffice for all that replicas do. A replica that does not trust the certificate works on its own.
 func TestTLSAndUser(t *testing.T) {
 	t.Parallel()
 	authority, certificate, key := certificates(t)
@@ -158,7 +159,7 @@ func TestTLSAndUser(t *testing.T) {
 	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
 		t.Errorf("Redis denied what a replica does:\n%s", denied)
 	}
-	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // each has one for the stream
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // two for each replica
 		t.Errorf("the replicas are not connected as the user:\n%s", clients)
 	}
 

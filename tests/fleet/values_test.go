@@ -54,7 +54,7 @@ func (v *venue) calls(path string) (n int) {
 	return n
 }
 
-// must is ask for queries that succeed.
+// must is like ask, but fails the test if the query fails.
 func (r *replica) must(t *testing.T, query string, header ...string) string {
 	t.Helper()
 	answer, err := r.ask(query, header...)
@@ -66,7 +66,8 @@ func (r *replica) must(t *testing.T, query string, header ...string) string {
 
 func quoted(ids []string) string { return `"` + strings.Join(ids, `","`) + `"` }
 
-// TestFlights asks three replicas for the same 100 cold markets at once. They are asked of the venue once.
+// TestFlights requests the same 100 uncached markets from three replicas at once. Each market must be read from the venue only
+// once.
 func TestFlights(t *testing.T) {
 	t.Parallel()
 	const batch, attempts = 100, 5
@@ -74,7 +75,7 @@ func TestFlights(t *testing.T) {
 	_, replicas := three(t, v)
 	ids := v.markets(batch * attempts)
 	var calls []int
-	// On a busy machine a claim can end before the venue answers, so one attempt of several must share the calls.
+	// On a busy machine a claim can end before the venue answers, so it suffices that one of several attempts shares the calls.
 	for len(ids) > 0 && (len(calls) == 0 || calls[len(calls)-1] > 5) {
 		query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(ids[:batch]))
 		ids = ids[batch:]
@@ -96,12 +97,12 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-// TestFlightOfDeadReplica kills the replica that has claimed markets while the venue hangs. Another one fetches them when the claim
-// has ended.
+// TestFlightOfDeadReplica kills the replica that has claimed markets while the venue hangs. Another replica must fetch the markets
+// when the claim has expired.
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server, replicas := three(t, v, "--shared-timeout=1s") // a lookup that ends early would read the venue
+	server, replicas := three(t, v, "--shared-timeout=1s") // after a timeout, a replica would call the venue
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-details", Kind: demo.FaultHang, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	var g sync.WaitGroup
 	g.Go(func() { _, _ = replicas[0].ask(query) })
 	claims := func() int { return len(strings.Fields(server.CLI(t, "KEYS", "*:lock"))) }
-	// A replica claims markets before it calls the venue. The test does not wait for the claims themselves, which end after two seconds.
+	// A replica claims markets before it calls the venue. The test does not look for the claims themselves, because they expire
+	// after two seconds.
 	eventually(t, "the venue is called", func() bool { return v.calls("market-details") == 1 })
 	replicas[0].kill()
 	began := time.Now()
@@ -131,7 +133,8 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	g.Wait()
 }
 
-// TestFreshness reads prices from one replica and then from another: the same values of the same age, and one call.
+// TestFreshness reads a market from one replica and then from another. Both must give it the same age, and the venue must get one
+// call.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -153,9 +156,9 @@ func TestFreshness(t *testing.T) {
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
 	first, fetched := received(replicas[0])
-	time.Sleep(time.Second) // a copy that began a new life would show
+	time.Sleep(time.Second) // makes it visible if the second replica counts the age from its own read
 	second, explained := received(replicas[1])
-	// Each replica measures the clock of Redis by a call that takes --shared-timeout at most, with an error of half of that.
+	// Each replica reads the clock of Redis by a call of at most --shared-timeout, so its error is at most half of that.
 	if d := second.Sub(first).Abs(); d > 250*time.Millisecond {
 		t.Errorf("the replicas show times %v apart; want the same", d)
 	}
@@ -260,7 +263,8 @@ func (v *venue) streamed() (flag, id string) {
 	return "--stream-url=" + strings.Replace(v.URL, "http", "ws", 1) + demo.StreamPath, id
 }
 
-// TestChangeReachesReplicas closes a market whose old state is shared. One replica hears of it, and the old state is shared no more.
+// TestChangeReachesReplicas closes a market whose open state is shared in Redis. When one replica receives the change, the open
+// state must no longer be shared.
 func TestChangeReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -281,8 +285,8 @@ func TestChangeReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestChangeDuringCall closes a market while the venue's answer with the old state is on its way to a replica that does not follow the
-// market. Another replica hears of the change, but cannot fetch the new state. The late answer is not shared.
+// TestChangeDuringCall closes a market while the venue's answer with the old state is on its way to a replica that does not follow
+// the market. Another replica receives the change, but cannot fetch the new state. The late answer must not be shared.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -294,7 +298,7 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	time.Sleep(2 * time.Second) // the others hear of the flush within one
+	time.Sleep(2 * time.Second) // the other replicas learn of the flush within one second
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
 	arrived, release := v.hold("market-details")
@@ -314,7 +318,7 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica that follows the market hears of the change", func() bool { return events() > before })
-	time.Sleep(300 * time.Millisecond) // Redis has heard of it, too: a call ends after 250
+	time.Sleep(300 * time.Millisecond) // enough for the call to Redis, which ends after 250 ms
 	release()
 	g.Wait()
 	if err := v.demo.SetFaults(nil); err != nil {
@@ -329,7 +333,8 @@ func TestChangeDuringCall(t *testing.T) {
 	})
 }
 
-// TestSecrets sends credentials through a replica with a fleet secret, and looks for them in everything that Redis hears and has.
+// TestSecrets sends credentials through a replica with a fleet secret, and looks for them in everything that Redis receives and
+// stores.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})

@@ -1,6 +1,6 @@
 package mutations
 
-// bounds remove what keeps a client from taking the memory, the time or the accounts of others.
+// bounds remove the limits that protect the memory, the time and the accounts of other clients.
 var bounds = []mutation{
 	{
 		name: "a response grows beyond its limit",

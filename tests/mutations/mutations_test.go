@@ -117,8 +117,8 @@ var mutations = []mutation{
 	},
 }
 
-// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once, or whose test does not exist:
-// change it with the code.
+// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once, or whose test does not exist. Change
+// the mutation together with the code.
 func TestDefencesAreInTheSource(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
@@ -173,13 +173,13 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 		tool.Require(t, m.needs)
 	}
 	dir := m.dir()
-	// go test keeps the result of this test until a file in a directory that the test has read changes.
+	// go test caches the result of this test until a file changes in a directory that the test has read.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// These flags are those of the program, so that its packages are compiled once.
+	// The program is built with the same flags, so that its packages are compiled only once.
 	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t, root), "-trimpath", "-buildvcs=false", "-vet=off", "-count=1", "-timeout=2m", "-run", m.run, "./"+dir)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

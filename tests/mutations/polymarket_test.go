@@ -1,6 +1,6 @@
 package mutations
 
-// polymarket are the rules that keep Polymarket's books whole without sequence numbers.
+// polymarket removes the rules that keep Polymarket's books complete without sequence numbers.
 var polymarket = []mutation{
 	{
 		name: "a part of an order is published",

@@ -79,8 +79,8 @@ func copyModule(t *testing.T, root string) string {
 	return work
 }
 
-// insertLines makes the edits of a block: the name of a file, a line of it that begins with a space here, and a line with a plus that
-// goes below. It returns the names of the files.
+// insertLines applies the edits of a block. An edit has three lines: the name of a file, a space and a line of that file, and a
+// plus and a new line to insert below it. insertLines returns the names of the files.
 func insertLines(t *testing.T, work, block string) (files []string) {
 	t.Helper()
 	file, after := "", ""

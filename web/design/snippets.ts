@@ -26,7 +26,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** Returns a text as it is written between backquotes in JavaScript. */
 const escaped = (text: string) => text.replace(/[\\`]|\$\{/g, '\\$&')
 
-/** The variables as code: the JSON text that was typed, if it is JSON. */
+/** Returns the JSON text that was typed as code. It throws a SyntaxError if the text is not JSON. */
 function literal(variables: string, by: string): string {
   if (isEmpty(variables)) return '{}'
   JSON.parse(variables)
@@ -96,5 +96,8 @@ export type Language = keyof typeof writers
 
 export const languages = Object.keys(writers) as Language[]
 
-/** Returns the code that sends the operation. Variables that are no JSON throw a SyntaxError. The clients get their headers elsewhere. */
+/**
+ * Returns the code that sends the operation. It throws a SyntaxError if the variables are not JSON. The code for urql and Apollo
+ * has no headers, because their clients are configured elsewhere.
+ */
 export const snippet = (language: Language, operation: Operation, endpoint: string): string => writers[language](operation, endpoint)

@@ -1,4 +1,4 @@
-// What GraphiQL leaves unsaid to those who don't see it: what its editors and the fields of the explorer are for.
+// Adds the labels for screen readers that GraphiQL lacks: those of its editors and of the fields of the explorer.
 import { useEffect, useRef, type ComponentType } from 'react'
 import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
 
@@ -10,7 +10,7 @@ export function NamedEditors() {
     for (const [name, editor] of Object.entries(named)) {
       editor?.setOption('screenReaderLabel', name)
       editor?.setOption('lineWrapping', true)
-      editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // or it would be held there for ever
+      editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // otherwise Tab could not leave the editor
       editor?.getScrollerElement().setAttribute('tabindex', '0')
     }
   }, [queryEditor, variableEditor, headerEditor, responseEditor])
@@ -23,7 +23,7 @@ export function NamedEditors() {
   return null
 }
 
-/** A plugin whose fields without a name are called by the text beside them. */
+/** Returns the plugin with a label for each unnamed field: the text beside the field. */
 export function named(plugin: GraphiQLPlugin): GraphiQLPlugin {
   return { ...plugin, content: () => <Named content={plugin.content} /> }
 }

@@ -28,7 +28,9 @@ export function CopyAsCode() {
   )
 }
 
-/** The typed headers for the code. Values other than the public ones of the demo are left out, because code is shared. */
+/**
+ * Returns the typed headers for the code. All values except the public ones of the demo become "...", because people share code.
+ */
 function copied(headers: string): Record<string, string> {
   if (headers.trim() === '') return {}
   const shown = JSON.parse(demoHeaders) as Record<string, unknown>

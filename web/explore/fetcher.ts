@@ -1,5 +1,5 @@
-// How GraphiQL asks: queries by POST, subscriptions over graphql-transport-ws. The headers that were typed go along with
-// both, in connection_init with the latter.
+// How GraphiQL sends requests: queries by POST, subscriptions over graphql-transport-ws. Both send the headers that were typed;
+// subscriptions send them in connection_init.
 import { createGraphiQLFetcher, type Fetcher, type FetcherOpts, type FetcherParams } from '@graphiql/toolkit'
 import { Kind, OperationTypeNode, parse } from 'graphql'
 import { subscribe } from './subscribe'
@@ -11,7 +11,7 @@ const post = createGraphiQLFetcher({ url: endpoint, enableIncrementalDelivery: f
 /** The headers that ask for figures in the extensions of a response. */
 const figures = { 'X-Oddsgraph-Cost': '1', 'X-Oddsgraph-Explain': '1' }
 
-/** A fetcher that asks for figures, too, while asking() is true, and shows the extensions of each response. */
+/** Returns a fetcher that shows the extensions of each response. While asking() is true it also asks for figures. */
 export function fetcherWith(asking: () => boolean, show: (extensions: unknown) => void): Fetcher {
   return async (params, options) => {
     if (params.operationName === 'IntrospectionQuery') return post(params, options)
@@ -33,13 +33,16 @@ export function fetcherWith(asking: () => boolean, show: (extensions: unknown) =
   }
 }
 
-/** What to do if there is no answer, or none of GraphQL. */
+/** Says what to do if there is no answer, or if the answer is not JSON. */
 function explained(problem: unknown): string {
   if (problem instanceof SyntaxError) return 'The answer is not JSON, so it did not come from this service: check the proxy in front of it.'
   return 'The server cannot be reached: check that it runs, then run the query again.'
 }
 
-/** A request of the operation in its own text: for a moment after another tab was opened GraphiQL still names the one before. */
+/**
+ * Returns the request with an operation name that its text has. Just after a change of tabs, GraphiQL still gives the previous
+ * name.
+ */
 function current(params: FetcherParams, options: FetcherOpts): [FetcherParams, FetcherOpts] {
   try {
     const documentAST = parse(params.query)
@@ -47,11 +50,11 @@ function current(params: FetcherParams, options: FetcherOpts): [FetcherParams, F
     const operationName = names.includes(params.operationName ?? undefined) ? params.operationName : names[0]
     return [{ ...params, operationName }, { ...options, documentAST }]
   } catch {
-    return [params, options] // the server says what is wrong
+    return [params, options] // the server explains the syntax error
   }
 }
 
-/** Whether the demo venue answers, whose credentials anybody may know. */
+/** Whether the service uses the demo venue, whose credentials are public. */
 export async function isDemo(): Promise<boolean> {
   try {
     const response = await fetch(endpoint, {

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'react'
 import { useEditorContext, useExecutionContext } from '@graphiql/react'
 
-/** Runs the query as soon as the editors hold it. */
+/** Runs the query as soon as the editors contain it. */
 export function FirstAnswer({ query }: { query: string }) {
   const { queryEditor, variableEditor, responseEditor } = useEditorContext({ nonNull: true })
   const { run } = useExecutionContext({ nonNull: true })

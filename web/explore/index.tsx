@@ -24,7 +24,9 @@ function linked() {
   return query === null ? undefined : { query, variables: parameters.get('variables') ?? '' }
 }
 
-/** The tab to open: a link's, or the first one if no tabs are stored, which GraphiQL would show without its variables. */
+/**
+ * The tab to open: that of a link, or the first one if no tabs are stored, because GraphiQL would open it without its variables.
+ */
 const first = linked() ?? (storage.getItem('graphiql:tabState') ? undefined : tabs[0])
 
 function Explore({ demo }: { demo: boolean }) {

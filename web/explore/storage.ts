@@ -1,5 +1,5 @@
-// Where GraphiQL keeps what it remembers. Its history would keep the headers of every request, and with them credentials,
-// which stay in memory here: nothing that is called headers gets to the disk.
+// The storage of GraphiQL. Its history would store the headers of every request, which may contain credentials. This storage writes
+// nothing that is named headers, so credentials stay in memory.
 import type { Storage } from '@graphiql/toolkit'
 
 const prefix = 'graphiql:'
@@ -18,7 +18,7 @@ export const storage: Storage = {
   },
 }
 
-/** A JSON text without the members that are called headers; any other text as it is. */
+/** Returns a JSON text without the members that are named headers, and any other text unchanged. */
 export function withoutHeaders(text: string): string {
   if (!text.includes('"headers"')) return text
   try {

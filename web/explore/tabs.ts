@@ -5,7 +5,7 @@ import livePrices from './live-prices.graphql'
 /** The tokens of the example of a price board. */
 const { variables } = examples.find(({ name }) => name === 'price-board')!
 
-/** The example that reads an account, and so needs its credentials. */
+/** The example that reads an account and therefore needs credentials. */
 const account = 'portfolio'
 
 /** The credentials of the account in the example on the demo venue, which are no secret. */
@@ -15,7 +15,7 @@ export const demoHeaders = JSON.stringify(
   2,
 )
 
-/** The tabs of somebody who comes for the first time: those that need nothing first. */
+/** The tabs of a new visitor. The tab that needs credentials comes last. */
 export const tabs = [
   ...examples.filter(({ name }) => name === 'price-board'),
   { query: livePrices, variables },

@@ -9,16 +9,16 @@ export { possibleTypes } from './schema.js'
 export { applyOrders, applyPortfolio, applyTrades } from './apolloLists.js'
 
 export const typePolicies: TypePolicies = {}
-// What has no id belongs to the object that shows it. Of two queries that select different fields of it, both are kept.
+// An object without an id is stored inside its parent object. Fields that different queries select are merged.
 for (const type of embeddedTypes) typePolicies[type] = { keyFields: false, merge: true }
-// There is one of these, so that an event of streamStatusChanged updates what serviceStatus has shown.
+// There is only one object of each type, so an event of streamStatusChanged updates the result of serviceStatus.
 for (const type of ['ServiceStatus', 'StreamStatus']) typePolicies[type] = { keyFields: [], merge: true }
 for (const [type, lists] of Object.entries(connections)) {
   const fields = Object.fromEntries(Object.entries(lists).map(([field, keyArgs]) => [field, pages(keyArgs)]))
   typePolicies[type] = { ...typePolicies[type], fields }
 }
 
-/** One list for all pages, whether they are selected by edges or by nodes. A list that could not be read stays null. */
+/** Stores all pages as one list, whether a query selects edges or nodes. A page that could not be read changes nothing. */
 function pages(keyArgs: string[]): FieldPolicy {
   const byEdges = relayStylePagination(keyArgs.length > 0 && keyArgs)
   const merge = byEdges.merge as FieldMergeFunction
@@ -27,7 +27,7 @@ function pages(keyArgs: string[]): FieldPolicy {
     merge(existing, incoming, options) {
       if (!incoming) return existing ?? null
       const merged = merge(existing, incoming, options)
-      // A row may have moved from the page after to one before, or back.
+      // A row that has moved to another page between two requests would be in the list twice.
       if (merged.edges) merged.edges = unique(merged.edges as Edge[], ({ node }) => node?.__ref)
       if (!incoming.nodes) return merged
       const before: Reference[] = (options.args?.['after'] && existing?.nodes) || []
@@ -38,7 +38,7 @@ function pages(keyArgs: string[]): FieldPolicy {
 
 interface Edge { node?: Reference }
 
-/** The items without those whose key another item before has. Items without a key stay. */
+/** Returns the first item for each key, and all items without a key. */
 function unique<T>(items: readonly T[], keyOf: (item: T) => string | undefined): T[] {
   const seen = new Set<string>()
   return items.filter(item => {
@@ -49,11 +49,11 @@ function unique<T>(items: readonly T[], keyOf: (item: T) => string | undefined):
 }
 
 /**
- * Returns a link that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits
- * as long as the service asks for (retryAfterMs). It delivers the last response; a response with a part of the data, or with a
- * wait of more than a minute, is delivered at once. Requests without a response, or with status 429, 502, 503 or 504, are
- * repeated in the same way. Put it before the HttpLink. Subscriptions do not need it, because their
- * events arrive again by themselves.
+ * Returns a link that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits as
+ * long as the service asks for (retryAfterMs). It delivers the last response. It delivers a response at once if it has a part of
+ * the data, or if the wait would be more than a minute. Requests without a response, or with status 429, 502, 503 or 504, are
+ * repeated in the same way. Put it before the HttpLink. Subscriptions do not need it, because their events arrive again by
+ * themselves.
  */
 export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloLink {
   return new ApolloLink((operation, forward) =>

@@ -15,7 +15,7 @@ interface Connection {
   readonly pageInfo?: { readonly hasNextPage?: boolean }
 }
 
-/** What Apollo tells a modifier of a field. */
+/** The details that Apollo passes to the modifier of a field. */
 interface Details {
   readonly storeFieldName: string
   readonly DELETE: unknown
@@ -28,14 +28,14 @@ interface Change {
   readonly closed: readonly string[]
 }
 
-/** The ids of all positions and orders of a user, as far as events have told them: by cache, then by user and field. */
+/** The ids of all positions or orders of a user according to the events. The inner key has the field and the user's id. */
 const known = new WeakMap<ListCache, Map<string, ReadonlySet<string>>>()
 
 /**
- * Applies an event of portfolioChanged to every list of the user's positions in the cache: closed positions leave, new ones enter,
- * the lists stay sorted by their argument sort, and totalCount is right. A list that is not loaded to its end keeps its length. A
- * list with filters is removed from the cache when a position is new, so that its query is sent again. userId is the User's id.
- * Call it once for each event, in order.
+ * Applies an event of portfolioChanged to every list of the user's positions in the cache. Closed positions leave the lists, new
+ * ones enter them, the lists stay sorted by their argument sort, and totalCount is updated. A list that is not loaded to its end
+ * keeps its length. A list with filters is removed from the cache when a position is new, so that its query is sent again. userId
+ * is the id of the User. Call applyPortfolio once for each event, in order.
  */
 export function applyPortfolio(cache: ListCache, userId: string, event: PortfolioEvent<Identified>): void {
   apply(cache, userId, 'positions', 'Position', { ...event, closed: event.closedPositionIds })
@@ -47,8 +47,8 @@ export function applyOrders(cache: ListCache, userId: string, event: OrdersEvent
 }
 
 /**
- * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. If trades may be missing, or a
- * list has filters, it is removed from the cache, so that its query is sent again.
+ * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. A list is removed from the cache,
+ * so that its query is sent again, if trades may be missing or the list has filters.
  */
 export function applyTrades(cache: ListCache, userId: string, event: TradesEvent<Identified>): void {
   if (event.trades.length === 0 && !event.gap) return
@@ -67,7 +67,7 @@ function apply(cache: ListCache, userId: string, field: string, type: string, { 
   const key = `${field} ${userId}`
   const before = state.get(key)
   const replaces = reason === 'INITIAL' || reason === 'RESYNC'
-  if (!before && !replaces) return // the first event has all rows
+  if (!before && !replaces) return // an event with all rows must come first
   const all = new Set(replaces ? [] : before)
   for (const { id } of changed) all.add(id)
   for (const id of closed) all.delete(id)
@@ -94,7 +94,7 @@ function arrange(list: Connection, kept: Reference[], others: Reference[], compa
   return partial ? rows.slice(0, Math.max(kept.length, rowsOf(list).length)) : rows
 }
 
-/** The sort values of a position by the argument sort: a path of fields, and whether the greatest value is first. */
+/** For each value of the argument sort: the path to the sort value in a position, and whether the greatest value is first. */
 const sorts: Readonly<Record<string, readonly [path: readonly string[], descending: boolean]>> = {
   VALUE: [['valuation', 'value'], true],
   PNL: [['valuation', 'unrealizedPnl'], true],
@@ -102,7 +102,7 @@ const sorts: Readonly<Record<string, readonly [path: readonly string[], descendi
   ENDS_AT: [['market', 'endsAt'], false],
 }
 
-/** Returns a comparison of rows, which is undefined for a row without a sort value in the cache; rows with null come last. */
+/** Returns a comparison of rows, which itself returns undefined if a sort value is not in the cache. Rows with null come last. */
 function order(sort: string, { readField }: Details) {
   const found = sorts[sort]
   if (!found) return undefined
@@ -133,7 +133,7 @@ const isFiltered = (args: Record<string, unknown>) => Object.entries(args).some(
 
 const rowsOf = ({ nodes, edges }: Connection): Reference[] => [...(nodes ?? edges?.flatMap(({ node }) => (node ? [node] : [])) ?? [])]
 
-/** The list with other rows. The places keep their cursors, so that the next page continues after the last of them. */
+/** Returns the list with other rows. The last place in the list keeps its cursor, so that the next page continues after it. */
 function withRows(list: Connection, rows: Reference[], totalCount: number | undefined): Connection {
   const edges = list.edges && rows.map((node, i) => ({ cursor: '', ...list.edges?.[i + Math.max(0, list.edges.length - rows.length)] ?? list.edges?.[0], node }))
   return {
@@ -144,7 +144,7 @@ function withRows(list: Connection, rows: Reference[], totalCount: number | unde
   }
 }
 
-/** Calls change for every stored list of a field of the user. A list that could not be read is null and stays so. */
+/** Calls change for every stored list of a field of the user. A list that could not be read is null and stays null. */
 function modify(cache: ListCache, userId: string, field: string, change: (list: Connection, details: Details) => unknown) {
   const id = cache.identify({ __typename: 'User', id: userId })
   const modifier = (list: Connection | null, details: Details) => (list ? change(list, details) : list)

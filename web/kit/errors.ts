@@ -33,9 +33,9 @@ const isEmpty = (data: unknown): boolean => !data || Object.values(data).every(v
 const longestWait = 60_000
 
 /**
- * Returns the milliseconds to wait before a response with these errors is requested again. It returns undefined if no error
- * is retryable. attempt is 0 for the first retry. The service's retryAfterMs is a lower bound; without one, the delay grows
- * from one second to half a minute. Up to a quarter is added, so that clients do not return at the same moment.
+ * Returns the milliseconds to wait before a query that got these errors is sent again. It returns undefined if no error is
+ * retryable. attempt is 0 for the first retry. The service's retryAfterMs is a lower bound; without one, the delay grows from one
+ * second to half a minute. A random part of up to a quarter is added, so that clients do not return at the same moment.
  */
 export function retryDelay(errors: readonly GraphError[], attempt: number): number | undefined {
   const again = errors.filter(isRetryable)
@@ -55,7 +55,7 @@ export function delayOf(data: unknown, errors: readonly GraphError[], attempt: n
   return delay !== undefined && delay <= longestWait ? delay : undefined
 }
 
-/** A request without a response of GraphQL. */
+/** A request that got no GraphQL response. */
 export interface Failure {
   /** The HTTP status; undefined if there was no response at all. */
   readonly status?: number | undefined
@@ -68,7 +68,7 @@ const busy: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /**
  * Returns the milliseconds to wait before retryLink and retryExchange repeat a failed request, or undefined if they deliver the
- * failure. Without a response, or with status 429, 502, 503 or 504, a query may succeed later.
+ * failure. A query may succeed later if it got no response, or status 429, 502, 503 or 504.
  */
 export function delayOfFailure({ status, retryAfter }: Failure, attempt: number, attempts: number): number | undefined {
   if (status !== undefined && !busy.has(status)) return undefined

@@ -18,7 +18,7 @@ export function serverDate(header: string | null | undefined, now: number = Date
 
 /**
  * Returns how many milliseconds ago the service received a value. The difference between the clocks of the service and the client
- * does not matter; the result is exact to the second that the header Date has. It is never negative.
+ * does not matter. The header Date has whole seconds, so the result is accurate to one second. It is never negative.
  */
 export function ageMs(freshness: Received, date: ServerDate, now: number = Date.now()): number {
   return Math.max(0, date.server + (now - date.client) - Date.parse(freshness.receivedAt))

@@ -4,14 +4,14 @@ import { relayPagination } from '@urql/exchange-graphcache/extras'
 import { connections, embeddedTypes } from './schema.js'
 
 export const keys: KeyingConfig = {
-  // What has no id belongs to the object that shows it.
+  // An object without an id is stored inside its parent object.
   ...Object.fromEntries(embeddedTypes.map(type => [type, () => null])),
-  // There is one of these, so that an event of streamStatusChanged updates what serviceStatus has shown.
+  // There is only one object of each type, so an event of streamStatusChanged updates the result of serviceStatus.
   ServiceStatus: () => 'service',
   StreamStatus: () => 'stream',
 }
 
-/** One list for all pages of a connection. */
+/** Stores all pages of a connection as one list. */
 export const resolvers: ResolverConfig = Object.fromEntries(
   Object.entries(connections).map(([type, lists]) => [
     type, Object.fromEntries(Object.keys(lists).map(field => [field, relayPagination()])),

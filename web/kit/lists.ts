@@ -1,5 +1,5 @@
-// Applies the events of portfolioChanged, ordersChanged, tradesAdded and userTradesAdded to lists. Each function returns a new
-// list and leaves the old one as it was. Cached objects need no code: an event updates them by their ids. Lists do.
+// Applies the events of portfolioChanged, ordersChanged, tradesAdded and userTradesAdded to lists. Each function returns a new list
+// and leaves the old one as it was. Cached objects need no such code, because an event updates them by their ids.
 
 export type UpdateReason = 'INITIAL' | 'CHANGE' | 'FRESHNESS' | 'RESYNC'
 
@@ -25,9 +25,9 @@ export interface TradesEvent<T extends Identified> {
 }
 
 /**
- * Returns all positions of the wallet after an event. The list must hold all of them, not one page. Closed positions leave the list, new ones enter it, and changed ones are replaced.
- * INITIAL and RESYNC replace the whole list. With compare the list is sorted; without it, new positions come last.
- * The length of the list is the new totalCount.
+ * Returns all positions of the wallet after an event. The list must contain all positions, not one page. Closed positions leave the
+ * list, new ones enter it, and changed ones are replaced. INITIAL and RESYNC replace the whole list. With compare the list is
+ * sorted; without it, new positions come last. The length of the list is the new totalCount.
  */
 export function applyPortfolio<P extends Identified>(positions: readonly P[], event: PortfolioEvent<P>, compare?: (a: P, b: P) => number): P[] {
   return apply(positions, event.reason, event.changed, event.closedPositionIds, compare)

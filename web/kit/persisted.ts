@@ -20,7 +20,7 @@ export function documentIds(manifest: Manifest): ReadonlyMap<string, string> {
   return ids
 }
 
-/** The name of a document's operation, which stands outside of all braces, strings and comments. */
+/** Returns the name of a document's operation. It ignores the text in braces, parentheses, strings and comments. */
 function nameOf(text: string): string | undefined {
   let rest = text.replace(/"""[^]*?"""|"(?:\\.|[^"\\\n])*"|#[^\n]*/g, '')
   for (let before = ''; before !== rest;) [before, rest] = [rest, rest.replace(/\{[^{}]*\}|\([^()]*\)/g, ' ')]
@@ -31,7 +31,8 @@ function nameOf(text: string): string | undefined {
 export const persistedQuery = (id: string) => ({ version: 1 as const, sha256Hash: id })
 
 /**
- * Leaves out the text of a subscription that is named by an id. Pass it to createClient of graphql-ws as jsonMessageReplacer.
+ * Removes the text of a subscription whose document is named by an id. Pass it to createClient of graphql-ws as
+ * jsonMessageReplacer.
  */
 export function withoutPersistedText(key: string, value: unknown): unknown {
   const payload = value as { query?: unknown; extensions?: { persistedQuery?: unknown } | null } | null | undefined

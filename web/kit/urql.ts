@@ -7,10 +7,10 @@ import { documentIds, persistedQuery, type Manifest } from './persisted.js'
 export { keys, resolvers } from './graphcache.js'
 
 /**
- * Returns an exchange that requests a query again while it has no data and its errors are retryable, up to attempts times. It
- * waits as long as the service asks for (retryAfterMs). It delivers the last result; a result with a part of the data, or with
- * a wait of more than a minute, is delivered at once. Requests without a response, or with status 429, 502, 503 or 504, are
- * repeated in the same way. Put it before the fetchExchange.
+ * Returns an exchange that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits
+ * as long as the service asks for (retryAfterMs). It delivers the last result. It delivers a result at once if it has a part of the
+ * data, or if the wait would be more than a minute. Requests without a response, or with status 429, 502, 503 or 504, are repeated
+ * in the same way. Put it before the fetchExchange.
  */
 export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exchange {
   return ({ forward }) => operations$ => {

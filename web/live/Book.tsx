@@ -1,4 +1,4 @@
-// A live order book as a ladder: asks above, bids below, the middle between them. A click fills the ticket.
+// A live order book as a ladder: asks above, bids below, the midpoint between them. A click fills the ticket.
 import { useEffect, useState, type CSSProperties } from 'react'
 import { applyDelta, type Book as Levels } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
@@ -11,7 +11,7 @@ import { useLive } from './live'
 import { Source } from './Source'
 import type { Draft } from './Ticket'
 
-/** The rows of each side, and the levels that are read to fill them with groups. */
+/** The number of rows of each side, and of levels to read, so that groups of levels also fill the rows. */
 const rows = 10
 const deep = 100
 
@@ -46,7 +46,7 @@ function useBook(tokenId: string, depth: number) {
 
 interface Props {
   tokenId: string
-  /** Why nothing can be traded any more; "" while it can. */
+  /** Why the token cannot be traded any more; "" while it can be traded. */
   closed: string
   onPick: (draft: Draft) => void
 }

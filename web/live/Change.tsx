@@ -1,4 +1,4 @@
-// What has risen or fallen, told by an arrow and a sign and only then by a colour.
+// An amount that has risen or fallen. An arrow, a sign and a colour show the direction.
 
 interface Props {
   by: number

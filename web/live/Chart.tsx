@@ -1,4 +1,4 @@
-// The price of a token over a range, as a line or as candles, and on from there as it moves.
+// The price of a token over a range, as a line or as candles, continued by the live price.
 import { useEffect, useMemo, useState } from 'react'
 import { useQuery } from 'urql'
 import { AreaSeries, CandlestickSeries, HistogramSeries, type ISeriesApi } from 'lightweight-charts'
@@ -16,7 +16,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   const [asCandles, setAsCandles] = useState(false)
   const line = useMemo(() => ({ tokenId, from: fromOf(range) }), [tokenId, range])
   const candleVariables = { ...line, interval: range.interval }
-  // One read of history for each range: the live price adds what comes later.
+  // The history of a range is read once. The live price adds the later points.
   const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: line, requestPolicy: 'cache-and-network' })
   const [candles, askCandles] = useQuery({ query: CandlesDocument, variables: candleVariables, pause: !asCandles })
   useAgain(error, ask)
@@ -32,7 +32,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
     const area = chart.addSeries(AreaSeries, { lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'), priceFormat, lastValueVisible: hasRoom() })
     const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
     chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
-    // Up to now, so that the axis is fitted to all that is drawn, whenever the live price arrives.
+    // The bars end now, so that fitContent leaves room for the live price, which may arrive later.
     area.setData(bars(points, stepOf(Date.now(), range.step), range.step))
     volume.setData(volumes(points, range.step))
     chart.timeScale().fitContent()

@@ -9,11 +9,11 @@ import { useAgain } from './live'
 import { hasRoom, priceFormat, usePlot } from './plot'
 import { Source } from './Source'
 
-/** The number of lines: each reads the history of a token. */
+/** The maximum number of lines. Each line needs the history of one token. */
 const most = 4
 
 export default function Compare({ outcomes }: { outcomes: { tokenId: string; name: string }[] }) {
-  // The lines stay those that led when the page was opened.
+  // The lines stay those of the outcomes that led when the page was opened.
   const [lines] = useState(() => outcomes.slice(0, most))
   const variables = { tokenIds: lines.map(({ tokenId }) => tokenId), from: null }
   const [{ data, error }, ask] = useQuery({ query: CompareDocument, variables })

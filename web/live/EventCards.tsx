@@ -13,7 +13,7 @@ interface Group {
   markets: ListedMarketFragment[]
 }
 
-/** The events of markets, in the order of their first market. A market on its own is a group of its own. */
+/** The events of markets, in the order of their first market. A market without an event is a group by itself. */
 function grouped(markets: readonly ListedMarketFragment[]): Group[] {
   const groups = new Map<string, Group>()
   for (const market of markets) {

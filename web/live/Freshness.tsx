@@ -13,7 +13,7 @@ export interface Heard {
   ended?: boolean
 }
 
-/** Whether a value may be out of date: the server says so, or its subscription is gone. */
+/** Whether a value may be out of date: the server says so, or its subscription has ended or lost its socket. */
 export function useStale(heard: Heard | undefined): boolean {
   const link = useLink()
   return heard !== undefined && (heard.freshness.stale || heard.ended === true || link.state !== 'open' || heard.session !== link.session)
@@ -26,7 +26,7 @@ export function Freshness({ heard, final = false }: { heard: Heard | undefined; 
   if (!heard) return <span className="freshness">…</span>
   const { asOf, receivedAt, source } = heard.freshness
   if (final) return <span className="freshness" data-stale="false">Final</span>
-  const computed = source === 'COMPUTED' // from values of many ages
+  const computed = source === 'COMPUTED' // computed from values of different ages
   return (
     <span className={stale ? 'freshness stale' : 'freshness'} data-stale={stale} title={`${source.toLowerCase()}, ${asOf ?? receivedAt}`}>
       {stale ? 'Stale' : source === 'STREAM' || computed ? 'Live' : 'Current'}
@@ -35,7 +35,7 @@ export function Freshness({ heard, final = false }: { heard: Heard | undefined; 
   )
 }
 
-/** A mark for a stale value and nothing else, for rows of a table. */
+/** Marks a stale value in a row of a table. A current value has no mark. */
 export function StaleMark({ heard }: { heard: Heard | undefined }) {
   const stale = useStale(heard)
   return stale ? <span className="freshness stale" data-stale="true">Stale</span> : null

@@ -18,7 +18,7 @@ const Chart = lazy(() => import('./Chart'))
 
 type Details = MarketSubscription['marketChanged']['market']
 
-/** Why a market cannot be traded any more; "" while it can. */
+/** Why a market cannot be traded any more; "" while it can be traded. */
 export function endOf(market: { status: string; resolution?: { winningOutcome?: string | null } | null } | undefined): string {
   const winner = market?.resolution?.winningOutcome
   switch (market?.status) {
@@ -34,7 +34,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const { data, error } = useLive({ query: MarketDocument, variables: { marketId } })
   const market = data?.marketChanged.market
   const tokenIds = market?.tokens.map(token => token.tokenId) ?? []
-  // The token of the address is followed before the market is known.
+  // Before the market is known, the page follows the token in the address.
   const { quotes, error: priceError } = usePrices(tokenIds.includes(tokenId) ? tokenIds : [tokenId])
   const quote = quotes[tokenId]
   const [draft, setDraft] = useState<Draft>({ side: 'BUY', by: 'size', text: '' })

@@ -19,7 +19,7 @@ export function Price({ quote, exact = false }: { quote: Quote | undefined; exac
   )
 }
 
-/** The place of a figure that is not known yet. */
+/** A placeholder for a figure that is not known yet. */
 export const Waiting = () => (
   <span className="waiting">
     <span className="unseen">not known yet</span>

@@ -8,7 +8,7 @@ import type { Position } from './Positions'
 import { realised, type Entry, type Step } from './realised'
 import { Source } from './Source'
 
-/** The pages of 100 records that are read. */
+/** The maximum number of pages that are read. A page has 100 records. */
 const most = 3
 
 interface Props {

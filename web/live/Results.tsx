@@ -1,4 +1,4 @@
-// What a search finds, page after page. The rows are kept, so that Back finds them where they were.
+// The results of a search, page after page. The rows are kept, so that Back shows them again.
 import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { SearchMarketsDocument, type ListedMarketFragment } from './__generated__/operations'
@@ -11,7 +11,7 @@ import { Source } from './Source'
 
 const pageSize = 25
 
-/** The rows of the lists that were shown, and the cursor of each one's last page. */
+/** The rows of each list that was shown, and the cursor after which its last page begins. */
 const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | undefined }>()
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   /** Shows events as cards instead of rows. */
   cards: boolean
   onSort: (sort: Sort) => void
-  /** Receives what was found, in words. */
+  /** Receives a sentence about the number of results. */
   onFound: (found: string) => void
   /** Empties the search. */
   onClear: () => void
@@ -54,7 +54,7 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(total)} open ${total === 1 ? 'market' : 'markets'}`)
   }, [page, none, total, onFound])
 
-  // The first row of a further page takes the focus from the button.
+  // When a further page arrives, the focus moves from the button to the first new row.
   const links = () => document.querySelectorAll<HTMLElement>('.markets tbody a')
   const next = useRef<number>(undefined)
   useEffect(() => {

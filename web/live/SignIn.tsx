@@ -3,7 +3,7 @@ import { useEffect, useRef, type FormEvent } from 'react'
 import { useTitle } from './route'
 import type { Credentials } from './wallet'
 
-/** What was wrong with what was typed in. */
+/** Why the server refused the credentials that were typed. */
 export interface Refusal {
   message: string
   /** The fields that may be wrong. */
@@ -16,7 +16,7 @@ export type Accounts = 'public' | 'owners' | 'none'
 interface Props {
   demo: boolean
   accounts: Accounts
-  /** What was typed in before. */
+  /** The credentials that were typed before. */
   entered: Credentials | undefined
   refusal: Refusal | undefined
   onOpen: (credentials: Credentials) => void

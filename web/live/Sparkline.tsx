@@ -17,7 +17,7 @@ export function Sparkline({ points, by = 0 }: { points: Point[]; by: number | un
   const span = Math.max(...prices) - low
   const x = (time: number) => (width - margin) * ((Math.min(time, now) - from) / (now - from))
   const y = (price: number) => (span === 0 ? height / 2 : height - margin - (height - 2 * margin) * ((price - low) / span))
-  // A price holds until the next one comes.
+  // A price stays the same until the next one comes.
   const steps = points.map((p, i) => (i === 0 ? `M${x(p.time)} ${y(p.price)}` : `H${x(p.time)}V${y(p.price)}`)).join('')
   const which = by > 0 ? ' up' : by < 0 ? ' down' : ''
   return (

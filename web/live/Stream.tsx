@@ -1,4 +1,4 @@
-// The venue's stream behind the server: one subscription for all who ask how it does.
+// The venue's stream behind the server: one subscription for all components that show its state.
 import { createContext, useContext, type ReactNode } from 'react'
 import { StreamStatusDocument, type StreamStatusSubscription } from './__generated__/operations'
 import { useLive } from './live'
@@ -10,5 +10,5 @@ export function Stream({ children }: { children: ReactNode }) {
   return <StreamContext value={data?.streamStatusChanged}>{children}</StreamContext>
 }
 
-/** What was last said of the stream; nothing before the first event. */
+/** The last reported state of the stream; undefined before the first event. */
 export const useStream = () => useContext(StreamContext)

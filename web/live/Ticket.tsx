@@ -1,11 +1,11 @@
-// What a trade would give now, estimated from the live book. Nothing is placed.
+// What a trade would give now, estimated from the live book. No order is placed.
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { FillEstimateDocument } from './__generated__/operations'
 import { exactCents, reason, shares, useMoney } from './format'
 import { Source } from './Source'
 
-/** What was typed in. */
+/** The values that were typed. */
 export interface Draft {
   side: 'BUY' | 'SELL'
   by: 'size' | 'amount'

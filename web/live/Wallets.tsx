@@ -39,7 +39,7 @@ export function Wallets({ demo, accounts, wallet, onWallet }: Props) {
   useEffect(() => {
     if (shown) document.querySelector('h1')?.focus({ preventScroll: true })
   }, [shown])
-  if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // the form has its place below the demo wallet
+  if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // no form yet: a demo shows its wallet above the form
   if (!wallet) return <SignIn demo={demo === true} accounts={accounts} entered={entered} refusal={refusal} onOpen={start} />
   return (
     <ConnectionContext value={wallet.connection}>

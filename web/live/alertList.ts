@@ -8,7 +8,7 @@ export interface Alert {
   name: string
   /** The price that ends the alert, 0 to 1. */
   at: number
-  /** Whether the price has to rise to reach it. */
+  /** Whether the price has to rise to reach `at`. */
   above: boolean
 }
 
@@ -27,5 +27,5 @@ export const add = (alert: Alert) => list.write([alert, ...list.read().filter(ot
 
 export const remove = (alert: Alert) => list.write(list.read().filter(other => !same(alert)(other)))
 
-/** Whether a price has reached the alert's. */
+/** Whether a price has reached the price of the alert. */
 export const isReached = ({ at, above }: Alert, price: number) => (above ? price >= at : price <= at)

@@ -22,12 +22,17 @@ export function stepOf(instant: string | number, step = tenMinutes): UTCTimestam
   return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
 }
 
-/** Returns a bar with the value of `after` for each step between `after` and the time `until`, in which the price did not change. */
+/**
+ * Returns a bar with the value of `after` for each step between `after` and the time `until`, in which the price did not change.
+ */
 export function* still(after: Bar, until: number, step = tenMinutes): Generator<Bar> {
   for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
 }
 
-/** Returns one bar for each step from that of the first point up to the time `until`. Its value is the last price of the step, or of an earlier one. */
+/**
+ * Returns one bar for each step from that of the first point up to the time `until`. Its value is the last price of the step, or of
+ * the last step before that has a price.
+ */
 export function bars(points: readonly Point[], until: number, step = tenMinutes): Bar[] {
   const all: Bar[] = []
   const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp, step), Number(price)]))
@@ -51,7 +56,10 @@ export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
   return [...sums].sort(([a], [b]) => a - b).map(([time, value]) => ({ time, value }))
 }
 
-/** Returns the points of the last `seconds` seconds. If there is an earlier point, its price comes first, at the start of the period. */
+/**
+ * Returns the points of the last `seconds` seconds. If there is an earlier point, its price comes first, at the start of the
+ * period.
+ */
 export function since<P extends Point>(points: readonly P[], seconds: number, now: number): P[] {
   const start = now - seconds * 1000
   const inside = points.filter(({ timestamp }) => Date.parse(timestamp) >= start)

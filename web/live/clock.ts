@@ -1,4 +1,4 @@
-// The time, for whatever shows how old something is: one timer for all of them.
+// The present time, for components that show an age. All of them share one timer.
 import { useSyncExternalStore } from 'react'
 
 let now = Date.now()
@@ -19,5 +19,5 @@ function onTick(ticked: () => void) {
   }
 }
 
-/** The present time in milliseconds, anew each second. */
+/** The present time in milliseconds, updated each second. */
 export const useNow = () => useSyncExternalStore(onTick, () => now)

@@ -3,18 +3,18 @@ import { cacheExchange, Client, fetchExchange, subscriptionExchange } from 'urql
 import { CloseCode, createClient } from 'graphql-ws/client'
 import { createContext, useContext, useSyncExternalStore } from 'react'
 
-/** What is known of a socket. */
+/** The state of a socket. */
 export interface Link {
   state: 'connecting' | 'open' | 'lost' | 'refused'
-  /** Counts the times that it was opened: what an earlier session brought may be out of date. */
+  /** The number of times that the socket was opened. Values from an earlier session may be out of date. */
   session: number
-  /** When it came into its state. */
+  /** When the present state began. */
   since: Date
 }
 
 export interface Connection {
   client: Client
-  /** The link now; a new object with each change. */
+  /** Returns the present link. Each change creates a new object. */
   link: () => Link
   onLink: (changed: () => void) => () => void
   close: () => void
@@ -23,7 +23,7 @@ export interface Connection {
 const pingEvery = 5_000
 const endpoint = new URL('/graphql', location.href)
 
-/** Connects with headers such as credentials, which live as long as the connection and nowhere else. */
+/** Connects with headers such as credentials. Only the connection keeps them. */
 export function connect(headers: Record<string, string> = {}): Connection {
   let link: Link = { state: 'connecting', session: 0, since: new Date() }
   const listeners = new Set<() => void>()
@@ -38,7 +38,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
     url: endpoint.href.replace(/^http/, 'ws'),
     connectionParams: headers,
     keepAlive: pingEvery,
-    // However long the server is away, it is found again when it is back, but not with credentials that it refused.
+    // The socket reconnects however long the server is away, unless the server refused the credentials.
     retryAttempts: Infinity,
     retryWait: retries => new Promise(wait => setTimeout(wait, Math.min(250 * 2 ** retries, 4_000) * (0.5 + Math.random()))),
     shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
@@ -72,7 +72,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
               ...sink,
               error: problem => {
                 if (!Array.isArray(problem)) return sink.error(problem)
-                sink.next({ errors: problem, hasNext: false }) // urql would not tell this end from a partial error
+                sink.next({ errors: problem, hasNext: false }) // without it, urql could not tell this end from a partial error
                 sink.complete()
               },
             }),

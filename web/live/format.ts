@@ -20,13 +20,13 @@ export const cents = (price: string | number) => `${tenths.format(Number(price) 
 /** A price in hundredths of the currency, with a second decimal if it has one. */
 export const exactCents = (price: string) => `${exact.format(Number(price) * 100)}¢`
 
-/** A price in hundredths without the sign, with the given number of decimals: prices under each other line up. */
+/** A price in hundredths without the sign, with the given number of decimals, so that prices in a column line up. */
 export const plainCents = (price: string, decimals: number) => (Number(price) * 100).toFixed(decimals)
 
 /** The number of decimals that the finest of the prices has when it is written in hundredths. */
 export const centDecimals = (prices: string[]) => Math.max(0, ...prices.map(price => (price.split('.')[1]?.replace(/0+$/, '').length ?? 0) - 2))
 
-/** The number of decimals of the finest of the sizes, at most 2; none if there are large ones. */
+/** The number of decimals of the finest of the sizes, at most 2; 0 if a size is 1000 or more. */
 export const sizeDecimals = (sizes: string[]) => sizes.some(size => Number(size) >= 1000) ? 0 : Math.min(2, Math.max(0, ...sizes.map(size => size.split('.')[1]?.replace(/0+$/, '').length ?? 0)))
 
 /** A number of shares. */
@@ -43,7 +43,7 @@ export const signed = (n: string | number) => gains.format(Number(n)).replace('-
 
 export const date = (instant: string | null | undefined) => (instant == null ? '–' : dates.format(new Date(instant)))
 
-/** The day of an instant; with its year unless it is this one. */
+/** The day of an instant, with its year unless that is the present year. */
 export const day = (instant: string | null | undefined) =>
   instant == null ? '–' : new Date(instant).getUTCFullYear() === new Date().getUTCFullYear() ? days.format(new Date(instant)) : date(instant)
 

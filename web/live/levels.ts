@@ -6,7 +6,7 @@ export interface Summed extends Level {
   total: number
 }
 
-/** The steps that levels are grouped by, in hundredths of a cent; 0 for none. */
+/** The price steps by which levels are grouped, in hundredths of a cent. 0 means no groups. */
 export const steps = [0, 100, 500] as const
 
 export type Step = (typeof steps)[number]

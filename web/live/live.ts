@@ -1,36 +1,36 @@
-// Subscriptions that are kept up: urql's, begun again when the server has ended them.
+// Subscriptions of urql that start again after the server has ended them.
 import { useEffect, useState } from 'react'
 import { useSubscription, type AnyVariables, type CombinedError, type SubscriptionHandler, type UseSubscriptionArgs } from 'urql'
 import { useLink } from './connection'
 
 const pause = 3_000
 
-/** Errors that asking again does not help against. */
+/** The codes of errors that the same request would get again. */
 const lasting = ['BAD_USER_INPUT', 'UNAUTHENTICATED', 'FORBIDDEN', 'UNSUPPORTED', 'GRAPHQL_VALIDATION_FAILED']
 
-/** Whether asking again brings the same error. */
+/** Whether the same request would get this error again. */
 export const isLasting = (error: CombinedError | undefined) =>
   error?.graphQLErrors.some(({ extensions }) => lasting.includes(String(extensions.code))) ?? false
 
 interface Live<Result> {
   data: Result | undefined
   error: CombinedError | undefined
-  /** Nothing more comes, for now: what was brought may be out of date. */
+  /** The subscription has ended, at least for now, so the data may be out of date. */
   ended: boolean
   restart: () => void
 }
 
 /**
- * Follows a subscription. The socket reconnects by itself, and then each subscription brings its present state again; but an
- * error ends one alone, for example that this page reads too slowly.
+ * Follows a subscription. The socket reconnects by itself, and each subscription then delivers its present state again. An error,
+ * for example because this page reads too slowly, ends a single subscription, which useLive starts again.
  */
 export function useLive<Data, Result = Data, Variables extends AnyVariables = AnyVariables>(
   args: UseSubscriptionArgs<Variables, Data>, handler?: SubscriptionHandler<Data, Result>,
 ): Live<Result> {
   const link = useLink()
   const [state, restart] = useSubscription<Data, Result, Variables>(args, handler)
-  const { data, error, hasNext } = state as typeof state & { hasNext: boolean } // which its type leaves out
-  // urql lets go of the data with an error; what was known stays to be seen, marked.
+  const { data, error, hasNext } = state as typeof state & { hasNext: boolean } // the declared type lacks hasNext
+  // urql drops the data when an error arrives. The last data stays visible, marked as ended.
   const [last, setLast] = useState(data)
   if (data !== undefined && data !== last) setLast(data)
   const ended = !hasNext && (data !== undefined || error !== undefined)
@@ -45,8 +45,8 @@ export function useLive<Data, Result = Data, Variables extends AnyVariables = An
 }
 
 /**
- * Repeats a query that has failed: when the server is back, and as long as the error may pass, each time after the while that
- * the server names.
+ * Repeats a query that has failed: after the socket has reconnected and, unless the error is lasting, after the wait that the
+ * server asks for, or else 5 seconds.
  */
 export function useAgain(error: CombinedError | undefined, ask: (options: { requestPolicy: 'network-only' }) => void) {
   const { session } = useLink()

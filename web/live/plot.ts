@@ -6,7 +6,7 @@ import { cents } from './format'
 export interface Plot {
   chart: IChartApi
   colour: (name: string) => string
-  /** Removes series, unless they are gone with the whole chart. */
+  /** Removes series, unless the whole chart was removed with them. */
   remove: (series: readonly ISeriesApi<SeriesType>[]) => void
 }
 
@@ -20,7 +20,7 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
     const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
     const { clientWidth: width, clientHeight: height } = element.current!
     const chart = createChart(element.current!, {
-      width, height, autoSize: true, // known points are fitted into the first size
+      width, height, autoSize: true, // fitContent uses this size for points that are already known
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
       rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.22 } },
@@ -40,17 +40,20 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
   return [element, plot]
 }
 
-/** The label of a price. The axis extends below 0 to hold the volume, where no price can be. */
+/** The label of a price. The axis extends below 0 to make room for the volume; labels there are empty. */
 const label = (price: number) => (price < -1e-9 || price > 1 + 1e-9 ? '' : cents(price))
 
 export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: label } as const
 
-/** Whether a label for the last price fits beside the axis. On a phone it would cover others, and the price is above the chart. */
+/**
+ * Whether a label for the last price fits beside the axis. On a phone it would cover other labels, and the page already has the
+ * price above the chart.
+ */
 export const hasRoom = () => innerWidth > 544
 
 const darkness = matchMedia('(prefers-color-scheme: dark)')
 
-/** Whether the page is dark, to draw with the right colours. */
+/** Whether the page has the dark colour scheme. */
 function useDark(): boolean {
   const [dark, setDark] = useState(darkness.matches)
   useEffect(() => {

@@ -14,7 +14,7 @@ export interface Point {
 /** What is known of a token's price. */
 export interface Quote extends Heard {
   price: string
-  /** The prices that came since the page follows the token, oldest first. */
+  /** The live prices since the page began to follow the token, oldest first. */
   heard: Point[]
 }
 
@@ -53,10 +53,13 @@ export type Days = Readonly<Record<string, Day>>
 
 const hours24 = 86_400_000
 
-/** How long the days of tokens are shown until they are read again, in milliseconds. */
+/** How long the last 24 hours of tokens are shown before they are read again, in milliseconds. */
 const daysHold = 10 * 60_000
 
-/** Reads the last 24 hours of tokens, once for each. At some venues each token costs a call, so only rows that stand still are read. */
+/**
+ * Reads the last 24 hours of tokens, once for each. At some venues each token costs a call, so tokenIds must not contain rows that
+ * only scroll past.
+ */
 export function useDays(tokenIds: string[]): Days {
   const [days, setDays] = useState<Days>({})
   const missing = tokenIds.filter(tokenId => !days[tokenId])
@@ -79,7 +82,7 @@ export function useDays(tokenIds: string[]): Days {
   return days
 }
 
-/** Returns a day's prices and those that came since, as one line. */
+/** Returns a day's prices and the live prices after them as one line. */
 export function lineOf(day: Day | undefined, heard: readonly Point[] = []): Point[] {
   if (!day) return []
   const step = hours24 / Math.max(1, day.line.length - 1)
@@ -100,7 +103,7 @@ export function leader<T extends Outcome>(tokens: readonly T[], quotes: Quotes):
   return priced.reduce<T | undefined>((best, token) => (best && Number(quotes[best.tokenId]!.price) >= Number(quotes[token.tokenId]!.price) ? best : token), undefined)
 }
 
-/** Returns the tokens whose prices a row needs: all that may lead. */
+/** Returns the tokens whose prices a row needs: all that leader may return. */
 export function candidates<T extends Outcome>(tokens: readonly T[]): readonly T[] {
   const yes = tokens.find(token => token.outcomeKind === 'YES')
   return yes ? [yes] : tokens

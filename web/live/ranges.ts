@@ -1,4 +1,4 @@
-// The ranges of a chart: how far back each goes, the length of its steps, and that of its candles.
+// The ranges of a chart: how far back each goes, and the lengths of its steps and of its candles.
 import type { CandleInterval } from './__generated__/operations'
 
 export interface Range {

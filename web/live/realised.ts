@@ -18,7 +18,7 @@ export interface Step {
 
 export interface Profit {
   steps: Step[]
-  /** Sales and redemptions without a known cost, which are left out. */
+  /** The number of sales and redemptions that are left out because their cost is unknown. */
   unknown: number
 }
 
@@ -26,7 +26,7 @@ interface Holding { size: number; cost: number }
 
 /**
  * Returns the profit that sales, redemptions, fees and rewards have made, oldest first. The cost of shares is the average of the
- * purchases in the records, or else what the wallet's position states for the token.
+ * purchases in the records, or else the average price of the wallet's position in the token.
  */
 export function realised(records: readonly Entry[], averages: ReadonlyMap<string, number>): Profit {
   const held = new Map<string, Holding>()

@@ -16,12 +16,15 @@ export type Route =
   | { page: 'event'; eventId: string }
   | { page: 'watchlist' | 'portfolio' | 'unknown' }
 
-/** The address of a token's page. It also contains the market's id, so the page subscribes to the market and the token's price together, without reading the market first. */
+/**
+ * The address of a token's page. It also contains the market's id, so the page subscribes to the market and the token's price
+ * together, without reading the market first.
+ */
 export const tokenPath = (marketId: string, tokenId: string) => `#/market/${encodeURIComponent(marketId)}/${encodeURIComponent(tokenId)}`
 
 export const eventPath = (eventId: string) => `#/event/${encodeURIComponent(eventId)}`
 
-/** The address of a list. What is empty is left out. */
+/** The address of a list. Empty values are left out. */
 export function listPath(listing: Listing): string {
   const set = Object.entries(listing).filter(([, value]) => value !== '')
   return set.length === 0 ? '#/' : `#/?${new URLSearchParams(set)}`
@@ -70,8 +73,8 @@ function onChange(changed: () => void) {
 export const useHash = () => useSyncExternalStore(onChange, () => location.hash)
 
 /**
- * After a link, the new page is at its top and its heading has the focus, as after a load. After Back and Forward, it is
- * scrolled as it was, and the link that was followed has the focus.
+ * Restores the scroll position and the focus. A link opens the new page at its top, with the focus on the heading, as a load does.
+ * Back and Forward restore the scroll position and focus the link to the page that was left.
  */
 export function usePlaces() {
   useEffect(() => {
@@ -80,7 +83,7 @@ export function usePlaces() {
     const keep = () => history.replaceState({ y: scrollY }, '')
     const scrolled = () => {
       clearTimeout(timer)
-      const hash = location.hash // after Back, the entry is that of another page
+      const hash = location.hash // after Back, the history entry belongs to another page
       timer = setTimeout(() => { if (location.hash === hash) keep() }, 100)
     }
     const clicked = () => {

@@ -1,10 +1,11 @@
-// The orders of a list of markets. The server sorts whole lists; by name, price and change the page sorts the rows it has.
+// The orders of a list of markets. The server sorts whole lists. By name, price and change, the page sorts only its
+// loaded rows.
 import type { ListedMarketFragment } from './__generated__/operations'
 import { leader, type Day, type Days, type Quotes } from './prices'
 
 export type Column = 'name' | 'price' | 'change' | 'volume' | 'liquidity' | 'ends'
 
-/** What the server is asked for. */
+/** The sorts of the server, by column. */
 const server = { volume: 'VOLUME_24H', liquidity: 'LIQUIDITY', ends: 'ENDS_AT' } as const
 
 export interface Sort {
@@ -14,7 +15,7 @@ export interface Sort {
 
 const columns: readonly string[] = ['name', 'price', 'change', 'volume', 'liquidity', 'ends'] satisfies Column[]
 
-/** Reads a sort from an address, such as "ends" or "-ends". The minus is for descending. */
+/** Reads a sort from an address, such as "ends" or "-ends". A minus means descending. */
 export function sortOf(text: string): Sort {
   const column = text.replace(/^-/, '')
   return columns.includes(column) ? { column: column as Column, ascending: !text.startsWith('-') } : { column: 'volume', ascending: false }
@@ -31,7 +32,7 @@ export function searched({ column, ascending }: Sort) {
 /** Returns the change of a price in 24 hours, in cents; undefined if either price is unknown. */
 export const changeOf = (price: string | undefined, day: Day | undefined) => (price && day ? 100 * (Number(price) - day.before) : undefined)
 
-/** Sorts the rows by what only the page knows. */
+/** Sorts the rows by the columns that the server cannot sort by. */
 export function sorted(
   markets: readonly ListedMarketFragment[], { column, ascending }: Sort, quotes: Quotes, days: Days,
 ): readonly ListedMarketFragment[] {

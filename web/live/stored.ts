@@ -7,12 +7,12 @@ export interface Stored<Item> {
   write: (items: readonly Item[]) => void
 }
 
-/** Returns a list under a key of the storage, with at most so many items. What fits() refuses is left out. */
+/** Returns the list under a key of the storage. It has at most `most` items, and only items that fits() accepts. */
 export function stored<Item>(key: string, most: number, fits: (item: unknown) => item is Item): Stored<Item> {
   const listeners = new Set<() => void>()
   let text = ''
   let items: readonly Item[] = []
-  const read = () => { // the same array until it changes
+  const read = () => { // returns the same array until the list changes
     const now = localStorage.getItem(key) ?? '[]'
     if (now !== text) {
       text = now

@@ -1,12 +1,12 @@
 // Which of a list's rows can be seen.
 import { useCallback, useEffect, useRef, useState } from 'react'
 
-/** How long the rows have to stand still before another set of them is followed, in milliseconds. */
+/** How long the rows must not scroll before the page follows the new set of visible rows, in milliseconds. */
 const settle = 150
 
 type Observe = (element: Element | null) => (() => void) | undefined
 
-/** Returns the ids of the rows that are in view, or nearly, and what a row's element is given as its ref. */
+/** Returns the ids of the rows in view or near it, and a function that returns the ref for the element of a row. */
 export function useVisible(): [ids: string[], observe: (id: string) => Observe] {
   const [ids, setIds] = useState<string[]>([])
   const seen = useRef(new Set<string>())
@@ -35,7 +35,7 @@ export function useVisible(): [ids: string[], observe: (id: string) => Observe] 
   useEffect(() => () => clearTimeout(timer.current), [])
 
   const observe = useCallback((id: string) => {
-    // One for each id: with another ref than before a row would be let go and observed anew.
+    // There is one ref for each id: with a new ref, React would detach the row and observe it again.
     let ref = refs.current.get(id)
     if (!ref) {
       ref = element => {

@@ -1,4 +1,4 @@
-// A wallet with its credentials. Its connection holds them while it is open; nothing writes them anywhere.
+// A wallet with its credentials. Only its open connection keeps the credentials. They are never stored.
 import { connect, type Connection } from './connection'
 
 export interface Credentials {
@@ -10,7 +10,7 @@ export interface Credentials {
 
 export interface Wallet {
   address: string
-  /** Carries the wallet's credentials. The portfolio's page closes it. */
+  /** The connection that sends the wallet's credentials. The portfolio page closes it. */
   connection: Connection
 }
 

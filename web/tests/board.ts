@@ -1,15 +1,15 @@
-// What the checks of the live board look at.
+// Helpers that read the live board and control it.
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { endpoint, eventually } from './browser'
 
-/** A wallet of the demo venue, with what carries its credentials: the one that the board opens. */
+/** The wallet of the demo venue that the board opens, with the header that contains its credentials. */
 export const wallet = {
   address: '0x2222222222222222222222222222222222222222',
   headers: { 'X-Venue-Credentials': Buffer.from('{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}').toString('base64') },
 }
 
-/** Asks the server itself. */
+/** Sends a query directly to the server. */
 export async function ask<T>(query: string, variables: object, headers: Record<string, string> = {}): Promise<T> {
   const response = await fetch(endpoint, {
     method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ query, variables }),
@@ -24,12 +24,12 @@ export interface Shown {
   price: string | undefined
   asOf: string | undefined
   stale: string | undefined
-  /** Whether it is to be seen that it is stale. */
+  /** Whether the price is visibly marked as stale. */
   marked: boolean
   text: string
 }
 
-/** The prices that are to be seen in the list. */
+/** The prices in the visible rows of the list. */
 export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .price').evaluateAll(prices => (prices as HTMLElement[]).map(element => {
   const { dataset: { price, asOf, stale }, innerText: text } = element
   return { price, asOf, stale, marked: getComputedStyle(element).textDecorationStyle === 'dotted', text }
@@ -38,16 +38,19 @@ export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .
 /** Waits until prices are listed. */
 export const prices = (page: Page) => eventually('prices', () => listed(page), all => all.length >= 5)
 
-/** The addresses of markets, as far as they are listed. */
+/** The addresses of the pages of the listed markets. */
 export const paths = async (page: Page): Promise<string[]> => {
   await prices(page)
   return page.locator('.markets tbody a').evaluateAll(links => links.map(link => link.getAttribute('href')!))
 }
 
-/** The token that the address of its page names. */
+/** The token in the address of a market's page. */
 export const tokenOf = (path: string) => decodeURIComponent(path.split('/').at(-1)!)
 
-/** The order book as the page shows it, best prices first: the exact figures of each level, and the price as it is written, in cents. */
+/**
+ * The order book as the page shows it, best prices first. Each level has its exact price and size, and its price as written, in
+ * cents.
+ */
 export const book = (page: Page) => page.locator('.book').evaluate(element => {
   const side = (name: string) => [...element.querySelectorAll<HTMLTableRowElement>(`.${name} tr[data-price]`)].map(row => ({
     price: row.dataset.price, size: row.dataset.size, written: row.cells[0]?.innerText,

@@ -1,4 +1,5 @@
-// A browser for the checks of the pages: it reaches nothing but the server, and a page must not even try or complain.
+// The browser in which the pages are checked. It reaches only the server. A page fails its check if it tries to reach another host,
+// or logs an error or a warning.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -9,10 +10,10 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 /** Where GraphQL is served. */
 export const endpoint = required('ODDSGRAPH_URL')
 
-/** Where the demo venue is. POST to its /__control/ makes it do things: see internal/demo/control.go. */
+/** Where the demo venue is. A POST below its /__control/ changes its behaviour: see internal/demo/control.go. */
 export const venue = required('ODDSGRAPH_VENUE')
 
-/** The widths that pages are looked at in. */
+/** The viewports in which the pages are checked. */
 export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 844 }
 
@@ -39,18 +40,18 @@ before(async () => {
 
 after(() => browser?.close())
 
-/** A page that is open, and what it did that it should not have. */
+/** An open page, and its violations so far. */
 export interface Visit {
   page: Page
-  /** Requests to anything but the server; all were stopped. */
+  /** Requests to other hosts than the server. All of them were blocked. */
   outside: string[]
-  /** Errors and warnings on its console, uncaught exceptions, and what its policy stopped. Empty it of what is expected. */
+  /** Errors and warnings on the console, uncaught exceptions, and violations of the page's policy. Remove the expected ones. */
   problems: string[]
 }
 
 /**
- * Opens a path of the server, or of options.baseURL, in a browser profile of its own. The page may also send requests to the
- * server at the origin others. When the test ends there must be no outside request and no problem.
+ * Opens a path of the server, or of options.baseURL, in a new browser profile. The page may also send requests to the server whose
+ * origin is in others. When the test ends, outside and problems must be empty.
  */
 export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}, others = ''): Promise<Visit> {
   const home = options.baseURL ?? origin
@@ -83,17 +84,17 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
   return { page, outside, problems }
 }
 
-/** Fails when axe finds anything, however small. */
+/** Fails if axe reports a violation of any impact. */
 export async function wantAccessible(page: Page) {
   const found = await page.evaluate(async () => {
-    // Selectors of elements that a moving page has replaced meanwhile cannot be made.
+    // axe cannot make selectors of elements that the page has replaced while axe was running.
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'], selectors: false })
     return violations.map(({ id, impact, help, nodes }) => `${id} (${impact}): ${help}: ${nodes.map(node => `${node.html.slice(0, 200)} ${node.failureSummary}`).join('\n')}`)
   })
   assert.deepEqual(found, [], 'what axe finds')
 }
 
-/** Returns the part of some seconds in which the page's main thread worked, by its CPU time. */
+/** Returns the fraction of the given seconds for which the page's main thread was busy, in CPU time. */
 export async function mainThread(page: Page, seconds: number): Promise<number> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })
@@ -108,17 +109,17 @@ export async function mainThread(page: Page, seconds: number): Promise<number> {
   return (after.worked - before.worked) / (after.at - before.at)
 }
 
-/** Waits until a page was drawn some times. */
+/** Waits until the page has drawn n frames. */
 export const frames = (page: Page, n: number) => page.evaluate(async n => {
   for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame)
 }, n)
 
-/** Keeps a picture of what is to be seen of the page. */
+/** Saves a screenshot of the visible part of the page. */
 export async function screenshot(page: Page, name: string) {
   await page.screenshot({ path: `${required('SCREENSHOTS')}/${name}.png` })
 }
 
-/** Waits until what is looked up fits, and returns it. */
+/** Calls look until its result fits, and returns the result. */
 export async function eventually<T>(what: string, look: () => Promise<T>, fits: (value: T) => boolean): Promise<T> {
   const deadline = Date.now() + 30_000
   for (;;) {

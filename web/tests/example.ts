@@ -1,5 +1,5 @@
-// The apps of examples/ in a browser: search, a live book and a live portfolio, also while what is behind them fails. Each is served
-// from its build, with the service behind the same origin.
+// The apps of examples/ in a browser: search, a live book and a live portfolio, also while the services behind them fail. The
+// server of each app serves its build and the GraphQL service on one origin.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -33,7 +33,10 @@ const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
 
 const sequence = (page: Page) => page.locator('[data-sequence]').getAttribute('data-sequence')
 
-/** The token whose book the page shows, by the frames of its socket: the venue moves only some books in a minute. */
+/**
+ * Returns a function that returns the token whose book the page shows, read from the frames of its socket. The venue moves only
+ * some books in a minute.
+ */
 function followed(page: Page): () => string {
   let tokenId = ''
   page.on('websocket', socket => socket.on('framesent', ({ payload }) => {
@@ -43,7 +46,7 @@ function followed(page: Page): () => string {
   return () => tokenId
 }
 
-/** Moves a price until look() brings another value than before. */
+/** Moves a price until look() returns another value than before. */
 async function moved<T>(what: string, tokenId: string, before: T, look: () => Promise<T>): Promise<void> {
   let price = 0.4
   await eventually(what, async () => {

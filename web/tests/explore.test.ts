@@ -171,12 +171,12 @@ test('a subscription brings events over graphql-transport-ws', async t => {
   await eventually('the state of each token', async () => events.length, count => count >= tokenIds.length)
   assert.ok(events.slice(0, 3).every(({ reason }) => reason === 'INITIAL'))
   for (const price of [0.111, 0.222, 0.333]) {
-    // A price that is followed by another within a moment is never sent, so it is set until it was.
+    // A price that is replaced within a moment is never sent, so set it again until it was sent.
     await eventually('the new price', async () => (await control('price', { tokenId: tokenIds[0], price }), events.at(-1)), () => events.some(event => event.reason === 'CHANGE' && Number(event.price.price) === price))
   }
   await eventually('an event in sight', () => response(page), text => text.includes('"CHANGE"'))
   const log = JSON.parse(await response(page)) as { count: number; events: { at: string; data: object }[] }
-  assert.ok(log.count >= log.events.length && log.events.length > 1 && log.events.every(({ data }) => data), 'the last events are shown, not one')
+  assert.ok(log.count >= log.events.length && log.events.length > 1 && log.events.every(({ data }) => data), 'the last events are shown, not just one')
   const init = sent.find(({ type }) => type === 'connection_init')
   assert.ok(init?.payload?.['X-Venue-Credentials'], 'the headers go into connection_init')
   await page.getByRole('button', { name: /stop query/i }).click()
@@ -237,7 +237,7 @@ test('credentials that are typed in stay in memory', async t => {
   await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
   const canary = btoa(JSON.stringify({ apiKey: 'canary', secret: 'canary', passphrase: 'canary' }))
   await page.keyboard.insertText(JSON.stringify({ 'X-Venue-Credentials': canary }))
-  // What was typed reaches the tab, and storage, half a second later; a query that is typed now does so after it.
+  // The typed headers reach the tab and the storage half a second later. A query that is typed now reaches them after the headers.
   await page.getByRole('textbox', { name: 'Query', exact: true }).press('Control+End')
   await page.keyboard.insertText('# the last thing typed')
   const stored = () => page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))

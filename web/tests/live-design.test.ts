@@ -1,4 +1,4 @@
-// The live board's behaviour for its user: places, rows, layout, tools of a trader.
+// The live board's behaviour for its user: routes, rows, layout and the tools of a trader.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -56,7 +56,7 @@ test('a market of several outcomes shows the one that leads', async t => {
 
 test('the newest price stays on the chart when its width changes', async t => {
   const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 800 } })
-  // The longest line that is drawn in one stroke is the chart's: what matters is where it ends.
+  // The longest line that is drawn in one stroke is the chart's. The test needs the place where it ends.
   await page.addInitScript(() => {
     const { prototype } = CanvasRenderingContext2D
     const { beginPath, moveTo, lineTo } = prototype
@@ -204,7 +204,7 @@ for (const width of [390, 1280, 1440]) {
       Object.assign(globalThis, { shifts })
       new PerformanceObserver(list => {
         for (const { value, hadRecentInput, sources } of list.getEntries() as Shift[]) {
-          if (hadRecentInput) continue // what a click causes does not count
+          if (hadRecentInput) continue // a shift that a click causes does not count
           shifts.sum += value
           shifts.moved.push(...sources.map(({ node }) => `${value.toFixed(3)} ${node instanceof Element ? node.outerHTML.slice(0, 80) : node?.nodeName}`))
         }

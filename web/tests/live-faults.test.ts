@@ -1,11 +1,11 @@
-// The live board while what is behind it fails: it says so, and recovers alone.
+// The live board while the services behind it fail: it shows the failure, and recovers by itself.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { ask, book, go, listed, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, frames, restart, visit } from './browser'
 
-/** Takes down each state of the links, and each price that is marked stale, however short it is to be seen. */
+/** Records each state of the links, and whether a price was marked as stale, even if only for a moment. */
 const record = (page: Page) => page.evaluate(() => {
   const seen = new Set<string>()
   const look = () => {
@@ -27,7 +27,7 @@ const wantSeen = async (page: Page, ...wanted: string[]) => {
 
 const live = (page: Page) => page.locator('[role=status][data-link=open][data-stream=LIVE]').waitFor()
 
-/** Waits until nothing that is shown is stale, and prices move again. */
+/** Waits until no visible value is stale, and prices move again. */
 async function wantRecovered(page: Page) {
   await live(page)
   const fresh = await eventually('fresh prices', () => listed(page), all => all.length >= 5 && all.every(p => p.stale === 'false'))
@@ -98,8 +98,8 @@ test('the socket dies in silence', async t => {
   await live(page)
   await record(page)
   dead = true
-  await page.clock.fastForward(5_000) // a ping
-  await page.clock.fastForward(5_000) // the time that its pong may take
+  await page.clock.fastForward(5_000) // the page sends a ping
+  await page.clock.fastForward(5_000) // the pong is late
   await page.waitForFunction(() => (globalThis as unknown as { seen: Set<string> }).seen.has('link lost'))
   await eventually('stale prices', () => listed(page), all => all.every(p => p.stale === 'true'))
   dead = false
@@ -166,14 +166,14 @@ test('the tape tells what is missing, and that it stands still', async t => {
     return tape.getByText('Some trades may be missing here.').count()
   }, n => n > 0)
   assert.equal(await tape.locator('[data-stale]').count(), 0)
-  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays away
+  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays unreachable
   cut()
   await tape.getByText('Stale', { exact: true }).waitFor()
-  assert.ok(await trades() > 0, 'what was known stays to be seen')
+  assert.ok(await trades() > 0, 'known values stay visible')
 })
 
 test("a tape stands still with the venue's stream", async t => {
-  t.after(() => control('reset', {})) // or the tests after a failure fail too
+  t.after(() => control('reset', {})) // otherwise the faults remain when this test fails
   const { page } = await visit(t, '/live')
   const [path] = await paths(page)
   await go(page, path!)
@@ -191,7 +191,7 @@ test("a tape stands still with the venue's stream", async t => {
 })
 
 test('figures of a portfolio are marked while they are stale', async t => {
-  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // on which all rows are in view
+  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // high enough to show all rows
   let position: string | undefined
   let cut = () => {}
   await page.routeWebSocket('**/graphql', socket => {
@@ -210,7 +210,7 @@ test('figures of a portfolio are marked while they are stale', async t => {
   await page.reload()
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
 
-  /** The positions that are marked. Of each the same figures are, and it is said as well. */
+  /** The positions that are marked as stale. The same cells of each must be marked, and its text must say so. */
   const marked = async () => {
     const rows = await page.locator('.positions tr[data-position]:not(.settled)').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
       id: row.dataset.position, stale: row.dataset.stale === 'true', said: / stale$/.test(row.cells[4]!.textContent),
@@ -223,7 +223,7 @@ test('figures of a portfolio are marked while they are stale', async t => {
   const { of } = await eventually('the one that is stale', marked, ({ of, ids }) => of > 10 && ids.join() === position)
   assert.equal(await sums(), 'solid,solid,solid,solid')
 
-  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays away
+  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays unreachable
   cut()
   await eventually('all of them', marked, ({ ids }) => ids.length === of)
   assert.equal(await sums(), 'dotted,dotted,dotted,dotted')
@@ -263,7 +263,7 @@ test('a book that has missed a change is stale until it is whole again', async t
     return page.locator('.book [data-stale=true]').count()
   }, n => n > 0)
   assert.ok(missed)
-  assert.ok((await book(page)).bids.length > 0, 'what was known stays to be seen')
+  assert.ok((await book(page)).bids.length > 0, 'known values stay visible')
   await eventually('another subscription', async () => held!.length, n => n === 1)
   await frames(page, 10)
   assert.equal(await page.locator('.book [data-stale=true]').count(), 1, 'nothing has come yet')
@@ -299,7 +299,7 @@ test('a query that has failed is repeated by itself', async t => {
   await alert('come again')
   await page.clock.fastForward(10_000)
   await frames(page, 10)
-  assert.equal(asked, 1, 'not before the while that the server names')
+  assert.equal(asked, 1, 'not before the delay that the server names')
   await page.clock.fastForward(50_000)
   await alert('The server cannot be reached')
   await frames(page, 10)
@@ -311,7 +311,7 @@ test('a query that has failed is repeated by itself', async t => {
   forgive(problems)
 })
 
-/** Lets go of what browsers say about a server that is away. */
+/** Removes the problems that browsers report while a server is unreachable. */
 function forgive(problems: string[]) {
   const others = problems.filter(problem => !/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED|net::ERR_FAILED/.test(problem))
   problems.splice(0, problems.length, ...others)

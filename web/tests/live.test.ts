@@ -1,4 +1,4 @@
-// The live board: what it shows, and to whom.
+// The live board: what it shows, and with which requests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -36,7 +36,7 @@ test('one subscription follows what can be seen, and each row reads its last day
   const { page } = await visit(t, '/live')
   const followed: string[][] = []
   page.on('websocket', socket => {
-    followed.length = 0 // by the page before its reload
+    followed.length = 0 // drop the subscriptions of the page before its reload
     socket.on('framesent', ({ payload }) => {
       const { type, payload: operation } = JSON.parse(String(payload))
       if (type === 'subscribe' && operation.query.includes('priceChanged')) followed.push(operation.variables.tokenIds)
@@ -100,7 +100,7 @@ test('a category narrows the list to its markets', async t => {
 test('live figures wait for no query', async t => {
   const { page } = await visit(t, '/live')
   const [path] = await paths(page)
-  await page.route('**/graphql', () => {}) // no answer ever comes
+  await page.route('**/graphql', () => {}) // no query is answered
   await go(page, path!)
   await page.reload()
   await page.locator('.headline .price').waitFor()
@@ -124,7 +124,7 @@ test('a price and a book are those that a query gives at the same sequence', asy
   const seen = new Set<string>()
   for (const price of [0.31, 0.33, 0.32, 0.35]) {
     await control('price', { tokenId, price })
-    // Both change while they are looked at, until they show the same state.
+    // The page and the server's answer both change while they are read. Read them again until they show the same state.
     const { shown, headline, spread, asked } = await eventually('the same sequence', async () => ({
       shown: await book(page),
       headline: await page.locator('.headline .price').evaluate(({ dataset: { price, asOf }, innerText }: HTMLElement) => ({ price, asOf, text: innerText })),
@@ -144,7 +144,7 @@ test('a price and a book are those that a query gives at the same sequence', asy
 })
 
 test('the chart has a point for every ten minutes, and the live price moves the newest', async t => {
-  const { page } = await visit(t, '/live', { viewport: phone }) // on which all of it has to be seen, too
+  const { page } = await visit(t, '/live', { viewport: phone }) // on a phone, all of the page must fit too
   const path = (await paths(page)).at(-1)!
   const tokenId = tokenOf(path)
   // The longest line that is drawn in one stroke is the chart's.
@@ -165,7 +165,7 @@ test('the chart has a point for every ten minutes, and the live price moves the 
   const minutes = 60_000
   const start = Math.floor(Date.now() / (10 * minutes)) * 10 * minutes - 7 * 24 * 60 * minutes
   const point = (after: number, price: string) => ({ __typename: 'PricePoint', timestamp: new Date(start + after * minutes).toISOString(), price })
-  const points = [point(0, '0.2'), point(60, '0.7'), point(61, '0.6')] // six steps, then a price that its own step forgets
+  const points = [point(0, '0.2'), point(60, '0.7'), point(61, '0.6')] // six steps, then a price that is replaced in its step
   const token = { __typename: 'Token', id: 'token', history: { __typename: 'PriceHistory', points } }
   await page.route('**/graphql', route =>
     route.request().postData()?.includes('query History') ? route.fulfill({ json: { data: { token } } }) : route.fallback(),
@@ -179,7 +179,7 @@ test('the chart has a point for every ten minutes, and the live price moves the 
         const shown = document.querySelector<HTMLElement>('.headline .price')?.dataset
         return { line: (globalThis as unknown as { line?: number[] }).line ?? [], asOf: shown?.asOf, live: Number(shown?.price) }
       })
-      // As prices, by the first two that are known.
+      // Convert heights to prices, with the first two known prices.
       const [low, high] = [line[0] ?? 0, line[6] ?? 0]
       const drawn = line.map(y => Number((0.2 + 0.4 * (y - low) / (high - low)).toFixed(3)))
       const newest = asOf ? Math.floor((Date.parse(asOf) - start) / (10 * minutes)) : 0
@@ -252,7 +252,7 @@ test('credentials that were refused are sent once', async t => {
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
   await page.getByRole('alert').getByText('refused these credentials').waitFor()
   for (let i = 0; i < 3; i++) {
-    await page.clock.fastForward(4_000) // more than a subscription that has ended waits
+    await page.clock.fastForward(4_000) // longer than the wait before an ended subscription is repeated
     await frames(page, 10)
   }
   assert.equal(refused, 1)
@@ -310,7 +310,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
         if (colorScheme === 'dark') await screenshot(page, `${name}${device === 'phone' ? '-phone' : ''}`)
       }
       const path = (await paths(page))[2]
-      // As after some minutes: the venue is hurried on.
+      // The sparklines need the prices of some minutes, so move the market on.
       await eventually('sparklines', async () => {
         await control('step', { steps: 10 })
         return page.locator('.sparkline path').evaluateAll(lines => lines.map(line => line.getAttribute('d')!.split('V').length))

@@ -1,11 +1,11 @@
-// Every state of the board, drawn at each width and in both colour schemes into the folder of the screenshots, and looked at by axe.
+// Every state of the board, at each width and in both colour schemes. Each is saved as a screenshot and checked by axe.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { go, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, screenshot, visit, wantAccessible } from './browser'
 
-/** Changes what the server says of itself. */
+/** Changes the server's answers about its own status. */
 async function pretend(page: Page, status: object) {
   await page.route('**/graphql', async route => {
     if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
@@ -14,7 +14,7 @@ async function pretend(page: Page, status: object) {
   await page.reload()
 }
 
-/** Changes what the server says of the venue's stream. */
+/** Changes the server's messages about the state of the venue's stream. */
 async function pretendStream(page: Page, status: { state: string; lastMessageAt?: null }) {
   await page.routeWebSocket('**/graphql', socket => {
     const server = socket.connectToServer()
@@ -32,7 +32,7 @@ async function pretendStream(page: Page, status: { state: string; lastMessageAt?
   await page.reload()
 }
 
-/** Each state: how a page that shows the list of markets is brought into it. */
+/** The states by name. Each function takes a page that shows the list of markets and brings it into the state. */
 const states: Record<string, (page: Page) => Promise<unknown>> = {
   async loading(page) {
     await page.route('**/graphql', () => {})

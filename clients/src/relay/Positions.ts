@@ -1,4 +1,4 @@
-// What a Relay app writes; relay-compiler checks it against the schema and makes the artifacts of it.
+// The code that a Relay app has. relay-compiler checks it against the schema and generates its artifacts.
 import { graphql } from 'relay-runtime'
 
 /** A list of positions that is read page by page. `User` is a `Node`, so further pages need no query of their own. */

@@ -29,7 +29,8 @@ const (
 	maxKeys      = 64
 	// minRSA is the least size of an RSA key in bits.
 	minRSA = 2048
-	// For afterSuccess after a read, or afterFailure after a failed read, an unknown key causes no further read.
+	// afterSuccess and afterFailure are the times after a successful or failed read of the keys in which an unknown key causes no
+	// further read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )

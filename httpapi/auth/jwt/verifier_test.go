@@ -127,7 +127,7 @@ func TestKeysAreRotated(t *testing.T) {
 	if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
 		t.Errorf("a token of the withdrawn key: %v", err)
 	}
-	// Another key under a known name is another key.
+	// A different key under a known id ends the sessions of the previous key.
 	i.set(nil, published("2", one))
 	_ = v.keys.refresh(t.Context(), true)
 	<-fresh.Limit(t.Context()).Done()

@@ -14,7 +14,7 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses are the states of a market by the demo venue's names. filters are the names of the filter.
+// statuses maps the demo venue's states of a market to Kalshi's, filters maps them to values of the parameter status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
@@ -47,7 +47,7 @@ func (v *Venue) answerArchive(_ *http.Request, query url.Values) (any, *refusal)
 	return v.page(query, func(m *market) bool { return m.archived })
 }
 
-// page returns a page of the markets that keep selects and that match the filters of all lists.
+// page returns a page of the markets that keep selects and that match the filters in the query.
 func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) {
 	limit, err := number(query, "limit", defaultPage, maxPage)
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents has a page of the events with a market in the requested state.
+// answerEvents answers a page of the events that have a market in the requested state.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -214,7 +214,7 @@ func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	return p
 }
 
-// levels returns the bids of a side, worst first, at most depth of them from the best; 0 means all.
+// levels returns the best depth bids of a side, worst first. A depth of 0 means all.
 func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	prices := slices.Sorted(maps.Keys(bids))
 	if depth > 0 && len(prices) > depth {
@@ -248,7 +248,7 @@ func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"orderbook_fp": m.restBook(depth)}, nil
 }
 
-// answerBooks has a book for each ticker, an empty one for an unknown ticker.
+// answerBooks answers a book for each ticker. The book of an unknown ticker is empty.
 func (v *Venue) answerBooks(_ *http.Request, query url.Values) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -287,7 +287,7 @@ func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *
 	return object{"ticker": m.ticker, "candlesticks": candles}, nil
 }
 
-// candles returns the candlesticks of a market. The names of prices and counts end with the given suffixes.
+// candles returns the candlesticks of a market. Names of prices end with the suffix price, names of counts with the suffix counted.
 func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]object, *refusal) {
 	start, err1 := number(query, "start_ts", 0, 1<<40)
 	end, err2 := number(query, "end_ts", 0, 1<<40)

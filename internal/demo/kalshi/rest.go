@@ -26,7 +26,7 @@ func refuse(status int, code, message string) *refusal {
 
 var notFound = refuse(http.StatusNotFound, "not_found", "not found")
 
-// endpoint is a call of the API. list is the parameter whose values are billed each; a call without it is billed once.
+// endpoint is a call of the API. list is the parameter whose values are billed one by one. If list is empty, a call is billed once.
 type endpoint struct {
 	pattern, list string
 	answer        func(*Venue, *http.Request, url.Values) (any, *refusal)
@@ -107,7 +107,7 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(body)) // the client may have left
 }
 
-// list returns the values of a list: repeated for the books, separated by commas for all others.
+// list returns the values of a list parameter. The parameter tickers may be repeated; all other lists are separated by commas.
 func list(query url.Values, name string) (values []string) {
 	if name == "tickers" && len(query[name]) > 1 {
 		return query[name]
@@ -127,7 +127,7 @@ func encode(value any) []byte {
 	return b
 }
 
-// number returns a whole-number parameter.
+// number returns an integer parameter from 0 to greatest, or the argument otherwise when the parameter is missing.
 func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
 	if query.Get(name) == "" {
 		return otherwise, nil
@@ -139,7 +139,7 @@ func number(query url.Values, name string, otherwise, greatest int) (int, *refus
 	return n, nil
 }
 
-// cursorAt returns an opaque cursor for a number, readCursor the number of a cursor; 0 without a cursor.
+// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 without a cursor.
 func cursorAt(n int) string {
 	return base64.URLEncoding.EncodeToString([]byte("c" + strconv.Itoa(n)))
 }

@@ -104,7 +104,7 @@ func (v *Venue) dismiss(c *conn) {
 	v.serving.Done()
 }
 
-// Close ends all streams and returns when they have ended. From then on none is opened; REST is served as before.
+// Close ends all streams and returns when they have ended. After Close no stream opens, but the simulator still serves REST.
 func (v *Venue) Close() {
 	v.mu.Lock()
 	v.closed = true
@@ -145,7 +145,7 @@ func (c *conn) write() {
 	}
 }
 
-// push queues a frame. A client that reads too slowly is cut off.
+// push queues a frame. If the queue is full, because the client reads too slowly, push disconnects the client.
 func (c *conn) push(message object) {
 	select {
 	case c.queue <- encode(message):
@@ -154,7 +154,7 @@ func (c *conn) push(message object) {
 	}
 }
 
-// numbered sends a message of a subscription with the next number. A lost message takes its number along.
+// numbered sends a message of a subscription with the next sequence number. A lost message also uses up a number.
 func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq
@@ -238,7 +238,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 	}
 }
 
-// ticker returns a message of the ticker channel, which has no number.
+// ticker returns a message of the ticker channel. Such messages have no sequence number.
 func (v *Venue) ticker(m *market, s *subscription) object {
 	now := v.clock.Now()
 	row := v.row(m)
@@ -274,7 +274,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
 }
 
-// lifecycle are the kinds of messages by the new status of a market.
+// lifecycle maps the new status of a market to the event_type of the message.
 var lifecycle = map[string]string{"UPCOMING": "created", "OPEN": "activated", "CLOSED": "deactivated", "RESOLVED": "settled", "CANCELLED": "settled"}
 
 // Changed implements [demo.Watcher].

@@ -68,7 +68,7 @@ type event struct {
 	markets               []*market
 }
 
-// market is a question with the outcomes YES and NO. All but the last group of fields never change.
+// market is a question with the outcomes YES and NO. Only the last group of fields changes.
 type market struct {
 	number                   int
 	ticker, title, yes, no   string
@@ -125,7 +125,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a REST call or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets that show a market of the demo venue.
+// list adds the markets for a market of the demo venue: one for a binary market, otherwise one for each outcome.
 func (v *Venue) list(s demo.Market) {
 	series := "KX" + letters(s.Category)
 	ticker := series + "-" + letters(s.EventSlug)
@@ -225,8 +225,8 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// ID returns the ticker of a market or event of the demo venue, or one of its tokens in the form TICKER:yes; empty for an unknown one.
-// Of a market with several outcomes it names the first one.
+// ID returns the ticker for a market or an event of the demo venue, or TICKER:yes or TICKER:no for one of its tokens, or "" for an
+// unknown identifier. For a market with several outcomes it returns the market of the first outcome.
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		if t.no {
@@ -284,7 +284,7 @@ func count(s demo.Size) string {
 	return fmt.Sprintf("%s%d.%02d", sign, s/100, s%100)
 }
 
-// uuid returns the identifier of a market that Kalshi's stream has besides the ticker.
+// uuid returns the market_id, which Kalshi's stream sends in addition to the ticker.
 func (m *market) uuid() string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", m.number, m.number)
 }

@@ -182,7 +182,7 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 40 {
 		t.Errorf("two books and two other calls cost %d tokens; want 40", spent)
 	}
-	// A page of each list, to the end.
+	// Read all pages of each list.
 	r.clock.Advance(time.Second)
 	seen, path := 0, "/markets?limit=90&status=open"
 	for next := path; next != ""; {

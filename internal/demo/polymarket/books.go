@@ -12,13 +12,13 @@ const maxBurst = 40
 // book is an order book: bids from the highest price, asks from the lowest.
 type book struct{ bids, asks []demo.Level }
 
-// change is a level's new size. Size 0 removes it.
+// change is the new size of a level. A size of 0 removes the level.
 type change struct {
 	side demo.Side
 	demo.Level
 }
 
-// of returns the book of a token, given that of the first token.
+// of returns the book of a token. b is the book of the first token.
 func (b book) of(index int) book {
 	if index == 0 {
 		return b
@@ -34,7 +34,7 @@ func mirrored(levels []demo.Level) []demo.Level {
 	return out
 }
 
-// of returns the change as the token's book has it.
+// of returns the change in the book of a token. c is the change in the book of the first token.
 func (c change) of(index int) change {
 	if index == 0 {
 		return c
@@ -64,7 +64,7 @@ func (b book) middle() (demo.Price, bool) {
 	return (bid + ask) / 2, len(b.bids) > 0 && len(b.asks) > 0
 }
 
-// cut removes a side of the book that the market or the behaviour has empty.
+// cut removes the side of the book that is empty in this market or with the present behaviour.
 func (v *Venue) cut(m *market, b book) book {
 	if m.oneSided || v.behaviour.EmptySide == "asks" {
 		b.asks = nil
@@ -101,7 +101,7 @@ func diff(old, next book) []change {
 	return append(set, removed...)
 }
 
-// hash names the present state of a token's book.
+// hash identifies the present state of a token's book.
 func (m *market) hash(index int) string {
 	return digest("book", m.tokenIDs[index]+" "+m.time())[:40]
 }
@@ -162,8 +162,8 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 	}
 }
 
-// publish streams the changes of a book. A change of the best prices comes from a marketable order: each level in a message of
-// its own, all with the same time and hash and with the best prices after the last one.
+// publish streams the changes of a book. With CrossingBursts, a change of the best prices counts as a marketable order: each level
+// gets a separate message. All these messages have the same time, hash and final best prices.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return
@@ -210,7 +210,7 @@ func (v *Venue) sendBooks(m *market) {
 // time returns the time of the book's last change as Polymarket writes it.
 func (m *market) time() string { return strconv.FormatInt(m.stamp, 10) }
 
-// wholeBook returns what a book of REST and one of the stream have in common.
+// wholeBook returns the members that the books of REST and those of the stream have in common.
 func (m *market) wholeBook(index int) object {
 	b := m.book.of(index)
 	last := ""

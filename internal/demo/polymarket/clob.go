@@ -119,7 +119,7 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 	})
 }
 
-// answerPrices has the best bid for BUY, unless the behaviour swaps the sides: the documentation describes both.
+// answerPrices answers the best bid for BUY, or the best ask with SwapPriceSides. Polymarket's documentation describes both.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}
 	_, err := v.answerTokens(r, func(w wanted) any {
@@ -211,7 +211,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 	return object{"history": history}, nil
 }
 
-// answerClobMarket has the winner of a market, which Gamma sometimes has not.
+// answerClobMarket answers a market with its winner, which Gamma sometimes omits.
 func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

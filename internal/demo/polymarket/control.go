@@ -14,35 +14,36 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// Behaviour has the oddities and faults of the simulator. Each can be switched while it serves.
+// Behaviour has the oddities and faults of the simulator. They can change while the simulator serves.
 type Behaviour struct {
-	// CrossingBursts sends each level that a marketable order changes in a message of its own, so that the book crosses in between.
+	// CrossingBursts sends a separate message for each level that a marketable order changes, so that the book crosses in between.
 	CrossingBursts bool `json:"crossingBursts"`
-	// LostFrames is the percentage of frames that are lost, for each client, answers to a subscription excepted.
+	// LostFrames is the percentage of frames that each client loses. Answers to a subscription are never lost.
 	LostFrames float64 `json:"lostFrames"`
-	// AssetLimit is the number of tokens of a socket. Further ones get nothing, without notice. 0 is no limit.
+	// AssetLimit is the maximum number of tokens of a socket. Subscriptions to more tokens are ignored without notice. 0 means no
+	// limit.
 	AssetLimit int `json:"assetLimit"`
-	// ResolutionByPolling sends no market_resolved.
+	// ResolutionByPolling sends no market_resolved, so that clients must poll for results.
 	ResolutionByPolling bool `json:"resolutionByPolling"`
 	// LeaveOutClosed leaves closed markets out unless closed=true.
 	LeaveOutClosed bool `json:"leaveOutClosed"`
-	// RefuseOffset refuses offset on keyset endpoints. Otherwise it is ignored.
+	// RefuseOffset refuses the parameter offset on keyset endpoints. If false, they ignore offset.
 	RefuseOffset bool `json:"refuseOffset"`
 	// IgnoreFilters ignores filters by id, slug or token.
 	IgnoreFilters bool `json:"ignoreFilters"`
 	// ShuffledIDs answers requests for several ids in another order.
 	ShuffledIDs bool `json:"shuffledIds"`
-	// DefaultHalf says 0.5 without a side as the last price of tokens that never traded. Otherwise they are left out.
+	// DefaultHalf answers 0.5 and an empty side as the last trade of tokens that never traded. If false, answers omit such tokens.
 	DefaultHalf bool `json:"defaultHalf"`
-	// SwapPriceSides makes BUY of /prices the best ask instead of the best bid.
+	// SwapPriceSides lets /prices answer the best ask for BUY and the best bid for SELL, instead of the reverse.
 	SwapPriceSides bool `json:"swapPriceSides"`
-	// EmptySide is the side of all books that is empty from their next change: bids, asks or none of them.
+	// EmptySide is the side that each book loses with its next change: bids or asks. Empty means no side.
 	EmptySide string `json:"emptySide"`
 	// RefuseAll answers every REST request with status 429 and an HTML page.
 	RefuseAll bool `json:"refuseAll"`
-	// DelayOverLimit delays requests beyond the limit of their path. Otherwise they are refused as with RefuseAll.
+	// DelayOverLimit delays requests beyond the limit of their path. If false, such requests are refused as with RefuseAll.
 	DelayOverLimit bool `json:"delayOverLimit"`
-	// PerTenSeconds replaces the documented limits of all paths. 0 does not.
+	// PerTenSeconds replaces the documented limits of all paths. 0 keeps them.
 	PerTenSeconds int `json:"perTenSeconds"`
 }
 
@@ -85,7 +86,7 @@ type Stats struct {
 	Stream   StreamStats      `json:"stream"`
 }
 
-// StreamStats has the open sockets, those opened in all, and the pairs of a socket and a token.
+// StreamStats counts the sockets that are open, the sockets that were opened, and the pairs of an open socket and a token.
 type StreamStats struct {
 	Connections   int64 `json:"connections"`
 	Opened        int64 `json:"opened"`
@@ -123,7 +124,8 @@ func (v *Venue) Reset() {
 	v.opened, v.behaviour = 0, Documented()
 }
 
-// controlPrefix is the path prefix of the control endpoints. They are those of the demo venue, with identifiers of either, except:
+// controlPrefix is the path prefix of the control endpoints. They are those of the demo venue and accept identifiers of the
+// simulator, too. These differ:
 //
 //	GET  /__control/stats   the [Stats]
 //	POST /__control/reset   see [Venue.Reset]
@@ -219,7 +221,7 @@ func (v *Venue) translate(r *http.Request) error {
 	return nil
 }
 
-// window is the time of a rate limit.
+// window is the length of time over which a limiter counts requests.
 const window = 10 * time.Second
 
 // limiter counts the requests to each path.

@@ -27,7 +27,7 @@ func (r *request) user() (string, *refusal) {
 	return strings.ToLower(r.get("user")), nil
 }
 
-// rows returns a page in the envelope of the Data API. next is the cursor of the page after it, empty at the end.
+// rows returns a page in the envelope of the Data API. next is the cursor of the next page, empty on the last page.
 func rows(list []object, limit int, next string) object {
 	cursor := any(nil)
 	if next != "" {
@@ -105,7 +105,8 @@ func (v *Venue) answerTrades(r *request) (any, *refusal) {
 	return v.answerRecords(r, func(k string) bool { return k == "TRADE" }, (*Venue).trade)
 }
 
-// answerActivity has the records that Polymarket knows. Deposits and withdrawals need exclude_deposits_withdrawals=false.
+// answerActivity answers the records of the kinds that Polymarket has. It omits deposits and withdrawals unless the request has
+// exclude_deposits_withdrawals=false.
 func (v *Venue) answerActivity(r *request) (any, *refusal) {
 	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD"}
 	if r.get("exclude_deposits_withdrawals") == "false" || r.get("excludeDepositsWithdrawals") == "false" {
@@ -117,7 +118,7 @@ func (v *Venue) answerActivity(r *request) (any, *refusal) {
 	}, (*Venue).activity)
 }
 
-// answerRecords has a page of a wallet's records, newest first. The cursor is the number of the last record of a page.
+// answerRecords answers a page of a wallet's records, newest first. A cursor contains the number of the last record of a page.
 func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
 	user, err := r.user()
 	if err != nil {
@@ -152,7 +153,8 @@ func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venu
 	return rows(list, limit, next), nil
 }
 
-// unknownIndex is the index of an outcome that the Data API does not know. It has an empty event then, too.
+// unknownIndex is the outcome_index of rows for which the Data API does not know the outcome. The event_slug of these rows is
+// empty.
 const unknownIndex = 999
 
 // trade returns a row of /v2/trades.

@@ -29,8 +29,8 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape returns the JSON types of a value: a name for a plain value, the shapes of all elements of a list, of the members of an
-// object by name.
+// shape adds the JSON types of a value to into, by path. Elements of a list have the path of the list and "[]", members of an
+// object the path of the object and their name.
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
@@ -62,8 +62,8 @@ func shapeOf(values ...any) map[string][]string {
 	return into
 }
 
-// TestFormsAreThoseOfRecordedAnswers compares the names and types of all members. Recorded members that the simulator leaves out
-// are listed; it has no members that were not recorded, except those listed.
+// TestFormsAreThoseOfRecordedAnswers compares the names and types of all members. It lists the recorded members that the simulator
+// leaves out, and the simulator's members that were not recorded. There may be no others.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := samples(t)
 	r := newRig(t)
@@ -172,7 +172,7 @@ type form struct {
 	extra   []string // simulated members that were not recorded
 }
 
-// listed reports whether a list has the member or one around it.
+// listed reports whether the list contains the member or a member that encloses it.
 func listed(list []string, at string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool {
 		return at == prefix || strings.HasPrefix(at, prefix+".") || strings.HasPrefix(at, prefix+"[]")

@@ -35,7 +35,7 @@ var orders = map[string]func(*market) int64{
 	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
 }
 
-// answerMarkets has a page of markets. Without closed=true it leaves closed ones out, even if the request names them.
+// answerMarkets answers a page of markets. Without closed=true it leaves closed ones out, even if the request names them.
 func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -215,7 +215,7 @@ func (e *event) over() bool {
 	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.over() })
 }
 
-// wholeEvent returns an event with those of its markets that keep selects, and with its tags.
+// wholeEvent returns an event with its tags and with the markets that keep selects.
 func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 	out := e.gamma(true)
 	rows := []object{}
@@ -234,7 +234,7 @@ func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 // augmented reports whether the event has a placeholder for an outcome that has no name yet.
 func (e *event) augmented() bool { return e.negRisk && e.markets[0].number%3 == 0 }
 
-// placeholder returns a market without a name. It does not trade, and no other answer has it.
+// placeholder returns a market without a name. It does not trade, and only whole events contain it.
 func (e *event) placeholder() object {
 	m := *e.markets[0]
 	m.group, m.question, m.slug, m.last = "Outcome A", "Outcome A: "+e.title, e.slug+"-outcome-a", [2]lastTrade{}
@@ -246,8 +246,8 @@ func (e *event) placeholder() object {
 	return m.gamma()
 }
 
-// answerSearch has pages of events with a market that has all words. events_status=active leaves closed events out; closed markets
-// of an open event are left out unless keep_closed_markets=1.
+// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events. Closed
+// markets of an open event are omitted unless keep_closed_markets=1.
 func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -304,7 +304,8 @@ func (v *Venue) tagsOf(m *market) []object {
 	return out
 }
 
-// gamma returns the event as Gamma has it, without markets and tags. whole adds the members that only an event of its own has.
+// gamma returns the event in Gamma's form, without markets and tags. whole adds the members that an event inside a market does not
+// have.
 func (e *event) gamma(whole bool) object {
 	first := e.markets[0].state
 	volume, day, liquidity := demo.Money(0), demo.Money(0), demo.Money(0)
@@ -327,7 +328,7 @@ func (e *event) gamma(whole bool) object {
 	return out
 }
 
-// gamma returns the market as Gamma has it, without its event.
+// gamma returns the market in Gamma's form, without its event.
 func (m *market) gamma() object {
 	s := m.state
 	bid, ask := m.book.top()
@@ -364,7 +365,7 @@ func (m *market) gamma() object {
 		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", text([]string{"proposed", "disputed"})
 	case m.state.Status == "CLOSED":
 		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", text([]string{"proposed"})
-	case m.over() && m.number%3 > 0: // a third of the results is at the CLOB only
+	case m.over() && m.number%3 > 0: // a third of the results is missing here; only the CLOB API has them
 		out["umaResolutionStatus"] = "resolved"
 	}
 	return out
@@ -372,5 +373,5 @@ func (m *market) gamma() object {
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// text returns JSON in a text, as Gamma has it for lists.
+// text returns the JSON of value as a string, which is Gamma's form of a list.
 func text(value any) string { return string(encode(value)) }

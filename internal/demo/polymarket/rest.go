@@ -30,7 +30,7 @@ func invalid(format string, arguments ...any) *refusal {
 	return &refusal{http.StatusUnprocessableEntity, object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters. An endpoint sets keys to the number of identifiers in it.
+// request is a call with its parameters. Endpoints set keys to the number of identifiers in the request.
 type request struct {
 	*http.Request
 	keys int
@@ -38,7 +38,7 @@ type request struct {
 
 func (r *request) get(name string) string { return r.URL.Query().Get(name) }
 
-// list returns a parameter that may be repeated or have commas.
+// list returns the values of a parameter that may be repeated or separated by commas.
 func (r *request) list(name string) (values []string) {
 	for _, value := range r.URL.Query()[name] {
 		values = append(values, strings.FieldsFunc(value, func(c rune) bool { return c == ',' })...)
@@ -46,7 +46,7 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// number returns a whole-number parameter. Numbers above the greatest one are refused.
+// number returns an integer parameter from 1 to greatest, or the argument otherwise when the parameter is missing.
 func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
 	if r.get(name) == "" {
 		return otherwise, nil
@@ -173,7 +173,7 @@ func number(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String())
 // stampOf returns a time in milliseconds as a text.
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// cursorAt returns an opaque cursor for a number, readCursor the number of a cursor; 0 without a cursor.
+// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 without a cursor.
 func cursorAt(n uint64) string {
 	return base64.URLEncoding.EncodeToString(strconv.AppendUint([]byte("k"), n, 10))
 }

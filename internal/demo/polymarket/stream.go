@@ -90,7 +90,7 @@ func (v *Venue) dismiss(c *conn) {
 	v.serving.Done()
 }
 
-// Close ends all streams and returns when they have ended. From then on none is opened; REST is served as before.
+// Close ends all streams and returns when they have ended. After Close no stream opens, but the simulator still serves REST.
 func (v *Venue) Close() {
 	v.mu.Lock()
 	v.closed = true
@@ -135,7 +135,7 @@ func (c *conn) write() {
 	}
 }
 
-// push queues a frame. A client that reads too slowly is cut off.
+// push queues a frame. If the queue is full, because the client reads too slowly, push disconnects the client.
 func (c *conn) push(frame []byte) {
 	select {
 	case c.queue <- frame:
@@ -208,7 +208,8 @@ func (v *Venue) leave(c *conn, id string) {
 	}
 }
 
-// send streams a message to the subscribers of one of the tokens in mask. Only clients with custom features get custom messages.
+// send streams a message to each client that is subscribed to token i for some bit i in mask. Only clients with custom features get
+// custom messages.
 func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {
 		return
@@ -221,7 +222,7 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	}
 }
 
-// deliver queues a frame for a client unless it is lost.
+// deliver queues a frame for a client, unless the client is frozen or loses the frame.
 func (v *Venue) deliver(c *conn, frame []byte) {
 	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
 		return
@@ -241,7 +242,7 @@ func (v *Venue) sendResolved(m *market) {
 	})
 }
 
-// sendNew streams a market that has opened to all clients with custom features.
+// sendNew tells all clients with custom features that a market has opened.
 func (v *Venue) sendNew(m *market) {
 	frame := encode(object{
 		"event_type": "new_market", "id": m.id, "question": m.question, "market": m.conditionID, "slug": m.slug, "description": m.state.Description,

@@ -25,7 +25,7 @@ func copyOf(book object) *copied {
 	return c
 }
 
-// top returns the best prices as a price change says them.
+// top returns the best prices in the form of a price change.
 func (c *copied) top(t *testing.T) (bid, ask string) {
 	bid, ask = "0", "1"
 	value := func(s string) float64 {
@@ -210,7 +210,7 @@ func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	}
 }
 
-// resolveOne resolves a market of which no other is shown and returns its messages.
+// resolveOne resolves a market and returns its messages. The client is subscribed to no other market.
 func resolveOne(t *testing.T, r *rig) []object {
 	t.Helper()
 	m := r.markets("limit=1")[0]

@@ -3,7 +3,7 @@
 //
 // All three APIs and the WebSocket at [StreamPath] have one address. A binary market of the demo venue is one market here. A market
 // with several outcomes is an event of mutually exclusive (negRisk) markets, one for each outcome. Identifiers have Polymarket's
-// forms; they are derived from the demo venue's.
+// forms and are derived from those of the demo venue.
 //
 // The simulator has the documented limits of each call and the documented or reported oddities, see [Behaviour]. It does not
 // simulate orders, signatures, the user channel or the chain.
@@ -60,14 +60,14 @@ type event struct {
 	markets         []*market
 }
 
-// market is a question with two outcomes. All but the last group of fields never change.
+// market is a question with two outcomes. Only the last group of fields changes.
 type market struct {
 	number                                 int
 	id, conditionID, slug, question, group string
 	tokenIDs, labels                       [2]string
 	event                                  *event
 	demoMarket                             string
-	demoTokens                             []string // one, or two if the market is a binary one at the demo venue
+	demoTokens                             []string // two for a binary market of the demo venue, otherwise one
 	outcome                                int      // index of the outcome in the market of the demo venue
 	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trade when the simulator is created
 
@@ -86,13 +86,13 @@ type lastTrade struct {
 	side  demo.Side
 }
 
-// token is an outcome of a market: 0 is the first, 1 the second one.
+// token is an outcome of a market. The index of the first outcome is 0, that of the second 1.
 type token struct {
 	market *market
 	index  int
 }
 
-// New opens a simulator over a demo venue of this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
+// New opens a simulator over a demo venue with this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
 // KeyPerMinute of the configuration have no effect. It starts nothing: call [Venue.Run] to make it move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
@@ -131,7 +131,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeH
 func (v *Venue) list(s demo.Market) {
 	e := v.eventBySlug[s.EventSlug]
 	if !s.Binary {
-		e = nil // an event of its own
+		e = nil // the market becomes a separate event
 	}
 	if e == nil {
 		e = &event{id: strconv.Itoa(20_000 + len(v.events)), slug: s.EventSlug, title: s.EventTitle, negRisk: !s.Binary}
@@ -215,8 +215,8 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false for the second token of a market that stands for one
-// of several outcomes.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false for the second token of a market for one of several
+// outcomes, because the demo venue has no such token.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {
@@ -270,7 +270,7 @@ func (v *Venue) TokenIDs() []string {
 	return ids
 }
 
-// binary reports whether the market is a binary one at the demo venue too.
+// binary reports whether the demo venue also has this market as a binary one.
 func (m *market) binary() bool { return !m.event.negRisk }
 
 // trades reports whether the market has order books.
@@ -295,7 +295,7 @@ func (m *market) winner() int {
 	}
 }
 
-// shown returns the price of a token: 1 or 0 with a winner, 0.5 after a cancellation.
+// shown returns the price of a token: 1 or 0 once there is a winner, 0.5 after a cancellation.
 func (m *market) shown(index int) demo.Price {
 	p := m.price
 	switch w := m.winner(); {

@@ -12,7 +12,8 @@ type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
 	every time.Duration
-	// waiting contains the updates to send, in the order of their arrival. index has their places by key.
+	// waiting contains the updates to send, in the order of their arrival. index maps each key to the index of its update in
+	// waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
 	// sent reports whether an event was sent to all readers. next is the earliest time of the next event; zero until the first
@@ -21,7 +22,7 @@ type batch[T any] struct {
 	next time.Time
 }
 
-// openBatch is like open, for one stream of lists of updates.
+// openBatch is like open, but for a stream of lists of updates.
 func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
@@ -54,8 +55,8 @@ func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	return true
 }
 
-// flush sends the waiting updates once the interval is over. The first event is sent once every key has a value or a problem, at the
-// latest one interval after the first update.
+// flush sends the waiting updates once the interval is over. The first event is sent once every key has a value or a problem, but
+// at the latest one interval after the first update.
 func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	if len(b.waiting) == 0 {
 		return next, nil

@@ -33,9 +33,9 @@
 //
 // # Readers that join
 //
-// Equal subscriptions share one stream ([Group]). A reader that joins gets the present state between two events. If the stream
-// is live and nothing is pending, it gets the state at once. Otherwise it gets the state after the next read. So the state is
-// never older than the response to a query.
+// Equal subscriptions share one stream ([Group]). A reader that joins gets the present state between two events. If the stream is
+// live and nothing is pending, the reader gets the state at once. Otherwise the reader gets the state after the next read. So the
+// state is never older than the response to a query.
 //
 // # Boundaries
 //

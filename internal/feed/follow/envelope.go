@@ -8,8 +8,8 @@ const (
 	Replace Mode = iota
 	// Append is for events that must all arrive.
 	Append
-	// Delta is for events that contain only what has changed since the event before. A reader that misses one gets the present
-	// state again.
+	// Delta is for events that contain only what has changed since the previous event. A reader that misses an event gets the
+	// present state again.
 	Delta
 )
 

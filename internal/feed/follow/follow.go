@@ -88,8 +88,8 @@ func (o *publisher[T]) problem(err error) error {
 	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
 }
 
-// reportUnknown publishes once that the venue does not know an id. If the venue knows no id of the stream, it returns an error,
-// which ends the stream.
+// reportUnknown publishes once that the venue does not know an id. If the venue knows no id of the stream, reportUnknown returns an
+// error, which ends the stream.
 func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {

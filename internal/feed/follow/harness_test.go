@@ -180,7 +180,8 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// restSource is a REST read whose result the test sets. A read returns the value at its start after the set duration.
+// restSource is a REST read whose result the test sets. A read takes the set duration and returns the value that was set when it
+// began.
 type restSource[T any] struct {
 	mu    sync.Mutex
 	value T

@@ -21,18 +21,18 @@ const (
 type body interface {
 	// changed handles a watch that has changed.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now. If none is due, it returns nil and the time at which to call it again; the zero time
-	// means when something changes. poll is true once streamHeadStart is over, then every pollInterval, and while readers wait to
-	// join.
+	// nextRead returns the read to start now. If no read is due, it returns nil and the time of the next call. The zero time means
+	// that nextRead is called after the next change. poll is true when streamHeadStart ends, every pollInterval, and while readers
+	// wait to join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
-	// isCurrent reports whether the last event shows the present state, so that a joining reader needs no read.
+	// isCurrent reports whether the last event contains the present state, so that a joining reader needs no read.
 	isCurrent() bool
 	// resend sends the present state to the publisher's audience.
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates. The loop calls flush after each step. flush returns the time of the next step, which is next
-// unless an event is due earlier.
+// flusher is a body that collects updates. The loop calls flush after each step and passes the time of the next step in next. flush
+// returns that time, or an earlier time if an event is due earlier.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
@@ -132,7 +132,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does everything that is due. It returns the time of the next step; zero means when something changes.
+// step does everything that is due. It returns the time of the next step. The zero time means that the next step follows the next
+// change.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
 		return next, err
@@ -159,8 +160,8 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	return next, nil
 }
 
-// deliverChanges calls the body for each changed watch whose minInterval is over. It returns the time at which the minInterval
-// of another changed watch ends.
+// deliverChanges calls the body for each changed watch whose minInterval is over. It returns the earliest time at which the
+// minInterval of a further changed watch ends; zero if there is no such watch.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {

@@ -53,7 +53,7 @@ type marketItem struct {
 }
 
 // pendingChange is a change that the stream has announced. applied reports whether the market in the last event includes the
-// change. sent reports whether an event had this change as its kind.
+// change. sent reports whether an event with the kind of this change was sent.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -87,7 +87,8 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// markStale sends an event that marks the market as stale, unless the last event did, for the same or a more severe cause.
+// markStale sends an event that marks the market as stale, unless the last event already did so for the same or a more severe
+// cause.
 func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
 	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
@@ -125,8 +126,8 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// maxInvalidated bounds the reads in a row that are dropped because a change arrived. After that, the next result is sent as
-// the first event in any case.
+// maxInvalidated bounds the stale reads in a row that are dropped before the first event because a change arrived during the read.
+// The next result is sent as the first event in any case.
 const maxInvalidated = 2
 
 // apply handles the read of one market.
@@ -173,8 +174,8 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends an event for each change that was not sent yet. If there is none, it sends an event if the two reads
-// differ.
+// sendChanges sends an event for each change that was not sent yet. If there is no such change, it sends an event if the two reads
+// differ or if the market is no longer stale.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now

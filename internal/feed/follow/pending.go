@@ -27,7 +27,8 @@ type pending[C any] struct {
 	// version increases with every addition. reasonAt is the version at which reason was set.
 	version, reasonAt int
 
-	// covered is what the current read settles: everything up to a version, and the first changes.
+	// covered describes what the current read settles: everything up to covered.version, and the first covered.changes elements of
+	// changes.
 	covered struct{ version, changes int }
 	// failures is the number of reads in a row that settled nothing. retry is the earliest time of the next read.
 	failures int
@@ -124,7 +125,7 @@ func renewal(now time.Time, m market.Meta) time.Duration {
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
-// retryHint returns the time that an error asks to wait, within bounds; 0 if the error does not say.
+// retryHint returns how long an error asks to wait, at most 2*maxRetryAfter; 0 if the error does not say.
 func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {

@@ -62,7 +62,8 @@ type portfolio struct {
 	pending       pending[struct{}]
 	problem       error
 
-	// sent reports whether an event was sent. live, streamed and resyncs are those of the account's state at that event.
+	// sent reports whether an event was sent. live, streamed and resyncs describe the account's state in that event: whether it was
+	// live, whether the stream had sent the positions, and its number of resyncs.
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
@@ -89,7 +90,7 @@ func (b *portfolio) changed(w *feed.Watch) error {
 		}
 	}
 	b.pending.invalidate()
-	b.pending.request() // this read also waits for the delay after a failure; the next price arrives soon
+	b.pending.request() // unlike add, request keeps the delay after a failed read, because the next price arrives soon
 	return nil
 }
 
@@ -161,7 +162,8 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends an event that marks the portfolio as stale, unless the last event did, for the same or a more severe cause.
+// markStale sends an event that marks the portfolio as stale, unless the last event already did so for the same or a more severe
+// cause.
 func (b *portfolio) markStale(cause market.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil
@@ -196,7 +198,7 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 		before[b.Key(&b.last.positions[i])] = &b.last.positions[i]
 	}
 	now := make(map[string]*valuation.Valuation, len(v.positions))
-	changed := make([]bool, len(v.positions)) // includes changes of the freshness alone
+	changed := make([]bool, len(v.positions)) // also true if only the freshness has changed
 	same, fresher := true, b.last.meta.Stale && !v.meta.Stale
 	for i := range v.positions {
 		p, worth := &v.positions[i], v.valuations[i]
@@ -265,7 +267,7 @@ func (b *portfolio) watchPrices(v valuedPositions) {
 		}
 		held[token] = true
 		if w := b.prices[token]; w != nil {
-			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed took the room for others
+			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed gave the room to other callers
 				w.Close()
 				delete(b.prices, token)
 			}

@@ -219,8 +219,8 @@ func TestUnchangedPortfolio(t *testing.T) {
 	})
 }
 
-// TestReaderJoinsBetweenUpdates: a reader that joins while an update waits for its interval or its read waits for that
-// update.
+// TestReaderJoinsBetweenUpdates: a reader joins while an update waits, either for its interval or for its read. The reader waits
+// for that update.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ type stateSpec[T any] struct {
 	// older reports whether the venue numbered a before b. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
-	// absent reports whether a value means that the venue does not know the key; nil means that no value does. unknown is the noun
-	// for such a key in error messages.
+	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key
+	// in error messages, for example "token".
 	absent  func(value T) bool
 	unknown string
 	mode    Mode
@@ -36,8 +36,8 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Previous is the value in the last event. Continues reports whether there was a last event and this event is not a
-	// repetition.
+	// Previous is the value in the last event. Continues reports whether there was a last event and this event is not a repetition
+	// for joining readers.
 	Previous  T
 	Continues bool
 }
@@ -90,7 +90,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed took the room for others
+	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed gave the room to other callers
 		delete(b.watched, w)
 		w.Close()
 		it.onStream = false
@@ -110,15 +110,15 @@ func (b *states[T]) changed(w *feed.Watch) error {
 		it.pending.invalidate()
 		return b.markStale(it, market.CauseStreamDown)
 	default:
-		return nil // REST reads follow the value meanwhile
+		return nil // REST reads update the value meanwhile
 	}
 }
 
-// overtakenFor is how long a value that was read over REST may be ahead of the stream. The bound ends a wait for numbers that the
-// venue has restarted.
+// overtakenFor is the longest time for which a value that was read over REST may be ahead of the stream. After that, a lower number
+// from the stream means that the venue has restarted its numbers.
 const overtakenFor = time.Minute
 
-// sendStreamed sends a live state if it differs from the last event. A state from before a value that was read over REST is not
+// sendStreamed sends a live state if it differs from the last event. A state that is older than the last value from REST is not
 // sent, because the stream will catch up.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
@@ -142,7 +142,7 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends an event that marks the value as stale, unless the last event did, for the same or a more severe cause.
+// markStale sends an event that marks the value as stale, unless the last event already did so for the same or a more severe cause.
 func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
 	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil

@@ -169,7 +169,7 @@ func TestStaleRead(t *testing.T) {
 		f.want(showPrice, "CHANGE 0.5 REST")
 		r.edit(func() { r.meta = staleMeta })
 		time.Sleep(3600 * time.Millisecond)
-		f.want(showPrice) // it is being refreshed
+		f.want(showPrice) // the value is being refreshed, so the first stale read is not reported
 		r.edit(func() { r.meta = nil })
 		time.Sleep(time.Minute)
 		f.want(showPrice)
@@ -179,7 +179,7 @@ func TestStaleRead(t *testing.T) {
 	})
 }
 
-// TestReclaimedRoom: a topic whose room was reclaimed is polled.
+// TestReclaimedRoom: a topic that was closed to make room for other callers is polled.
 func TestReclaimedRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}

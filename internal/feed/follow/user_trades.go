@@ -19,9 +19,9 @@ const (
 	maxRecheckAfter = 5 * time.Minute
 )
 
-// UserTrades follows an account's own trades. a.Read returns at most MaxTrades trades, newest first. It must read from the
-// venue: trades that the stream sent before the subscription may be missing from a cached response. key returns a unique key
-// for a trade.
+// UserTrades follows an account's own trades. a.Read returns at most MaxTrades trades, newest first. a.Read must read from the
+// venue, because a cached response may lack trades that the stream sent before the subscription. key returns a unique key for a
+// trade.
 func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		_, _ = reader.Watch(a.Topic, a.Credentials) // if there is no room, the trades are read over REST
@@ -45,10 +45,10 @@ type userTrades struct {
 	// pending contains the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time at which the account's topic became live or had its last gap. A response contains all trades before
-	// joinedAt for certain only if the venue made it after joinedAt. readBegan is the start of the current read. If the response
-	// may be older than joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads
-	// in a row.
+	// joinedAt is the time at which the account's topic became live or had its last gap. Only a response that the venue made after
+	// joinedAt certainly contains all trades before joinedAt. readBegan is the start of the current read. If the response may be
+	// older than joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads in a
+	// row.
 	joinedAt, readBegan, recheckAt time.Time
 	rechecks                       int
 }
@@ -86,7 +86,7 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends those of trades that were not sent before.
+// send sends the trades that were not sent before.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {

@@ -69,8 +69,8 @@ type BookUpdate struct {
 	Meta       market.Meta
 }
 
-// Book follows a token's book. every is the least time between two events. With deltas, an event contains only the changed
-// levels, if the venue sends sequence numbers and the event is not a whole state.
+// Book follows a token's book. every is the least time between two events. If deltas is true and the venue sends sequence numbers,
+// an event that is not a whole state contains only the changed levels.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -203,7 +203,7 @@ func sameOrder(a, b *market.Order) bool {
 	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
 }
 
-// readOne turns a read of one value into a read of several keys.
+// readOne gives a read of one value the signature of a read of several keys.
 func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
 	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
 		value, err := read(ctx)

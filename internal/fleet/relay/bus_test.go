@@ -19,7 +19,7 @@ type server struct {
 	fences map[int]uint64
 	want   map[int]map[string]time.Time
 	subs   map[*port]chan string
-	// lose loses a text on its way to a replica.
+	// lose reports whether to lose a text on its way to a replica.
 	lose func(text string) bool
 	lost int
 }
@@ -36,11 +36,12 @@ func newServer() *server {
 // port is the server as one replica reaches it.
 type port struct {
 	*server
-	// dead ends everything. stuck lets calls fail, and keeps what is published until it is released. deaf receives nothing.
-	// unleased lets Lease fail.
+	// dead makes all calls fail for good. stuck makes calls fail and keeps published texts until release is called. deaf makes the
+	// replica receive nothing. unleased makes Lease fail.
 	dead, stuck, deaf, unleased bool
 	kept                        []string
-	// blocked lets Publish wait until it is closed, as in a process that was stopped. waited counts the texts that waited in it.
+	// blocked makes Publish wait until the channel is closed, as in a process that was stopped. waited counts the texts that
+	// waited.
 	blocked  chan struct{}
 	waited   int
 	receives int
@@ -186,7 +187,7 @@ func (s *server) set(change func()) {
 	change()
 }
 
-// restart takes the server away with all that it knows, and ends its connections.
+// restart makes the server unreachable, deletes its state, and ends its connections.
 func (s *server) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

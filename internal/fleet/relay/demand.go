@@ -18,7 +18,7 @@ func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 	return wanted
 }
 
-// want adds topics to what all replicas want.
+// want adds topics to the sets of wanted topics on the bus.
 func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	members := make(map[int][]string)
 	for i, group := range byShard(topics) {
@@ -31,7 +31,7 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	}
 }
 
-// demand wants this replica's topics again, and reads what the others want of its shards.
+// demand tells the bus again which topics this replica wants, and reads which topics of its shards the other replicas want.
 func (p *pass) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return
@@ -57,7 +57,7 @@ func (p *pass) demand(ctx context.Context, now time.Time) {
 	}
 }
 
-// readDemand reads what other replicas want of shards.
+// readDemand reads which topics of shards the other replicas want.
 func (p *pass) readDemand(ctx context.Context, shards []int) {
 	members, err := p.bus.Wanted(ctx, shards)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds keeps the topics open that other replicas want of this one's shards.
+// syncHolds keeps open the topics of this replica's shards that other replicas want.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()
@@ -110,7 +110,7 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 }
 
-// forget drops a topic that other replicas want until they want it again.
+// forget removes a topic from the topics that other replicas want. They can request it again.
 func (p *pass) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

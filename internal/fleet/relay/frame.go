@@ -10,10 +10,10 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shardCount is the number of shards. All replicas need the same.
+// shardCount is the number of shards. All replicas must use the same number.
 const shardCount = 64
 
-// shardOf returns the shard of a topic. All channels of a token have the same.
+// shardOf returns the shard of a topic. All topics with the same ID belong to the same shard.
 func shardOf(t messages.Topic) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(t.ID))
@@ -24,14 +24,14 @@ func shardOf(t messages.Topic) int {
 type frameKind byte
 
 const (
-	// frameHello says that a replica is there. The replica also listens for its own hello, which shows that the bus works.
+	// frameHello says that a replica is running. The replica also receives its own hellos and so knows that the bus works.
 	frameHello frameKind = 'h'
-	// frameWant has topics that a replica wants. frameResync has topics whose snapshots it needs.
+	// frameWant contains topics that a replica wants. frameResync contains topics of which a replica needs a snapshot.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
 	// frameBeat has the numbers of the last messages of all topics that are up in a shard.
 	frameBeat frameKind = 'b'
-	// frameMessage has a message, frameRefused a topic that the venue has rejected.
+	// frameMessage contains a message. frameRefused contains a topic that the venue has rejected.
 	frameMessage frameKind = 'm'
 	frameRefused frameKind = 'x'
 )
@@ -40,7 +40,7 @@ const (
 type frame struct {
 	kind  frameKind
 	shard int
-	// From is the sender. Fence is the fence of the sender's lease. Only frames that an owner sends have it.
+	// From is the sender. Fence is the fence of the sender's lease. Only frames of an owner have a fence.
 	From    string            `json:"f"`
 	Fence   uint64            `json:"e,omitempty"`
 	Topics  []messages.Topic  `json:"t,omitempty"`
@@ -97,8 +97,8 @@ func decode(text string, kind frameKind, shard int) (*frame, error) {
 	return f, nil
 }
 
-// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse; ok is false for anything else
-// than a public topic.
+// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse of topicText; ok is false unless
+// the text names a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
 
 func topicOf(text string) (t messages.Topic, ok bool) {

@@ -33,7 +33,7 @@ type venue struct {
 	books    map[messages.Topic]*version
 	history  map[messages.Topic]map[int64]string
 	clients  []*client
-	// subscribed has the subscriptions of each topic by all replicas.
+	// subscribed counts the subscriptions of all replicas to each topic.
 	subscribed map[messages.Topic]int
 }
 
@@ -117,7 +117,7 @@ type client struct {
 	venue   *venue
 	handler *relay.Relay
 	calls   chan func()
-	// room bounds the topics; 0 is no bound.
+	// room limits the number of topics; 0 means no limit.
 	room int
 
 	mu      sync.Mutex
@@ -176,7 +176,7 @@ func (c *client) Resync(t messages.Topic) {
 	c.do(func() { c.send(t) })
 }
 
-// send sends a snapshot. The changes that it contains are not sent after it.
+// send sends a snapshot. Later calls of pass skip the changes that the snapshot contains.
 func (c *client) send(t messages.Topic) {
 	m, number := c.venue.snapshot(t)
 	c.mu.Lock()
@@ -187,7 +187,7 @@ func (c *client) send(t messages.Topic) {
 
 func (c *client) Reconnect(messages.Topic) {}
 
-// pass passes a change to the handler after what was sent before.
+// pass passes a change to the handler, after all messages that were queued earlier.
 func (c *client) pass(m *messages.Message, number int64) {
 	c.do(func() {
 		c.mu.Lock()
@@ -205,7 +205,7 @@ func (c *client) count() int {
 	return len(c.topics)
 }
 
-// held adapts the feed.
+// held adapts a feed to the interface of package relay.
 type held struct{ *feed.Feed }
 
 func (h held) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
@@ -228,7 +228,7 @@ type fleet struct {
 	venue    *venue
 	server   *server
 	replicas []*replica
-	// checked counts the compared books, wrong those that the venue never had.
+	// checked is the number of compared books. wrong is the number of published books that the venue never had.
 	checked, wrong int
 }
 
@@ -339,7 +339,8 @@ func (f *fleet) explain() {
 	}
 }
 
-// live returns the topics that are live at the venue's present book, over all replicas that are not dead, and all of them.
+// live returns the number of watched topics whose book is live and equals the venue's book, and the number of all watched topics.
+// It skips dead replicas.
 func (f *fleet) live() (live, all int) {
 	for _, r := range f.replicas {
 		if r.port.dead {
@@ -358,7 +359,7 @@ func (f *fleet) live() (live, all int) {
 	return live, all
 }
 
-// mustLive lets the venue rest and fails unless all topics are live then.
+// mustLive waits while the venue changes nothing, and fails unless all topics are live.
 func (f *fleet) mustLive() {
 	f.Helper()
 	time.Sleep(400 * time.Millisecond)
@@ -373,7 +374,7 @@ func (f *fleet) mustLive() {
 func (f *fleet) noneWrong() {
 	f.Helper()
 	if f.wrong > 0 || f.checked == 0 {
-		f.Errorf("wrong: %d of %d published books are none that the venue had", f.wrong, f.checked)
+		f.Errorf("wrong: the venue never had %d of %d published books", f.wrong, f.checked)
 	}
 }
 
@@ -387,7 +388,7 @@ func (f *fleet) subscriptions() (n int) {
 	return n
 }
 
-// resyncs returns how many snapshots the venue was asked for.
+// resyncs returns how many snapshots the replicas have requested from the venue.
 func (f *fleet) resyncs() (n int) {
 	for _, r := range f.replicas {
 		r.client.mu.Lock()
@@ -397,7 +398,7 @@ func (f *fleet) resyncs() (n int) {
 	return n
 }
 
-// owner returns the replica that carries a topic.
+// owner returns the replica whose client subscribes to a topic.
 func (f *fleet) owner(t messages.Topic) *replica {
 	for _, r := range f.replicas {
 		r.client.mu.Lock()
@@ -407,11 +408,11 @@ func (f *fleet) owner(t messages.Topic) *replica {
 			return r
 		}
 	}
-	f.Fatal("nobody carries the topic")
+	f.Fatal("no live replica subscribes to the topic")
 	return nil
 }
 
-// kill ends a replica without a farewell.
+// kill ends a replica without a goodbye to the others.
 func (f *fleet) kill(r *replica) {
 	f.server.set(func() { r.port.dead = true })
 	r.client.mu.Lock()

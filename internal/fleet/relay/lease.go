@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// renew renews the leases of this replica and takes those that nobody has.
+// renew renews the leases of this replica and takes free leases.
 func (p *pass) renew(ctx context.Context, now time.Time) {
 	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
 		return // first learn which replicas there are
@@ -62,7 +62,7 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 	}
 }
 
-// resetSilence begins to wait for the owners of all shards.
+// resetSilence makes all shards wait for their owners as if each owner had just sent a frame.
 func (p *pass) resetSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -72,7 +72,7 @@ func (p *pass) resetSilence(now time.Time) {
 	}
 }
 
-// handsOver reports whether a shard has belonged to another replica for long.
+// handsOver reports whether another replica has ranked before this one for a shard for longer than handOverAfter.
 func (p *pass) handsOver(i, rank int, now time.Time) bool {
 	switch {
 	case rank == 0:
@@ -86,7 +86,8 @@ func (p *pass) handsOver(i, rank int, now time.Time) bool {
 	return false
 }
 
-// leaseGranted applies a lease and reports whether it is new. A new lease begins with new subscriptions, so that their snapshots follow.
+// leaseGranted applies a lease and reports whether it is new. For a new lease it subscribes to all topics again, so that the venue
+// sends their snapshots.
 func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()
@@ -113,7 +114,8 @@ func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	return true
 }
 
-// refuse ends a topic on all replicas that this one has no room for, so their clients poll it.
+// refuse ends a topic for which this replica has no room, so that clients poll the topic. If this replica owns the shard, the topic
+// ends on all replicas.
 func (p *pass) refuse(t messages.Topic, err error) {
 	i := shardOf(t)
 	s := &p.shards[i]
@@ -125,7 +127,7 @@ func (p *pass) refuse(t messages.Topic, err error) {
 	p.feed.Refused(t, err)
 }
 
-// replicas returns the names of the replicas that are there.
+// replicas returns the names of the replicas that have sent a hello within liveFor.
 func (p *pass) replicas(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +142,8 @@ func (p *pass) replicas(now time.Time) []string {
 	return names
 }
 
-// rank returns how many replicas come before this one for a shard, by rendezvous hashing: a replica that joins or leaves moves only
-// its own shards.
+// rank returns the number of replicas that rank before this one for a shard. It uses rendezvous hashing, so a replica that joins or
+// leaves changes the owners of its own shards only.
 func (p *pass) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {

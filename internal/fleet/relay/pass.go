@@ -22,9 +22,9 @@ type pass struct {
 	failing time.Time
 	// backAt is the time at which a replica that is alone will share the stream again; zero while it cannot reach the bus.
 	backAt time.Time
-	// held reports for each shard whether this replica got the lease at its last request, and has kept it since. second is the time
-	// since which another replica ranks before this one for a shard that this one holds. rest is the time until which this replica
-	// does not request the lease of a shard, because it has handed the shard over.
+	// held reports for each shard whether this replica got the lease at its last request and has kept it since then. For a held
+	// shard, the field second is the time at which another replica began to rank before this one; zero if none does. rest is the
+	// time until which this replica does not request the lease of a shard that it has handed over.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -93,7 +93,8 @@ func (p *pass) sayHello(now time.Time) {
 	p.publish(&frame{kind: frameHello}, now.Add(helloEvery))
 }
 
-// checkBus opens another connection if the replica does not hear itself, and decides whether it is alone.
+// checkBus requests another connection if the replica does not receive its own hellos. It also decides whether the replica is
+// alone.
 func (p *pass) checkBus(now time.Time) {
 	silence := now.Sub(p.started) - time.Duration(p.heard.Load())
 	if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {
@@ -120,7 +121,7 @@ func (p *pass) checkBus(now time.Time) {
 	}
 }
 
-// beAlone subscribes all topics with this replica's own client, because it cannot reach the other replicas.
+// beAlone subscribes to all topics with this replica's own client, because it cannot reach the other replicas.
 func (p *pass) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
@@ -141,8 +142,8 @@ func (p *pass) beAlone() {
 	}
 }
 
-// share makes a replica that is alone share the stream again. This replica's own client carries the topics until another replica
-// does.
+// share makes a replica that is alone share the stream again. This replica's own client stays subscribed to the topics of a shard
+// until another replica sends frames as the owner of the shard.
 func (p *pass) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
 	p.alone.Store(false)
@@ -212,7 +213,7 @@ func (p *pass) noteAsked(topics []messages.Topic) {
 	}
 }
 
-// carries reports whether the own client carries a topic.
+// carries reports whether a topic comes from this replica's own client.
 func (p *pass) carries(t messages.Topic) bool {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
@@ -232,7 +233,7 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic, or subscribes it again. A topic of another replica is up when that replica's next beat arrives.
+// add adds a topic, or subscribes to it again. A topic that another replica owns is up when that replica's next beat arrives.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
@@ -256,7 +257,7 @@ func (p *pass) add(t messages.Topic) {
 	}
 }
 
-// dropLost unsubscribes topics that another replica carries now. Shards without topics are nobody's.
+// dropLost unsubscribes from topics that another replica owns now. It also gives up shards without topics.
 func (p *pass) dropLost() {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -277,7 +278,7 @@ func (p *pass) dropLost() {
 	}
 }
 
-// checkSilence ends the topics whose owner is silent.
+// checkSilence reports topics as down if their owner has sent no frame for staleAfter.
 func (p *pass) checkSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -289,7 +290,7 @@ func (p *pass) checkSilence(now time.Time) {
 	}
 }
 
-// beats sends a beat of each shard of this replica.
+// beats sends a beat for each shard that this replica owns.
 func (p *pass) beats() {
 	for i := range p.shards {
 		s := &p.shards[i]

@@ -11,7 +11,8 @@ import (
 
 var errMoved = errors.New("another replica carries the topic now")
 
-// refusal returns the frame of a topic that the venue has rejected. It contains the code and the text for clients only.
+// refusal returns the frame of a topic that the venue has rejected. The frame contains only the code of the error and its text for
+// clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
 	var e *market.Error
@@ -32,7 +33,7 @@ func (r *Relay) handle(text string) {
 	if own && kind != frameHello {
 		return
 	}
-	if kind == frameMessage { // most frames: decode only what is watched
+	if kind == frameMessage { // most frames are messages: decode them only if this replica watches topics of the shard
 		s.mu.Lock()
 		skip := len(s.topics) == 0
 		s.mu.Unlock()
@@ -59,7 +60,7 @@ func (r *Relay) handle(text string) {
 	}
 }
 
-// hello records a replica.
+// hello records the time of a replica's hello.
 func (r *Relay) hello(name string) {
 	now := time.Now()
 	r.mu.Lock()
@@ -72,7 +73,7 @@ func (r *Relay) hello(name string) {
 	}
 }
 
-// wantedByOther records topics that another replica wants of a shard of this one.
+// wantedByOther records topics that another replica wants, if this replica owns their shard.
 func (r *Relay) wantedByOther(f *frame, s *shard) {
 	s.mu.Lock()
 	owned := s.leased(time.Now())
@@ -95,7 +96,7 @@ func (r *Relay) keep(t messages.Topic) {
 	}
 }
 
-// answer sends the states of topics that another replica has lost messages of.
+// answer sends the snapshots that another replica has requested.
 func (r *Relay) answer(f *frame, s *shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +159,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 	}
 }
 
-// ask sends a frame with topics for the owners of their shards.
+// ask sends frames of a kind with topics to the owners of their shards.
 func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	for i, group := range byShard(topics) {
 		for len(group) > 0 {
@@ -169,7 +170,8 @@ func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	}
 }
 
-// follow compares the topics that are up at the owner with this replica's. The caller holds the shard's lock.
+// follow compares the topics in the owner's beat with this replica's topics and reports the differences to the feed. The caller
+// holds the shard's lock.
 func (r *Relay) follow(f *frame, s *shard) {
 	positions := make(map[uint64]position, len(f.Beat))
 	for _, p := range f.Beat {

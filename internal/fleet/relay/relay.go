@@ -22,30 +22,30 @@ const (
 	leaseMargin = 100 * time.Millisecond
 	// passEvery is how often leases are renewed and beats are sent.
 	passEvery = 150 * time.Millisecond
-	// helloEvery is how often a replica says that it is there. It is forgotten after liveFor.
+	// helloEvery is the time between two hellos of a replica. The other replicas forget a replica liveFor after its last hello.
 	helloEvery = 500 * time.Millisecond
 	liveFor    = 2 * time.Second
 	// staleAfter is the time without a frame of the owner after which topics are down.
 	staleAfter = 750 * time.Millisecond
-	// takeAfter is the silence after which the first replica in the order of a shard takes the lease, and waitForRank what
-	// each further one waits beyond that.
+	// takeAfter is the time without a frame of the owner after which the replica with rank 0 takes the lease of a shard. Each
+	// further replica waits longer: waitForRank times its rank.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
-	// renewBusAfter is the time without its own hello after which a replica opens another connection to the Bus.
+	// renewBusAfter is the time after which a replica opens another connection to the Bus if it does not receive its own hellos.
 	renewBusAfter = 3 * time.Second
-	// aloneAfter is the time without the Bus after which a replica subscribes its own topics. It shares again after a random part of
-	// backWithin.
+	// aloneAfter is the time after which a replica subscribes to its topics itself if it cannot reach the Bus. When the Bus works
+	// again, the replica waits for a random part of backWithin before it shares the stream again.
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
-	// handOverAfter is how long an owner keeps a shard that belongs to another replica. restFor is how long it then leaves
-	// the lease to others.
+	// handOverAfter is how long an owner keeps a shard for which another replica ranks first. restFor is how long the former owner
+	// then does not request the lease.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
-	// wantEvery is how often topics are wanted again. WantFor is when they are forgotten otherwise.
+	// wantEvery is the time between two calls of Want for the same topics. The Bus forgets a topic WantFor after the last call.
 	wantEvery = 10 * time.Second
 	WantFor   = 25 * time.Second
-	// askAgain is the wait before an owner is asked again for a snapshot. It doubles, up to maxAsks times: the question may have been
-	// lost, and the feed asks again by itself only later.
+	// askAgain is the wait before a request for a snapshot is repeated, because the request may have been lost. The wait doubles
+	// with each repetition. After maxAsks repetitions, only the feed requests the snapshot again.
 	askAgain = 300 * time.Millisecond
 	maxAsks  = 3
 	// reopenAfter is the wait before the Bus is opened again.
@@ -53,25 +53,26 @@ const (
 )
 
 const (
-	// maxOut bounds the frames that wait to be sent, maxBatch those that are sent together.
+	// maxOut bounds the frames that wait to be sent. maxBatch bounds the frames that are sent together.
 	maxOut, maxBatch = 2048, 256
-	// maxReplicas bounds the replicas that are known.
+	// maxReplicas bounds the number of known replicas.
 	maxReplicas = 1000
 	// maxTopics bounds the topics in one frame.
 	maxTopics = 100
 )
 
-// Bus carries frames and has the leases. Each method returns after a short time, except Receive.
+// Bus transmits frames and stores the leases. All methods except Receive return after a short time.
 type Bus interface {
-	// Lease renews the leases of this replica and takes free ones, each for LeaseFor. It returns the fence of each shard whose lease
-	// the replica has then. A new lease has a higher fence than all earlier ones of the shard, and than the one given.
+	// Lease renews the leases of this replica and takes free leases, each for LeaseFor. shards contains the highest fence that the
+	// replica has seen of each shard. Lease returns the fence of each shard whose lease the replica now has. The fence of a new
+	// lease is higher than the fence in shards and higher than the fences of all earlier leases of the shard.
 	Lease(ctx context.Context, replica string, shards map[int]uint64) (map[int]uint64, error)
-	// Release gives leases of this replica back.
+	// Release ends leases of this replica early.
 	Release(ctx context.Context, replica string, shards []int) error
-	// Want adds members to the sets of shards for WantFor. Wanted returns the members of the sets.
+	// Want adds wanted topics, as texts, to the sets of shards for WantFor. Wanted returns the members of the sets of shards.
 	Want(ctx context.Context, members map[int][]string) error
 	Wanted(ctx context.Context, shards []int) ([]string, error)
-	// Publish sends texts to all replicas, this one included. They may be lost, but not change their order.
+	// Publish sends texts to all replicas, including this one. Texts may be lost, but the others arrive in order.
 	Publish(ctx context.Context, texts []string) error
 	// Receive opens a new connection and calls handle with each text until the connection fails or ctx ends.
 	Receive(ctx context.Context, handle func(text string)) error
@@ -93,17 +94,18 @@ type Feed interface {
 	Message(m *messages.Message)
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	Refused(t messages.Topic, err error)
-	// Sent compares the internal numbers of the last messages with those that arrived.
+	// Sent compares the internal number of the last message that was sent for each topic with the number of the last message that
+	// arrived.
 	Sent(epoch uint64, last map[messages.Topic]uint64)
 	// Snapshot returns the state of a live topic as a merged message, or nil.
 	Snapshot(t messages.Topic) *messages.Message
-	// Hold keeps a topic open that only other replicas want.
+	// Hold opens a topic for other replicas and keeps it open until the returned Hold is closed.
 	Hold(t messages.Topic) (Hold, error)
 }
 
 // Hold is a topic that is kept open for other replicas.
 type Hold interface {
-	// Only reports whether nobody else keeps the topic open, Ended whether the feed has closed it.
+	// Only reports whether nothing else keeps the topic open. Ended reports whether the feed has closed the topic.
 	Only() bool
 	Ended() bool
 	Close()
@@ -113,56 +115,58 @@ type Hold interface {
 type Config struct {
 	// Replica is the name of this process among the replicas, of letters and digits.
 	Replica string
-	// Topics bounds the public topics of this replica, including those that it carries for others.
+	// Topics bounds the public topics of this replica, including the topics that it subscribes to for other replicas.
 	Topics int
 	Log    *slog.Logger
 }
 
 // Stats has the relay's figures.
 type Stats struct {
-	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics that its own client carries.
+	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which its own client is
+	// subscribed.
 	Owned, Topics int
-	// Alone reports that the replica has its own stream, because it cannot reach the others.
+	// Alone reports that the replica subscribes to all its topics itself, because it cannot reach the other replicas.
 	Alone bool
-	// Takeovers counts leases that were taken, Fenced dropped frames with an old fence, Lost frames that could not be sent, and
-	// Reopened new connections to the Bus.
+	// Takeovers counts the leases that this replica has taken. Fenced counts the frames that were dropped because of an old fence.
+	// Lost counts the frames that could not be sent. Reopened counts the new connections to the Bus.
 	Takeovers, Fenced, Lost, Reopened uint64
 }
 
-// Relay stands between a feed and the client of the venue's stream: it is the feed's upstream and the client's handler. It is safe for
-// concurrent use. Connect it, then call Run.
+// Relay connects a feed to the client of the venue's stream: it is the feed's upstream and the client's handler. It is safe for
+// concurrent use. Call Connect before Run.
 type Relay struct {
 	cfg    Config
 	bus    Bus
 	client Client
 	feed   Feed
 	log    *slog.Logger
-	// own is how the JSON objects of this replica's frames begin.
+	// own is the beginning of the JSON objects in this replica's frames.
 	own  string
 	out  chan outgoing
 	wake chan struct{}
-	// alone is set while the replica ignores the frames of others.
+	// alone is true while the replica subscribes to all its topics itself and ignores the frames of other owners.
 	alone atomic.Bool
-	// heard is when the replica last received its own hello, in nanoseconds after started.
+	// heard is the time at which the replica last received its own hello, in nanoseconds after started; 0 means never.
 	heard   atomic.Int64
 	started time.Time
 
 	takeovers, fenced, lost, reopened atomic.Uint64
 
-	// Locks are taken in this order: a shard's, the feed's, mu. The feed calls the relay with its locks held, so Watch, Unwatch, Resync
-	// and Reconnect take mu only.
+	// Locks are taken in this order: a shard's lock, the feed's locks, mu. The feed holds its own locks when it calls the relay, so
+	// Watch, Unwatch, Resync and Reconnect take only mu.
 	shards [shardCount]shard
 	mu     sync.Mutex
-	// watched are the topics that the feed watches. The sets below are calls of the feed since the last pass.
+	// watched contains the topics that the feed watches. changed, resyncs and reconnected contain the topics for which the feed has
+	// called Watch or Unwatch, Resync, and Reconnect since the last pass.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
-	// remote has the topics that other replicas want of shards of this one, until a time. live has the replicas with the time of
-	// their last hello.
+	// remote contains the topics of this replica's shards that other replicas want, with the time at which each topic is forgotten.
+	// live contains the time of the last hello of each replica.
 	remote map[messages.Topic]time.Time
 	live   map[string]time.Time
 }
 
-// outgoing is a frame that may be sent until a time; the zero time means always.
+// outgoing is a frame that may be sent before the time in until. The zero time means that the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time
@@ -192,7 +196,7 @@ func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the leases are given back over its connection
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p gives the leases back over the connection of receive
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
 	stop()
@@ -238,10 +242,10 @@ func (r *Relay) Unwatch(t messages.Topic) {
 // Resync requests a snapshot of a topic, from the owner or from the venue.
 func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resync) }
 
-// Reconnect closes the connection of a topic if this replica's client carries it. Otherwise it requests a snapshot.
+// Reconnect closes the connection of a topic that comes from this replica's own client. For other topics it requests a snapshot.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. It passes user topics on.
+// request adds a watched topic to a set for the next pass. It calls pass for user topics.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, pass func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		pass(t)
@@ -284,8 +288,8 @@ func (r *Relay) publish(f *frame, until time.Time) {
 	}
 }
 
-// send sends the queued frames until ctx ends. Frames of an owner are dropped at the end of its lease, which is checked last, since the
-// process may have been stopped since they were queued.
+// send sends the queued frames until ctx ends. It drops the frames of an owner whose lease has ended. It checks the time just
+// before it sends, because the process may have been suspended after the frame was queued.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		var batch []outgoing

@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription subscribes each topic once for all replicas, also of a replica that joins and of topics that the owner does not
-// want itself.
+// TestOneSubscription expects one subscription to each topic for all replicas together. This also holds after a replica has joined,
+// and for topics that the owner's clients do not want.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -37,7 +37,7 @@ func TestOneSubscription(t *testing.T) {
 		}
 		for _, r := range f.replicas {
 			if n := r.client.count(); n == 0 || n == 12 {
-				f.Errorf("a replica carries %d of 12 topics", n)
+				f.Errorf("a replica subscribes to %d of 12 topics", n)
 			}
 		}
 		f.join("more", 20)
@@ -47,7 +47,7 @@ func TestOneSubscription(t *testing.T) {
 			f.Errorf("the venue has %d subscriptions; want one for each of 20 topics", n)
 		}
 		if f.replicas[3].client.count() == 0 {
-			f.Error("a replica that joined carries nothing")
+			f.Error("the replica that joined has no subscriptions")
 		}
 		last := f.replicas[3]
 		last.reader.Close()
@@ -68,7 +68,7 @@ func TestLostFrames(t *testing.T) {
 		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
 		f.run(20 * time.Second)
 		f.server.set(func() { f.server.lose = nil })
-		time.Sleep(2 * time.Second) // a lost last frame shows in a beat
+		time.Sleep(2 * time.Second) // a heartbeat reveals the loss of a last frame
 		f.mustLive()
 		gaps := uint64(0)
 		for _, r := range f.replicas {
@@ -96,7 +96,7 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestStuckOwner stops an owner, and lets it send its backlog when others have taken its shards.
+// TestStuckOwner stops an owner. The owner sends its backlog after others have taken its shards.
 func TestStuckOwner(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		stuck := f.owner(bookOf(0))
@@ -113,7 +113,7 @@ func TestStuckOwner(t *testing.T) {
 			dropped += r.Stats().Fenced
 		}
 		if dropped == 0 {
-			f.Error("no frame was dropped by its fence")
+			f.Error("no frame was dropped because of an old fence")
 		}
 		if n := f.subscriptions(); n != 12 {
 			f.Errorf("the venue has %d subscriptions of 12 topics", n)
@@ -121,7 +121,7 @@ func TestStuckOwner(t *testing.T) {
 	})
 }
 
-// TestRestartedServer takes the server away for a second. It has lost its fences when it returns.
+// TestRestartedServer takes the server away for a second. The server has lost all fences when it returns.
 func TestRestartedServer(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.server.restart()
@@ -135,7 +135,8 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// TestAlone takes the server away for 30 s. The replicas subscribe what they want, in their own room, and share again later.
+// TestAlone takes the server away for 30 s. Each replica subscribes to the topics of its own readers, as far as its client has
+// room. The replicas share subscriptions again when the server is back.
 func TestAlone(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.replicas[2].client.room = 8
@@ -146,7 +147,7 @@ func TestAlone(t *testing.T) {
 		}
 		f.run(21 * time.Second)
 		if n := f.subscriptions(); n != 12+12+8 {
-			f.Errorf("%d subscriptions after 30 s; want those of each replica within its room", n)
+			f.Errorf("%d subscriptions after 30 s; want those that each replica has room for", n)
 		}
 		if live, _ := f.live(); live < 28 {
 			f.Errorf("%d topics are live", live)
@@ -161,7 +162,7 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestDeafReplica lets a replica's connection receive nothing. It opens another one.
+// TestDeafReplica has a replica's connection receive nothing. The replica must open another connection.
 func TestDeafReplica(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		deaf := f.replicas[0]
@@ -174,8 +175,8 @@ func TestDeafReplica(t *testing.T) {
 	})
 }
 
-// TestNothingAfterTheLease stops the sending of an owner that cannot renew its leases. What was queued before and after their end is not
-// sent when it continues.
+// TestNothingAfterTheLease stops the sending of an owner that cannot renew its leases. When the owner continues, it must not send
+// the messages that it queued before or after the leases ended.
 func TestNothingAfterTheLease(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		owner, blocked := f.owner(bookOf(0)), make(chan struct{})
@@ -185,7 +186,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // the others were on their way before
+			for _, text := range owner.port.kept[owner.port.waited:] { // the texts before these were sent before the stop
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break
@@ -198,7 +199,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 	})
 }
 
-// TestNoLeases lets all leases fail, while frames arrive. The replicas have their own streams then.
+// TestNoLeases has all leases fail while frames arrive. Each replica must then use its own stream.
 func TestNoLeases(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = true, true })
@@ -216,7 +217,7 @@ func TestNoLeases(t *testing.T) {
 	})
 }
 
-// TestNoRoom lets an owner have no room for its topics. All readers of the topic get RATE_LIMITED, so they can poll.
+// TestNoRoom has owners without room for some of their topics. All readers of such a topic get RATE_LIMITED, so they can poll.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, true, 2, 0)
@@ -251,7 +252,7 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// TestUserTopicsPass passes user topics to the own client and back.
+// TestUserTopicsPass expects calls about user topics to reach the replica's own client, and the client's messages to come back.
 func TestUserTopicsPass(t *testing.T) {
 	inBothVenues(t, 1, 1, func(f *fleet) {
 		r, user := f.replicas[0], messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}

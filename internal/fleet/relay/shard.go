@@ -7,32 +7,35 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shard has the topics of a shard that this replica watches. The feed is called with mu held, so that it gets a topic's calls in order.
+// shard contains those topics of one shard that this replica watches. The relay calls the feed with mu held, so that the feed gets
+// the calls for a topic in order.
 type shard struct {
 	mu sync.Mutex
-	// local reports that the topics come from this replica's own client, which also holds without a lease: the values are as
-	// good. Otherwise they come from the owner.
+	// local reports that the topics come from this replica's own client. If it is false, they come from the owner. local may stay
+	// true after the lease has ended, because the client's values are as good as the owner's.
 	local bool
-	// fence is the highest fence that was seen. until is the end of this replica's lease on its own clock.
+	// fence is the highest fence that this replica has seen. until is the end of this replica's lease by its own clock.
 	fence uint64
 	until time.Time
 	// heard is the time of the owner's last frame.
 	heard  time.Time
 	topics map[messages.Topic]*carried
-	// count is not below the number of any message, so a topic that was removed does not use a number again.
+	// count is at least the highest number of any message of the shard. A topic that is added again starts after count, so it uses
+	// no number twice.
 	count uint64
 }
 
 // carried is a watched topic.
 type carried struct {
 	hash uint64
-	// subscribed is set while the own client watches the topic. up is set between Up and Down of the feed.
+	// subscribed is true while this replica's own client watches the topic. up is true between the calls of the feed's Up and Down.
 	subscribed, up bool
 	acknowledged   bool
-	// fence is the fence at the client's last Up, and n the number of the last message since. They are not used for topics that
-	// come from another replica.
+	// fence is the shard's fence at the client's last Up. n is the number of the last message. Both are unused for topics that come
+	// from another replica.
 	fence, n uint64
-	// asked is when the owner was last asked for a snapshot that has not arrived, and asks how often it was asked again.
+	// asked is the time of the last request to the owner for a snapshot; zero if there was no request or its snapshot has arrived.
+	// asks is the number of repetitions of the request.
 	asked time.Time
 	asks  int
 }
@@ -49,7 +52,8 @@ func byShard(topics []messages.Topic) map[int][]messages.Topic {
 	return groups
 }
 
-// split passes user topics on and calls do for the others, with the lock of their shard held, while they come from the own client.
+// split calls pass for the user topics. For each shard whose topics come from this replica's own client, it calls do with the
+// shard's public topics and with the shard's lock held.
 func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do func(int, *shard, []messages.Topic)) {
 	var users, others []messages.Topic
 	for _, t := range topics {
@@ -89,7 +93,7 @@ func (r *Relay) Up(epoch string, topics []messages.Topic) {
 		topics = s.known(topics)
 		for _, t := range topics {
 			c := s.topics[t]
-			// The number that nobody sends is a gap for the others: changes before this subscription's snapshot may be missing.
+			// Skip a number, so that the other replicas see a gap: changes before this subscription's snapshot may be missing.
 			c.n = max(c.n, s.count) + 1
 			s.count = c.n
 			c.up, c.acknowledged, c.fence = true, false, s.fence

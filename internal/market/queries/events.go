@@ -15,7 +15,7 @@ type FoundEvent struct {
 	*market.Event
 	// Whole reports that the event has all its markets. Otherwise it has only its id, slug, title and category.
 	Whole bool
-	// Matches are the markets of the event that match the search, in its order. They are summaries.
+	// Matches are the markets of the event that match the search, in the event's order. They are summaries.
 	Matches []*market.Market
 }
 
@@ -41,8 +41,8 @@ func GroupByEvent(page *SearchPage) *EventPage {
 // maxCategoryPages bounds the pages of open markets that are counted for the categories.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets on the first pages of a search by category. read returns the page with a name, and the
-// first page for an empty name.
+// CountCategories counts the open markets on the first pages of a search by category. read returns the page with a token, and the
+// first page for an empty token.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

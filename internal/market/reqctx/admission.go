@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Priority orders calls that wait for the venue's budget. Calls with a greater value are sent first.
+// Priority orders the calls that wait for the rate limit. Calls with a greater value are sent first.
 type Priority uint8
 
 // The priorities. No client waits for a refresh of stale data, so PriorityRefresh is the lowest.
@@ -47,7 +47,7 @@ type CallRequest struct {
 	Priority Priority
 	// Endpoint is the endpoint that the read calls first. It selects the limit of a family of endpoints.
 	Endpoint Endpoint
-	// Caller is the client that the read counts for; see WithCaller.
+	// Caller is the client to whose share the read is charged; see WithCaller.
 	Caller string
 	// Deadline is the time at which the last caller stops waiting. The zero time means that there is no deadline.
 	Deadline time.Time
@@ -55,8 +55,8 @@ type CallRequest struct {
 	Takes time.Duration
 }
 
-// Reservation is the place of a read in the rate limiter's queue. After the admission it is the Permit of the read. It is safe
-// for concurrent use.
+// Reservation represents a read that waits in the rate limiter's queue. After the admission, it is the Permit of the read. It is
+// safe for concurrent use.
 type Reservation interface {
 	Permit
 	// Decided is closed when the read is admitted or refused.
@@ -66,11 +66,11 @@ type Reservation interface {
 	// ReadyAt returns the earliest time at which the read can be admitted. This depends on the recorded calls and on earlier reads
 	// in the queue. It returns the zero time if the read does not wait.
 	ReadyAt() time.Time
-	// Join adds a caller. From then on the reservation has the greater of both priorities and the later of both deadlines. The
-	// read counts for the caller with the fewest calls.
+	// Join adds a caller. From then on the reservation has the greater of both priorities and the later of both deadlines. The read
+	// is charged to the caller with the fewest calls.
 	Join(r CallRequest)
-	// Release ends the read or its wait. It gives admitted calls that were not made back to the budget. accepted reports that the
-	// venue accepted the credentials.
+	// Release ends the read or its wait. Admitted calls that were not made are returned to the rate limit. accepted reports that
+	// the venue accepted the credentials.
 	Release(accepted bool)
 }
 

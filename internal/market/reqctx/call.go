@@ -42,7 +42,7 @@ type UpstreamCall struct {
 	Status  int
 	Outcome string
 	Started time.Time
-	// Waited is the time for which the call waited for the budget or for other calls, before Started. Elapsed is the time from
+	// Waited is the time before Started for which the call waited for the rate limit or for other calls. Elapsed is the time from
 	// Started to the end of the call.
 	Waited, Elapsed time.Duration
 	// Trace is the trace context of the call, or zero if it is not traced.
@@ -62,8 +62,9 @@ type Batch struct {
 	Priority Priority
 	// Keys is the number of all keys. Own is the number of keys that the operation waits for.
 	Keys, Own int
-	// Formed is the time at which the first key was requested. At Admitted the budget admitted the batch, at Left the batch was
-	// sent, and at Ended all keys had a result. A step that was not reached has the zero time.
+	// Formed is the time at which the first key was requested. Admitted is the time at which the rate limit admitted the batch,
+	// Left the time at which the batch was sent, and Ended the time at which all keys had a result. A step that was not reached has
+	// the zero time.
 	Formed, Admitted, Left, Ended time.Time
 	Calls                         []UpstreamCall
 	// Outcome is OutcomeOK or the error code of the whole batch.

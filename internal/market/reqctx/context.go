@@ -18,7 +18,7 @@ type values struct {
 	fresh        bool
 }
 
-// valuesContext is a context that contains its values, to need only one allocation.
+// valuesContext is a context together with its values. Both need only one allocation.
 type valuesContext struct {
 	context.Context
 	values

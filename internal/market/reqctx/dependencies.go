@@ -152,8 +152,8 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	return s, !d.unknown
 }
 
-// ResponseContext is the context of one response. It contains the response's dependencies, to need only one allocation. All its
-// reads count as one poll of a token. Init must be called first.
+// ResponseContext is the context of one response. It contains the response's dependencies, so that both need only one allocation.
+// All reads of a token in this context count as one poll. Init must be called first.
 type ResponseContext struct {
 	valuesContext
 	Dependencies Dependencies

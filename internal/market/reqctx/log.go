@@ -18,8 +18,8 @@ type OperationInfo struct {
 	Document string
 }
 
-// OutcomeOK and OutcomeCancelled are the outcomes without an error code. OutcomeCancelled means that the client disconnected or
-// cancelled before the response.
+// OutcomeOK and OutcomeCancelled are the outcomes without an error code. OutcomeCancelled means that the client disconnected, or
+// cancelled the operation, before the response.
 const (
 	OutcomeOK        = "ok"
 	OutcomeCancelled = "cancelled"
@@ -46,8 +46,8 @@ type Operation struct {
 	Elapsed time.Duration
 	// Points is the cost of the operation.
 	Points int64
-	// Status is the HTTP status, or 0 on other transports. Bytes is the size of the sent response, or of all Events of a
-	// subscription.
+	// Status is the HTTP status, or 0 on other transports. Events is the number of events of a subscription. Bytes is the size of
+	// the sent response or of all these events.
 	Status        int
 	Bytes, Events int64
 }
@@ -64,8 +64,8 @@ func (o *Operation) Type() string {
 // else is safe for concurrent use, also after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
 type Log struct {
 	Operation
-	// Span is the operation's span, or nil if it is not traced. Explained reports that the response shows the log to the client.
-	// Both are set before the first read.
+	// Span is the operation's span, or nil if it is not traced. Explained reports that the response contains the log, so that the
+	// client can read it. Both are set before the first read.
 	Span      Span
 	Explained bool
 
@@ -75,8 +75,8 @@ type Log struct {
 	// mu protects the fields below.
 	mu      sync.Mutex
 	batches []Batch
-	// served are the spans of the operations that got this operation's response. by is the span of the operation whose response
-	// this operation got.
+	// served contains the spans of the operations that got this operation's response. The field by is the span of the operation
+	// whose response this operation got; nil if there is none.
 	served []Span
 	by     Span
 }
@@ -84,7 +84,7 @@ type Log struct {
 // counts counts like CacheCounts, with atomic numbers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext is a context that contains the read counts of its log, to need only one allocation.
+// logContext is a context together with the read counts of its log. Both need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -102,10 +102,11 @@ func WithLog(ctx context.Context, l *Log) context.Context {
 
 // CacheCounts counts the keys of one kind that an operation has read, each key once.
 type CacheCounts struct {
-	// Hits had fresh entries and Stale had stale entries. Absent keys are known not to exist. Misses had to be fetched.
+	// Hits counts keys with a fresh entry, and Stale keys with a stale entry. Absent counts keys that are known not to exist.
+	// Misses counts keys that had to be fetched.
 	Hits, Stale, Absent, Misses uint32
-	// Joined are the misses that another operation was already fetching. Excused are the misses whose call failed, so that the
-	// operation got a stale value.
+	// Joined counts the misses that another operation was already fetching. Excused counts the misses whose call failed and for
+	// which the operation got a stale value.
 	Joined, Excused uint32
 	// Shared counts misses that were found in the cache that all replicas share.
 	Shared uint32
@@ -145,7 +146,8 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches bounds the memory of an operation's batches.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. A batch with the same Serial replaces the recorded one; Own is the sum of both.
+// NoteBatch records a batch that the operation waits for. A batch with the same Serial replaces the recorded one; Own is the sum of
+// both.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return
@@ -195,7 +197,8 @@ func (l *Log) Serve(other *Log) {
 	other.by = l.Span
 }
 
-// ServedBy returns the span of the operation whose response this one shares. ServedBy returns nil if the operation shares no response, or if the other operation is not traced.
+// ServedBy returns the span of the operation whose response this operation got. It returns nil if there is no such operation, or if
+// that operation is not traced.
 func (l *Log) ServedBy() Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,9 +15,9 @@
 // reserve. It changes to the first file when that file is free. A third process makes no calls. So all processes with the same
 // directory stay within the limit together.
 //
-// A file that is missing, damaged, from the future or older than a minute does not show all calls. Then the process uses only
-// the reserve until every unknown call is older than a minute. The file contains that time, so several quick restarts do not
-// extend it.
+// A file that is missing, damaged, from the future or older than a minute does not show all calls. With such a file, the process
+// uses only the reserve until every unknown call is older than a minute. The process writes the time of this moment to its file, so
+// several quick restarts do not extend the wait.
 //
 // The file contains only numbers and times. Calls with credentials are not recorded, because a file with hashes of credentials
 // and the key of the hash would let a thief test guesses. Instead, the window of each set of credentials has only its reserve

@@ -108,7 +108,7 @@ func openLocked(path string) (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	// Another process may have removed the file between the two calls.
+	// Another process may have removed the file after it was opened and before it was locked.
 	held, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo

@@ -203,7 +203,7 @@ func TestFailedWrite(t *testing.T) {
 	})
 }
 
-// openLocked fails while the file is open. A file that was removed does not count.
+// openLocked fails while the file is open elsewhere. It ignores the lock on a file that was removed.
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	f, err := openLocked(path)

@@ -56,7 +56,7 @@ type Record struct {
 	failed  string   // the failure that was logged last
 
 	mu sync.Mutex
-	// calls is the content of the next write. Its Open counts running calls only; write adds the calls in advance.
+	// calls is the content of the next write. Its Open counts only running calls; write adds the calls that it records in advance.
 	calls content
 	// noted is the number of calls that may start before the next write.
 	noted int64
@@ -165,8 +165,8 @@ func (r *Record) join() error {
 	return nil
 }
 
-// refused calls inherit after join has failed while another process has the first file. With the second file this process keeps
-// the reserve; with no file it makes no calls.
+// refused calls inherit after join has failed while another process has the first file. A process with the second file keeps the
+// reserve. A process without a file makes no calls.
 func (r *Record) refused(err error) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -256,8 +256,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. If the write fails, write removes the file, because the file would show too
-// few calls. Recording stops then. A process with the second file resumes it when it locks a file again.
+// write writes the file. The caller holds writing. If the write fails, write removes the file, because the file would show too few
+// calls. Recording then stops. A process that had the second file resumes the recording when it locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
 		return

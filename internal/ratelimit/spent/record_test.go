@@ -69,7 +69,7 @@ func (p *process) lastInherit() (times int, until time.Time) {
 	return p.inherits, p.until
 }
 
-// want checks the last standing that the record passed to inherit, and the number of its calls that still count.
+// want checks the last arguments of inherit: the standing, and the number of calls that still count.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
@@ -200,8 +200,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Of three processes at once, the first makes the calls, the second has the reserve, and the third makes no calls. When one ends,
-// the next takes its place and knows its calls.
+// Three processes run at once. The first makes the calls, the second has the reserve, and the third makes no calls. When one ends,
+// the next takes its place and reads its calls from the file.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -225,7 +225,7 @@ func TestThreeProcesses(t *testing.T) {
 		if again, later := second.lastInherit(); again < count+9 || later.Sub(until) < 9*time.Second {
 			t.Errorf("in 10 s the standing was renewed %d times, until %v; want at least 9 times", again-count, later)
 		}
-		// The second process is killed. The third one gets the reserve and knows the calls from it.
+		// The second process is killed. The third one gets the reserve and reads from the file which calls used it.
 		second.kill()
 		time.Sleep(1100 * time.Millisecond)
 		third.want(t, ratelimit.Second, 3)
@@ -246,7 +246,7 @@ func TestThreeProcesses(t *testing.T) {
 	})
 }
 
-// Any limit needs about a hundred writes a minute.
+// Whatever the limit, the record is written about a hundred times a minute.
 func TestWritesAreFew(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		synctest.Test(t, func(t *testing.T) {

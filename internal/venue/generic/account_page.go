@@ -35,8 +35,8 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 }
 
 // readPage reads one page of a list of an account. filter sets the query parameters that select rows; the venue may ignore them, so
-// the caller filters the rows again. If a page equals the page before it, one more call shows whether the venue ignores offsets. If
-// it does, the list ends here. If the venue does read offsets, the rows are different rows that look the same.
+// the caller filters the rows again. If a page equals the previous page, one more call shows whether the venue ignores offsets. If
+// the venue ignores offsets, the list ends here. If not, the rows are different rows that look the same.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")

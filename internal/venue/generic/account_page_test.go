@@ -30,7 +30,7 @@ type pageCase struct {
 type pageRead struct {
 	after    time.Duration
 	marketID string
-	// next reads the page after the one before.
+	// next is true if the read continues after the page of the previous read.
 	next       bool
 	rows       int
 	more       bool

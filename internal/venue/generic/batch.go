@@ -19,14 +19,14 @@ const (
 )
 
 // urlLimit is the length in bytes of the longest URL that an endpoint accepts. The limit becomes known when the venue refuses a
-// longer URL, and is forgotten at the time in until. urlLimit is safe for concurrent use.
+// longer URL. The field until is the time at which it is forgotten. urlLimit is safe for concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int
 	until time.Time
 }
 
-// get returns the limit, or configured if none is known.
+// get returns the limit, or the argument configured if no limit is known.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -36,7 +36,7 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 	return configured
 }
 
-// shorten lowers the limit after the venue has refused a URL with ids, so that a URL has room for half of them.
+// shorten lowers the limit after the venue has refused a URL with ids, so that only half of these ids fit into a URL.
 func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	now := c.Now()
 	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)

@@ -109,8 +109,7 @@ func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// list and lone are the parameters of the calls for two markets, for one after that, and for one more that does not
-		// exist.
+		// calls has the id parameters of the calls of three reads: of two markets, of one market, and of one that does not exist.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},

@@ -76,7 +76,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 // the caller sees it.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// balances reads n accounts at once and returns the codes and the longest duration.
+	// at reads n balances at once and returns how often each code occurred, and the longest duration.
 	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex

@@ -253,7 +253,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		after(time.Second, respond(500, ""))
-		late() // the probe ends after the success of a call from before
+		late() // the probe ends after the success of a call that began earlier
 		time.Sleep(500 * time.Millisecond)
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		time.Sleep(500 * time.Millisecond)

@@ -80,9 +80,9 @@ var paths = rest.Paths{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length
-// in a URL. If the venue does not support the list parameter, each id needs a call. Cost does not include further pages of
-// positions and orders, and calls that bisect a refused list.
+// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length in a
+// URL. If the venue does not support the list parameter, each id needs a call. Cost includes neither further pages of positions and
+// orders nor calls that bisect a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:
@@ -101,7 +101,7 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	}
 }
 
-// Can returns nil: a venue may not have every endpoint of the documented API, but only a call shows it.
+// Can returns nil: a venue may lack endpoints of the documented API, but only a call can show which.
 func (c *Client) Can(reqctx.Endpoint) error { return nil }
 
 // MaxKeys returns the greatest number of keys in one call of an endpoint. Cost says which lists the venue accepts now.

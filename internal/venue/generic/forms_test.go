@@ -153,7 +153,7 @@ func TestBookForms(t *testing.T) {
 			return string(market.CodeOf(err))
 		}
 		if b.Rendered == nil {
-			t.Error("the book has no place for its rendered sides")
+			t.Error("the book has no cache for its rendered sides")
 		}
 		return showBook(b)
 	})

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// prefix is a path before the paths of the venue. All tests use it, so none can lose it.
+	// prefix is a path before the paths of the venue. All tests use it, so a request without it fails.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
 	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
@@ -37,7 +37,7 @@ type fakeVenue struct {
 	requests []*http.Request
 }
 
-// newVenue starts a venue. The keys of handlers are paths without the prefix. Another path fails the test.
+// newVenue starts a venue. The keys of handlers are paths without the prefix. A request to any other path fails the test.
 func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	t.Helper()
 	v := &fakeVenue{}

@@ -72,7 +72,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				came.Add(1)
 				if r.ProtoMajor != 2 {
-					t.Errorf("the venue was asked by %s", r.Proto)
+					t.Errorf("the venue got a request over %s", r.Proto)
 				}
 				if well.Load() {
 					answer(aBook)(w, r)

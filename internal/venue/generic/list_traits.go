@@ -16,8 +16,8 @@ type listTraits struct {
 	countIsTotal bool
 	// Until wholeUntil, lists count as complete, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
-	// maxRows is the greatest number of rows seen on a page, by whether a page size was requested. A page with fewer rows is the
-	// last one. The numbers are valid until sizesUntil.
+	// maxRows[true] is the greatest number of rows seen on a page that was requested with a page size, and maxRows[false] the
+	// greatest number without one. A page with fewer rows is the last one. The numbers are valid until sizesUntil.
 	maxRows    map[bool]int
 	sizesUntil time.Time
 	// Until plainUntil, no optional parameter is sent, because the venue has refused one.
@@ -109,7 +109,7 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue has refused an offset or responded with the same rows. So its lists are complete.
+// ignoresOffset records that the venue has refused an offset or responded with the same rows. Its lists then count as complete.
 func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

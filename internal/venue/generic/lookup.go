@@ -15,16 +15,16 @@ import (
 const (
 	// relearnAfter is the time for which the client avoids a parameter or form that the venue has refused.
 	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that bisect one refused list. That many calls find one bad id among 40.
+	// maxBisectCalls bounds the calls that bisect one refused list. 12 calls are enough to find one bad id among 40.
 	maxBisectCalls = 12
 )
 
 // support is what the client has learned about a list parameter or an endpoint. It is safe for concurrent use.
 type support struct {
 	name string
-	// confirmed reports that the venue has answered a list.
+	// confirmed reports that a response has shown that the venue supports the parameter or endpoint.
 	confirmed atomic.Bool
-	// disabledUntil is the time at which the parameter may be used again, in nanoseconds since 1970.
+	// disabledUntil is the time at which the parameter or endpoint may be used again, in nanoseconds since 1970.
 	disabledUntil atomic.Int64
 }
 
@@ -56,9 +56,9 @@ type lookup[T any] struct {
 	// list is the parameter for several ids. single is the parameter for one id.
 	list   string
 	single *parameter
-	// support is nil if the list parameter is in the venue's documentation.
+	// support is what the client has learned about the list parameter. It is nil if the venue documents the parameter.
 	support *support
-	// preferSingle reports that one id is read with the single parameter. Otherwise even one id is first read with the list
+	// preferSingle reports that one id is read with the single parameter. If it is not set, even one id is first read with the list
 	// parameter.
 	preferSingle bool
 	// decode reads a response for the ids in asked.
@@ -102,7 +102,7 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 }
 
 // recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed,
-// recordOutcomes returns the error of the first key with its wait.
+// recordOutcomes returns the error of the first key, and sets the wait in it.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -197,12 +197,12 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 	return best
 }
 
-// maxProbes is the greatest number of calls for one id that check a refused list.
+// maxProbes is the greatest number of single-id calls that check one refused list.
 const maxProbes = 2
 
-// probe makes calls for one id to find out why the venue has refused a list, or has found none of its ids (then listErr is
-// nil). Either the venue does not support the list parameter, or the ids are wrong. out contains the results of the list. If
-// the venue fails, probe makes at most two calls more than necessary.
+// probe makes single-id calls after a list call that the venue has refused, or that has found none of the ids. In the second case
+// listErr is nil. The calls show whether the venue does not support the list parameter or the ids are wrong. out contains the
+// results of the list call. If the venue fails, probe makes at most two unnecessary calls.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !rest.Refused(listErr) {
@@ -237,8 +237,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether calls for one id found an id and none was refused. Then the venue does not support the list
-// parameter.
+// provesRefusal reports whether the single-id calls found an id and none of them was refused. In this case the venue does not
+// support the list parameter.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -262,8 +262,8 @@ type bisection struct {
 	halvesAnswered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, one of the ids is the reason.
-// Then bisect reads the two halves of the list, so that the other ids do not fail.
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list because of one bad id, bisect
+// reads the two halves of the list separately, so that the other ids do not fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err
@@ -315,7 +315,7 @@ func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out 
 type callResult struct {
 	// err is the error of the call as a whole, not of an element.
 	err error
-	// answered is the number of keys that have a good or bad element in the response.
+	// answered is the number of keys with an element in the response, whether the element is good or bad.
 	answered int
 	// unattributed is as in batchValues.
 	unattributed bool

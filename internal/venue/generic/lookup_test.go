@@ -33,7 +33,7 @@ func marketJSON(n string) string {
 type partialVenue struct {
 	// refuse responds to a request with a list parameter. If it is nil, the list is served.
 	refuse http.HandlerFunc
-	// badID is an id that every request is refused for.
+	// badID is an id for which the venue refuses every request.
 	badID string
 	// noTokenList refuses the parameter tokenIds of market-details.
 	noTokenList bool
@@ -355,7 +355,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestSingleCallsAreBounded: single calls run at most parallel at a time and end with the caller's context.
+// TestSingleCallsAreBounded: the number of concurrent single calls is bounded by the constant parallel. They end with the caller's
+// context.
 func TestSingleCallsAreBounded(t *testing.T) {
 	var now, most atomic.Int32
 	odd := &partialVenue{refuse: refusals["405"]}
@@ -426,7 +427,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter: a venue without the single parameter is believed if its list has no ids.
+// TestEmptyListWithoutSingleParameter: a list without the requested ids means that they are absent, if the venue refuses the single
+// parameter.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {

@@ -56,11 +56,11 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// lastPage is the fingerprint of the page before. If this page has the same fingerprint, the venue ignores offsets.
+	// lastPage is the fingerprint of the previous page. If this page has the same fingerprint, the venue ignores offsets.
 	lastPage string
-	// guessed reports that only the length of the page before suggests that this page exists.
+	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
-	// numbering is the market.Numbering of the rows up to the end of the page before.
+	// numbering is the market.Numbering of the rows of all previous pages.
 	numbering string
 }
 
@@ -209,12 +209,12 @@ func cursorOf(v wire.Value) (string, bool) {
 	return "", false
 }
 
-// isRepeated reports whether rows equal the rows of the page before p.
+// isRepeated reports whether rows equal the rows of the previous page. p is the start of the page with these rows.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
 	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
 
-// identity are the names of the members that identify a row: ids, and for rows without ids the members that never change.
+// identity contains the names of the members that identify a row: the ids and, for rows without ids, the members that never change.
 var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
 	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
 	wire.FieldTradeAt.Names())...).Names()
@@ -238,7 +238,7 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. Then the next page may look the same although it is another page.
+// allAlike reports whether all rows have the same identity. If so, the next page may look the same although it has other rows.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -248,9 +248,9 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue reads the offset of a list of an account. It makes one call with an offset behind the
-// end of any list. A venue that reads offsets refuses this offset or responds with other rows. rq is the request for the list
-// without a page. rows are the rows of a page that equals the page before it.
+// readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with an offset
+// behind the end of any list. A venue that respects offsets refuses this offset or responds with other rows. rq is the request for
+// the list without paging parameters. rows are the rows of a page that equals the previous page.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

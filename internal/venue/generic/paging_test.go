@@ -56,7 +56,7 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole checks that the read failed because of why.
+// refusedWhole checks that the read failed with the reason why.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()

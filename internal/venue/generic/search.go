@@ -252,8 +252,8 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// One of outOfOrderShare pairs of neighbours may be out of order, because a venue may sort by values that are a few seconds
-// old. If more pairs are out of order, the venue counts as ignoring the sort.
+// outOfOrderShare bounds the pairs of neighbours that may be out of order: 1 in 10. A venue may sort by values that are a few
+// seconds old. If more pairs are out of order, the venue counts as ignoring the sort.
 const outOfOrderShare = 10
 
 // checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It ignores markets without
@@ -293,7 +293,7 @@ type sortField struct {
 	compare func(a, b *market.Market) int
 }
 
-// sortFields are the fields by sort. Relevance has none, because only the venue knows it.
+// sortFields maps sorts to fields. Relevance has no field, because only the venue knows the relevance of a market.
 var sortFields = map[queries.Sort]sortField{
 	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
 	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),

@@ -41,8 +41,8 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 }
 
 // fillFromBooks reads the order books of the tokens without a result. err is the error of the spreads endpoint; fillFromBooks
-// returns the error of the whole read. If the endpoint responded without any spread but the venue has a book, the venue counts
-// as having no spreads endpoint. A failure of the endpoint does not show that.
+// returns the error of the whole read. If the endpoint responded without any spread but the venue has a book, the venue counts as
+// having no spreads endpoint. A failure of the endpoint does not lead to this conclusion.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {

@@ -12,11 +12,11 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has none. The client learns that once.
+// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has no spreads endpoint. The client learns that once.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and later are the calls of the first read of two tokens and of a later one.
+		// first is the number of calls of the first read of two tokens. later is that of a later read.
 		first, later int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
@@ -59,11 +59,12 @@ const (
 	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
 )
 
-// TestSpreadsFailOverToBooks reads order books while the spreads endpoint fails, and the endpoint after its backoff.
+// TestSpreadsFailOverToBooks reads order books while the spreads endpoint fails. It uses the endpoint again after the backoff.
 func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and second are the calls for spreads of two reads at one time, before any response of the endpoint.
+		// first and second are the numbers of spreads calls of two reads at the same time, both before any response of the
+		// endpoint.
 		first, second int
 	}{
 		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},

@@ -61,7 +61,7 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports that m was under a known key; then m may be empty.
+// isMap reports whether m maps ids to values. enveloped reports that m was under a known key. In this case m may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped

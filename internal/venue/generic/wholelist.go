@@ -37,8 +37,8 @@ type wholeList[T any, K comparable] struct {
 }
 
 // readAll reads every page of a list. moved reports whether two pages have rows with the same key. If a page equals an earlier
-// page, it ends the list if only the length of the page before suggested it. Otherwise it is an error, unless its rows may be
-// further lots that look the same.
+// page, the list ends if only the length of the previous page suggested this page. If the venue announced the page, readAll fails,
+// unless the rows of the page may be further lots that look the same.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the key's first page
@@ -97,7 +97,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt records that the venue does not have page n, which only the length of the page before suggested.
+// endedAt records that the venue does not have page n, which only the length of the previous page suggested.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].ignoresOffset(c.Now())
@@ -123,7 +123,7 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 }
 
 // isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent that page
-// again. Otherwise the rows are other lots: lots that look the same may fill several pages.
+// again. If not, the rows are other lots that look the same; such lots may fill several pages.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {

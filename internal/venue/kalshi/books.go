@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Books returns the book of each query, in the order of list. Both tokens of a market need one call. A book covers every depth up to
-// queries.MaxBookDepth. The Value is nil if the venue does not know the token.
+// Books returns the book of each query, in the order of list. Both tokens of a market need one call. A book covers every depth up
+// to queries.MaxBookDepth. The Value is nil if the venue does not know the token.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
@@ -21,13 +21,13 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
-// readBooks reads the bids of several markets. Kalshi answers an unknown ticker with an empty book, so the markets of empty books are
-// looked up.
+// readBooks reads the bids of several markets. Kalshi answers an unknown ticker with an empty book, so the markets of empty books
+// are looked up.
 func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (values[bids], error) {
 	const e = reqctx.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	for _, t := range tickers {
-		rq.Query.Set("tickers", t) // Kalshi takes a list with commas for one ticker here
+		rq.Query.Set("tickers", t) // Kalshi reads a list with commas as one ticker here
 	}
 	payload, err := d.getBilled(ctx, rq)
 	if err != nil {

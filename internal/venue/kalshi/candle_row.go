@@ -16,7 +16,7 @@ var (
 )
 
 // readCandle reads a candlestick as a point of YES: the price of its last trade. ok is false for a period without a trade. The end
-// of a period is also the start of the next one, so the point is a second before, and candles of the point's period contain it.
+// of a period is also the start of the next one, so the time of the point is one second earlier and lies within its own period.
 func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
 	p.Timestamp = r.RequireTime(fieldEnd).Add(-time.Second)
 	p.Volume = r.Decimal(fieldVolume)

@@ -99,7 +99,7 @@ func (l *link) apply(m *messages.Message) {
 	}
 }
 
-// setLevel returns a side with the total of a change.
+// setLevel returns the levels with the change's level set to its new total.
 func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
 	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
 	done := c.Size.IsZero()

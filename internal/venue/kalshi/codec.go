@@ -20,8 +20,8 @@ var channels = map[messages.Channel]string{
 	messages.ChannelMarket:    "market_lifecycle_v2",
 }
 
-// codec translates the topics of one socket to Kalshi's subscriptions. Kalshi's subject is a market, so both tokens of a market share
-// a subscription. Messages are numbered for each subscription of the socket, which has many markets. The codec checks these numbers
+// codec translates the topics of one socket to Kalshi's subscriptions. Kalshi's subject is a market, so both tokens of a market
+// share a subscription. A subscription covers many markets and has one sequence of message numbers. The codec checks these numbers
 // and gives each topic numbers of its own. It is safe for concurrent use.
 type codec struct {
 	// epoch names the socket. Numbers of different sockets cannot be compared.
@@ -33,10 +33,10 @@ type codec struct {
 	commands uint64
 	// unanswered contains commands by their id.
 	unanswered map[uint64]command
-	// sids are the subscriptions of the socket.
+	// sids maps the venue's ids of the socket's subscriptions to their states.
 	sids     map[uint64]*subscription
 	subjects map[subject]*subjectState
-	// numbers are the last numbers of the topics. highest is the greatest number of an ended topic, so that a topic that is
+	// numbers contains the last number of each topic. highest is the greatest number of an ended topic, so that a topic that is
 	// subscribed again continues above its old numbers.
 	numbers map[messages.Topic]uint64
 	highest uint64
@@ -59,22 +59,22 @@ type subject struct {
 
 // subjectState is the state of a subject on the socket.
 type subjectState struct {
-	// wanted are the topics of the subject by outcome. A market's own topic is at yes.
+	// wanted contains the topics of the subject by outcome. A topic of the market channel is at index yes.
 	wanted [2]messages.Topic
-	// sid is the subscription; 0 before the venue's answer.
+	// sid is the venue's id of the subscription; 0 before the venue's answer.
 	sid uint64
-	// book is the book of an order book subject; nil before its snapshot and after a gap. askedAt is the time of a request for a
-	// snapshot that has not arrived; zero for none.
+	// book is the book of an order book subject; nil before its snapshot and after a gap. askedAt is the time of the request for a
+	// snapshot that has not arrived; zero if none is awaited.
 	book    *ladder
 	askedAt time.Time
-	// last is the last prices of a price subject.
+	// last contains the most recent prices of a price subject.
 	last *tick
 }
 
 // snapshotWithin is the time after which a snapshot that has not arrived is requested again.
 const snapshotWithin = 1500 * time.Millisecond
 
-// command is a command without an answer.
+// command is a sent command that the venue has not answered yet.
 type command struct {
 	rid      string
 	action   string
@@ -86,8 +86,8 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. header signs a handshake. Kalshi sends a WebSocket ping every 10 s and answers
-// those of the client; a quiet socket has no frames for a long time, so its silence does not end it.
+// Protocol returns the protocol of Kalshi's stream. header signs a handshake. A socket may be without data frames for a long time,
+// so pings are commands, whose answers are frames.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
 		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
@@ -95,7 +95,7 @@ func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	}
 }
 
-// The codec answers to pings by a command, because they must not be longer apart than silence allows.
+// pingEvery is the time between pings. silence is the greatest time without a frame; answers to pings are frames.
 const (
 	pingEvery = 20 * time.Second
 	silence   = 50 * time.Second
@@ -122,8 +122,8 @@ func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
 	return subject{}, yes, false
 }
 
-// subjectName returns the venue's subject of a topic. The tokens of a market share a subject, and all markets share one on the market
-// channel, which has no filter.
+// subjectName returns the venue's subject of a topic. Both tokens of a market share a subject. On the market channel, which has no
+// filter, all markets share one subject.
 func subjectName(t messages.Topic) string {
 	sub, _, ok := subjectOf(t)
 	switch {
@@ -161,7 +161,7 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the subscription of a channel that takes more markets.
+// open returns the subscription of a channel to which markets can be added.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -171,7 +171,7 @@ func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	return sid, ok
 }
 
-// forget removes a subscription that has ended, with its subjects. It returns the topics.
+// forget removes a subscription that has ended, together with its subjects. It returns the topics of these subjects.
 func (c *codec) forget(sid uint64) (lost []messages.Topic) {
 	delete(c.sids, sid)
 	for _, sub := range c.of(sid) {

@@ -132,7 +132,7 @@ var frames = map[string]func(*codec, received) []stream.Event{
 	"error":               (*codec).failure,
 }
 
-// subjectOfFrame returns the subject of a frame; nil if the socket does not want it.
+// subjectOfFrame returns the market and the state of a frame's subject. state is nil if no topic of the subject is subscribed.
 func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
 	ticker = f.msg.RequireID(fieldMarketTicker)
 	return ticker, c.subjects[subject{channel, ticker}]
@@ -230,7 +230,7 @@ func (c *codec) ticker(f received) []stream.Event {
 	return c.prices(ticker, state)
 }
 
-// prices returns the events of the last prices of a subject. A market without any price has none.
+// prices returns the events that deliver the last prices of a subject. It returns no event for a market without any price.
 func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {
@@ -277,7 +277,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 	return c.deliver(state, messages.KindMarket, ticker, f, func(_ side, m *messages.Message) { m.Market = change })
 }
 
-// subscribed handles the confirmation of a subscription, which names its number.
+// subscribed handles the confirmation of a subscription, which contains the id of the subscription.
 func (c *codec) subscribed(f received) []stream.Event {
 	sid, ok := f.msg.Of(fieldSID).Uint()
 	about := c.unanswered[f.id]
@@ -328,7 +328,7 @@ func (c *codec) confirm(id uint64) []stream.Event {
 	return []stream.Event{{Kind: stream.EventAck, Rid: about.rid, Topics: about.topics}}
 }
 
-// The codes of errors that need an own reaction. A channel error and an overflow end the subscription.
+// The error codes that the codec handles separately. A channel error and an overflow end the subscription.
 const (
 	codeUnknownSID   = 7
 	codeChannelError = 10
@@ -361,7 +361,7 @@ func (c *codec) failure(f received) []stream.Event {
 	}
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && state.sid == 0 {
-			delete(c.subjects, sub) // its subscription was refused, so the next one is a new one
+			delete(c.subjects, sub) // its subscription was refused, so the next request subscribes anew
 		}
 	}
 	e := stream.Event{Kind: stream.EventError, Rid: about.rid, Code: "UNSUPPORTED"}

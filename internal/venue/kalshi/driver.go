@@ -18,8 +18,8 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so it takes at most half
-// of the bucket; see Limits.
+// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so the limits keep
+// its cost at or below half of the bucket; see Limits.
 const (
 	maxTickers = 100
 	maxBilled  = bucketTokens / 2 / callTokens
@@ -58,7 +58,7 @@ const (
 // Driver reads Kalshi's public data without a key. It is safe for concurrent use.
 type Driver struct {
 	client *rest.Client
-	// billed lets one call for several books or candlesticks wait for its tokens at a time.
+	// billed is a lock: only one call for several books or candlesticks at a time waits for its tokens and is sent.
 	billed chan struct{}
 }
 
@@ -84,8 +84,8 @@ func New(cfg rest.Config) (*Driver, error) {
 	return &Driver{client, make(chan struct{}, 1)}, nil
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens of a
-// market are one item of a call.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens
+// of a market are one item of a call.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
@@ -96,7 +96,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the number of calls that a batch of keys needs at least. Archived markets, empty books and events take further calls.
+// Cost returns the number of calls that a batch of keys needs at least. Archived markets, empty books and events take further
+// calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size

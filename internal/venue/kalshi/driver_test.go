@@ -61,7 +61,7 @@ func text(body string) func(url.Values) (int, string) {
 	return func(url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// newDriver returns a driver whose calls the table answers.
+// newDriver returns a driver whose calls are answered from the table.
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
@@ -291,7 +291,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// TestUnsupported checks what Kalshi does not have: it costs no call and says why.
+// TestUnsupported makes the reads that Kalshi does not support. They make no call, and their errors say why.
 func TestUnsupported(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()

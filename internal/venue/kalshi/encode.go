@@ -35,7 +35,7 @@ type params struct {
 	SIDs     []uint64 `json:"sids,omitempty"`
 	Tickers  []string `json:"market_tickers,omitempty"`
 	Action   string   `json:"action,omitempty"`
-	// UnifiedPrices asks for prices of YES on both sides of a book. Kalshi will make this form the only one.
+	// UnifiedPrices requests prices of YES on both sides of a book. Kalshi will support only this form in the future.
 	UnifiedPrices   bool `json:"use_yes_price,omitempty"`
 	InitialSnapshot bool `json:"send_initial_snapshot,omitempty"`
 }
@@ -73,7 +73,7 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 }
 
 // subscribe subscribes the topics of one channel. Markets that the socket does not have yet are subscribed, or added to a
-// subscription. The state of the others is requested again, because the new topic of the market needs it.
+// subscription. For the other markets, the current state is requested again, because their new topics need it.
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
@@ -125,8 +125,9 @@ func (c *codec) add(channel messages.Channel, fresh []subject, about command) []
 	}, about)
 }
 
-// restate returns the commands that make the venue send the state of subscribed markets again. Only books have such a command. The
-// answer to any other command repeats the last prices and confirms the topics.
+// restate returns the commands after which the topics of subscribed markets get their state again. For books, Kalshi has such a
+// command. For other channels, restate returns a command without effect. When the answer to it arrives, the codec repeats the last
+// prices and confirms the topics.
 func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
 	if channel == messages.ChannelOrderbook {
 		return c.snapshots(known, about, now)
@@ -135,8 +136,8 @@ func (c *codec) restate(channel messages.Channel, known []subject, about command
 	return [][]byte{c.send(cmdList, nil, about)}
 }
 
-// snapshots returns the commands that request the books of markets, one for each subscription. Requested books are not requested
-// again, and a book whose subscription is not confirmed comes by itself.
+// snapshots returns the commands that request the books of markets, one for each subscription. It skips books that were requested
+// within snapshotWithin. It also skips books whose subscription is not confirmed, because Kalshi sends them without a request.
 func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, sub := range subs {
@@ -156,8 +157,8 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics. A market is deleted from its subscription if none of its topics is wanted. A subscription without markets
-// would have all markets of the venue, so it is ended instead.
+// unsubscribe ends topics. A market is removed from its subscription if none of its topics is wanted any more. A subscription
+// without markets would have all markets of the venue, so it is ended instead.
 func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, t := range r.Topics {
@@ -187,7 +188,7 @@ func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	return out
 }
 
-// carries reports whether a subscription has a market, or may get one by a command without an answer.
+// carries reports whether a subscription has a market, or may get one from a command that is not answered yet.
 func (c *codec) carries(sid uint64) bool {
 	for _, state := range c.subjects {
 		if state.sid == sid {
@@ -202,8 +203,8 @@ func (c *codec) carries(sid uint64) bool {
 	return false
 }
 
-// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all of them
-// with one command. A topic whose subscription has ended is subscribed.
+// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all of
+// them with one command. A topic whose subscription has ended is subscribed.
 func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]

@@ -21,8 +21,8 @@ const (
 )
 
 // SearchEvents returns one page of events in the venue's order, with their markets. The error is UNSUPPORTED for a text, a tag, an
-// order or several states, because Kalshi has no search. The venue does not filter by category and by the time of the end, so a page
-// may be short although there is a next one.
+// order or several states, because Kalshi has no search. The venue does not filter by category and by the time of the end, so a
+// page may be short although there is a next one.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	switch {

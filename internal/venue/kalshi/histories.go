@@ -18,8 +18,9 @@ type history struct {
 	leftOut market.LeftOut
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first: the last trade of each minute for one day, of each hour for
-// up to 31 days, of each day for longer. Queries for the same days share calls. The Value is nil if the venue does not know the token.
+// PriceHistories returns the prices of tokens on UTC days, oldest first: the last trade of each minute for one day, of each hour
+// for up to 31 days, and of each day for longer periods. Queries for the same days share calls. The Value is nil if the venue does
+// not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)

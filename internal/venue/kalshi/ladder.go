@@ -40,8 +40,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book when the total of the bids of one side at a price has changed: a bid of the other
-// outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book when the total of the bids of one side at a price has changed: a bid of the
+// other outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

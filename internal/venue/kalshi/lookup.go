@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// values are the results of a call by ticker. A ticker that the venue does not know has none.
+// values are the results of a call by ticker. A ticker that the venue does not know has no entry.
 type values[T any] map[string]market.Result[*T]
 
 // lookup reads values by ticker, several in a call.
@@ -86,7 +86,7 @@ type token struct {
 }
 
 // readTokens reads the values of the tokens' markets and returns a result for each token. The tokens of a market share its value.
-// value may return nil for a token that has none.
+// value computes the value of a token from the value of its market; it may return nil.
 func readTokens[T, V any](ctx context.Context, l lookup[T], ids []string, value func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))

@@ -25,8 +25,8 @@ var (
 	fieldStep           = wire.NewField("step")
 )
 
-// statuses maps the states of a market. A determined market has a published result that can still be disputed; an amended result
-// has replaced a disputed one. An inactive market is paused.
+// statuses maps the states of a market. The result of a determined market is published and can still be disputed. The result of an
+// amended market has replaced a disputed one. An inactive market is paused.
 var statuses = map[string]market.Status{
 	"initialized": market.StatusUpcoming,
 	"active":      market.StatusOpen,
@@ -107,7 +107,7 @@ func tickSize(r *wire.Row) *market.Decimal {
 	return step
 }
 
-// readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. The result scalar has no
+// readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. The result "scalar" has no
 // winner: both outcomes are paid in part, and their prices are the payments.
 func readOutcomes(r *wire.Row, m *market.Market) {
 	q := readQuote(r)

@@ -25,9 +25,9 @@ var filters = map[market.Status]string{
 	market.StatusUpcoming: "unopened", market.StatusOpen: "open", market.StatusClosed: "closed", market.StatusResolved: "settled",
 }
 
-// Search returns one page of markets in the venue's order, without those that combine other markets. The error is UNSUPPORTED for a
-// text, a category, a tag, or an order, because Kalshi has no search; within an event, states and the time of the end may be
-// combined and sorted. A page may be short although there is a next one.
+// Search returns one page of markets in the venue's order, without the markets that combine other markets. The error is UNSUPPORTED
+// for a text, a category, a tag, or an order, because Kalshi has no search. Only a search within an event may have several states
+// or a sort by the end. A page may be short although there is a next one.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
@@ -58,7 +58,8 @@ func unsupported(what string) error {
 	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, reqctx.EndpointSearch)
 }
 
-// searchRequest returns the request for a page. Kalshi does not combine a state with times, so with times the state is checked here.
+// searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
+// request omits the state, and matches checks it.
 func searchRequest(q queries.Search) *rest.Request {
 	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
 	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
@@ -105,7 +106,7 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	return page, nil
 }
 
-// matches reports whether a market has the states and times of a search.
+// matches reports whether a market meets the state and time conditions of a search.
 func matches(m *market.Market, q queries.Search) bool {
 	switch {
 	case len(q.Status) > 0 && !slices.Contains(q.Status, m.Status):
@@ -116,7 +117,7 @@ func matches(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// searchEvent returns a page of the markets of an event. Page is the number of the first market.
+// searchEvent returns a page of the markets of an event. q.Page is the index of the page's first market among the matching markets.
 func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
 		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))

@@ -17,7 +17,7 @@ const (
 // sides contains both outcomes in the order in which a market lists them.
 var sides = [...]side{yes, no}
 
-// suffixes end the ids of tokens. labels are the labels of the outcomes.
+// suffixes are the last parts of token ids. labels are the labels of the outcomes.
 var (
 	suffixes = [...]string{yes: ":yes", no: ":no"}
 	labels   = [...]string{yes: "Yes", no: "No"}
@@ -38,7 +38,7 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optional is price for a price that may be missing.
+// optional is like price, but accepts and returns nil for a missing price.
 func (s side) optional(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes

@@ -16,8 +16,8 @@ var (
 	fieldTime         = wire.NewField("ts_ms", "created_time", "ts", "time")
 )
 
-// readTrade reads a trade of a market. It returns the trade as it appears on both tokens: the taker bought one outcome, which is a
-// sale of the other one at 1 − p.
+// readTrade reads a trade of a market. It returns the trade once for each token: a purchase of one outcome at p is a sale of the
+// other outcome at 1 − p.
 func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	ticker := r.RequireID(fieldMarketTicker)
 	t := market.Trade{

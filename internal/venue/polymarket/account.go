@@ -71,8 +71,8 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// allPositions reads all pages. moved reports that a token is on two pages: then a row has moved during the read, and another row
-// may be missing.
+// allPositions reads all pages. moved reports that a token is on two pages. In this case a row has moved during the read, and
+// another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
 	all = []market.Position{}
@@ -152,12 +152,12 @@ func (p pageToken) after(cursor string) string {
 type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
-	// at numbers the rows; its cursor is that of the page itself. next is the cursor of the next page.
+	// at contains the cursor of this page and the numbering of its rows. next is the cursor of the next page.
 	at   pageToken
 	next string
 }
 
-// readRecords requests one page. from and to are inclusive; the venue's are whole seconds.
+// readRecords requests one page. from and to are inclusive. The request contains them in whole seconds.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e := rq.Endpoint
 	if limit < 0 || limit > recordsPage {
@@ -228,8 +228,8 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
 
-// History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. Without kinds, it has
-// no tips, which Polymarket shows only on request.
+// History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
+// the page has no tips, because Polymarket shows tips only on request.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	var types []string

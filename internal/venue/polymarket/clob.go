@@ -15,7 +15,7 @@ var (
 	fieldHistory   = wire.NewField("history")
 )
 
-// values are the results of a response by requested id. An id that the response does not contain has none.
+// values are the results of a response by requested id. An id that the response does not contain has no entry.
 type values[T any] map[string]market.Result[*T]
 
 var (
@@ -24,7 +24,7 @@ var (
 	errCrossed  = errors.New("the best bid is above the best ask")
 )
 
-// readMidpoints reads {token: midpoint}. A token with an empty side has none.
+// readMidpoints reads {token: midpoint}. A token whose book has an empty side has no midpoint.
 func readMidpoints(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
 	members := payload.Members()
 	if members == nil {
@@ -84,8 +84,8 @@ func spreadOf(b *market.Book) *market.Spread {
 	}
 }
 
-// readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no
-// readable id, every requested token that has no other row gets an error, because the row may be its own.
+// readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no readable
+// id, every requested token without another row gets an error, because the unreadable row may belong to this token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm

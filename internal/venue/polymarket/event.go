@@ -83,8 +83,8 @@ type eventRow struct {
 	rows  []marketRow
 }
 
-// readEvent reads an event of the Gamma API. The markets of an event that excludes each other may contain placeholders, which
-// have no meaning until they are named; they are left out.
+// readEvent reads an event of the Gamma API. An augmented event, whose markets exclude each other, may contain placeholders without
+// a name. readEvent leaves these out.
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
 	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
@@ -134,7 +134,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 		return nil, nil // Gamma's ids are numbers
 	}
 	return rest.WithBackoff(d.gamma, e, parameter+"="+id, func() (*market.Event, error) {
-		for _, closed := range []string{"false", "true"} { // closed events need a request of their own, as closed markets do
+		for _, closed := range []string{"false", "true"} { // closed events need a separate request, as closed markets do
 			rq := &rest.Request{Endpoint: e, Keys: 1}
 			rq.Query.Set(parameter, id).Set("closed", closed).Set("limit", "1")
 			payload, err := d.gamma.Get(ctx, rq)

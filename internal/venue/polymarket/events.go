@@ -17,7 +17,7 @@ import (
 const (
 	// eventsListed is the number of events on a page of SearchEvents, each with its markets.
 	eventsListed = 50
-	// openEvents and closedEvents begin the names of pages of the two lists of events.
+	// openEvents and closedEvents are the prefixes of page tokens for the lists of open and of closed events.
 	openEvents, closedEvents = "open ", "closed "
 )
 
@@ -26,9 +26,9 @@ var eventOrders = map[queries.Sort]string{
 	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity", queries.SortEndsAt: "endDate",
 }
 
-// SearchEvents returns one page of events with their markets. Events whose text matches come from Polymarket's search. Without a
-// text, they come from its two lists of events, the open ones first. The error is UNSUPPORTED for a search by category, for a search
-// by text with another sort than by relevance, and for a sort of open and closed events together. A page may be short although there
+// SearchEvents returns one page of events with their markets. A search by text uses Polymarket's search. Without a text, the events
+// come from Polymarket's two lists of events, open events first. The error is UNSUPPORTED for a search by category, for a search by
+// text with another sort than by relevance, and for a sort of open and closed events together. A page may be short although there
 // is a next one.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
@@ -44,7 +44,8 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	})
 }
 
-// Categories counts the open markets on the first pages of the most traded markets by tag.
+// Categories counts open markets by tag. It reads only the first pages of the list of open markets, which begins with the most
+// traded ones.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	q := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: maxPageSize}
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) {
@@ -162,7 +163,8 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder returns an error if the events are not sorted by the requested field, because Gamma then ignores the sort.
+// checkEventOrder returns an error if the events are not sorted by the requested field, because this shows that Gamma ignores the
+// sort.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, wrong := wire.NewField(order), 0

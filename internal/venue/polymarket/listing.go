@@ -14,8 +14,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// listing is the place in one of the two lists of markets, of the open and of the closed ones: after the first skip markets of the
-// page at cursor. Gamma's cursors are the starts of pages, so a page that is merged from both lists may end within one of theirs.
+// listing is a position in one of Gamma's two lists of markets, open and closed: after the first skip rows of the page at cursor.
+// Gamma's cursors mark only the starts of pages, but a page that is merged from both lists may end in the middle of a page of
+// Gamma.
 type listing struct {
 	closed bool
 	// ended reports that the list has no more markets, or is not part of the search.
@@ -24,7 +25,7 @@ type listing struct {
 	skip   int
 }
 
-// String encodes the place for parseListing.
+// String encodes the position for parseListing.
 func (l listing) String() string {
 	if l.ended {
 		return "-"
@@ -32,7 +33,7 @@ func (l listing) String() string {
 	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cursor))
 }
 
-// parseListing decodes a place.
+// parseListing decodes a position.
 func parseListing(closed bool, text string) (l listing, ok bool) {
 	l.closed = closed
 	if text == "-" {
@@ -46,7 +47,8 @@ func parseListing(closed bool, text string) (l listing, ok bool) {
 	return l, found && err == nil && badCursor == nil && skip >= 0 && skip <= maxPageSize && len(cursor) <= maxCursor
 }
 
-// startListings returns the places at which the page of a search begins: in the list of open markets and in that of closed ones.
+// startListings returns the positions at which the page of a search begins, first in the list of open markets, then in the list of
+// closed markets.
 func startListings(q queries.Search) (both [2]listing, err error) {
 	if q.Page == "" {
 		open, closed := sides(q.Status)
@@ -71,7 +73,7 @@ type listed struct {
 }
 
 // listMarkets returns one page of the list of markets, sorted by the search's sort, or else by the volume of a day. Gamma lists
-// open and closed markets apart, so a search for both merges two lists.
+// open and closed markets separately, so a search for both merges two lists.
 func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	by, direction := sortFields[q.Sort], q.Direction
 	if by.has == nil {
@@ -140,7 +142,8 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted by compare, until the page is full or one of them ends although its list goes on.
+// mergeLists merges two pages, both sorted by compare. It stops when the result is full, or when one of the pages ends and its list
+// has a next page.
 func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}
@@ -188,10 +191,12 @@ func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]l
 	return page, nil
 }
 
-// One of outOfOrderShare pairs of neighbours may be out of order, because Gamma may sort by values that are a few seconds old.
+// outOfOrderShare bounds the pairs of neighbours that may be out of order: 1 in 10. Gamma may sort by values that are a few seconds
+// old.
 const outOfOrderShare = 10
 
-// checkOrder sorts markets that are nearly in order. It returns an error if they are not, because Gamma then ignores the sort.
+// checkOrder sorts markets that are nearly in order. It returns an error if too many are out of order, because Gamma then seems to
+// ignore the sort.
 func checkOrder(markets []*market.Market, by sortField, direction queries.Direction) error {
 	compare, wrong := by.comparer(direction), 0
 	for i := 1; i < len(markets); i++ {

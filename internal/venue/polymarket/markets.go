@@ -55,8 +55,8 @@ func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets returns the lookup of markets. Gamma leaves closed markets out unless the request is for closed markets, so the ids that
-// the first call does not find take a second one.
+// markets returns the lookup of markets. Gamma omits closed markets unless the request is for closed markets. So a second call
+// looks for the remaining ids among the closed markets.
 func (d *Driver) markets(by marketLookup) lookup[market.Market] {
 	return lookup[market.Market]{
 		client: d.gamma, endpoint: by.endpoint, batch: maxMarketIDs, isID: by.isID,
@@ -111,7 +111,7 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 	return rows, form(by.endpoint, err)
 }
 
-// takeMarket stores a row under each requested id that names it. It returns false if there is none.
+// takeMarket stores a row under each requested id that names it. It returns false if no requested id names the row.
 func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {

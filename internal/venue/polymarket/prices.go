@@ -15,7 +15,8 @@ import (
 // tokenReader reads the answer to a list of tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the order book API. An empty path is the endpoint's own.
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the order book API. An empty path means the path of the
+// endpoint.
 func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) lookup[T] {
 	return lookup[T]{
 		client: d.clob, endpoint: e, batch: maxTokens, isID: isToken,
@@ -46,8 +47,8 @@ func body(v any) []byte {
 	return b
 }
 
-// Prices returns the prices of tokens: the midpoint, or the last trade's price if a side of the book is empty. A token that never
-// traded has none. Results and errors are as in the venue's interface.
+// Prices returns the prices of tokens: the midpoint, or the last trade's price if a side of the book is empty. The Value is nil for
+// a token without either of these prices. Results and errors are as in venue.Driver.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
 	results, err := tokens(d, e, "", readMidpoints).read(ctx, tokenIDs)
@@ -100,8 +101,8 @@ type historyRequest struct {
 }
 
 // PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. Points are 5
-// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, else a day. They have no volume. The
-// Value of an unknown token is nil.
+// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, and a day for longer periods. They have
+// no volume. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)

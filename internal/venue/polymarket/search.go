@@ -19,16 +19,16 @@ const (
 	maxPageSize     = 100
 	maxText         = 1024
 	// eventsOnPage is the number of events on a page of the search by text. It does not depend on the page size of the query,
-	// because a page is a number and may be read again with another size.
+	// because the token of a page is only its number, and the client may use the token with another page size.
 	eventsOnPage = 10
 	// maxPage bounds the number of a page of the search by text.
 	maxPage = 10_000
 )
 
-// Search returns one page of markets. Markets whose text matches come from Polymarket's search, which finds events: their markets
-// are on one page, so a page may be longer than q.Limit. Without a text, the page comes from the list of markets. A page may be
-// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text with
-// another sort than by relevance.
+// Search returns one page of markets. A search by text uses Polymarket's search, which finds events. All matching markets of an
+// event are on the same page, so a page may be longer than q.Limit. Without a text, the page comes from the list of markets. A page
+// may be short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text
+// with another sort than by relevance.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -170,7 +170,8 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports whether open and whether closed markets can have one of the statuses. Without statuses, both can.
+// sides reports whether a market in Gamma's list of open markets, and whether one in its list of closed markets, can have one of
+// the statuses. If statuses is empty, both are true.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {

@@ -18,37 +18,38 @@ const (
 // asset is the state of a subscribed token.
 type asset struct {
 	id string
-	// wanted are the topics of the asset. owed are the topics that wait for their state.
+	// wanted contains the subscribed topics of the asset. owed contains the topics that must still get the current state.
 	wanted map[messages.Topic]bool
 	owed   []messages.Topic
 
 	// book is the published book; nil before the first one and after a gap. at is the venue's time of its last change.
 	book *ladder
 	at   time.Time
-	// burst are the changes since book whose order has more changes. scratch is book with burst. burstAt is the venue's time of the
-	// burst, and burstBy is the time at which it is taken for a gap.
+	// burst contains the first changes of an order while others are still to come; book does not include them. scratch is book with
+	// burst applied. burstAt is the venue's time of the burst. If the burst is incomplete at burstBy, a change was lost.
 	burst            []change
 	scratch          *ladder
 	burstAt, burstBy time.Time
-	// lost reports a gap. kept are the changes since the gap, which follow the book that REST returns. failures counts the reads since
-	// the gap that did not fit.
+	// lost reports a gap. kept contains the changes since the gap, to apply them to the book that REST returns. failures counts the
+	// REST reads since the gap that have failed or whose book did not fit the changes.
 	lost     bool
 	kept     []change
 	failures int
 	// dueBy is the time until which the venue must send the first book; zero until lostAssets sets it.
 	dueBy time.Time
-	// comparison is the comparison with REST under way; nil if there is none.
+	// comparison is the running comparison with REST; nil if there is none.
 	comparison *comparison
 	// top is the last reported top; nil before the first one.
 	top *top
 }
 
-// comparison compares a book with one of REST.
+// comparison compares a streamed book with the book of REST.
 type comparison struct {
-	// from is the venue's time of the book when the comparison began. since are the changes of the book since then.
+	// from is the venue's time of the book when the comparison began. since contains the changes of the book after that.
 	from  time.Time
 	since []change
-	// rest is the book of REST, with other levels; nil until it was read. The stream must reach it by deadline.
+	// rest is the book that REST has returned, if its levels differ from the streamed ones; nil before. The streamed book must have
+	// the levels of rest at deadline.
 	rest     *market.Book
 	deadline time.Time
 }
@@ -59,7 +60,7 @@ type ladder struct{ bids, asks market.Side }
 // top is the best bid and ask. An empty side is nil.
 type top struct{ bid, ask *market.Decimal }
 
-// change is a new total at a price, with the top of the book after the order that caused it.
+// change is a new total size at a price. top is the top of the book after the order that caused the change.
 type change struct {
 	market.LevelChange
 	top top
@@ -103,7 +104,7 @@ func (l ladder) market(id string, at time.Time) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// reset forgets the book, so that the next one starts anew.
+// reset forgets the book and everything that depends on it.
 func (a *asset) reset() {
 	a.book, a.burst, a.scratch, a.kept, a.comparison = nil, nil, nil, nil, nil
 	a.lost, a.failures, a.burstBy, a.dueBy = false, 0, time.Time{}, time.Time{}
@@ -117,8 +118,8 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	return differs
 }
 
-// apply adds a change to the burst. done returns the changes of a complete burst: the book then agrees with the reported top. gap
-// reports that a change is missing: a later change arrived while the book disagreed.
+// apply adds a change to the burst. The burst is complete when the book with its changes agrees with the reported top; done then
+// contains these changes. gap reports that a change is missing, because a later change arrived before the burst was complete.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true
@@ -137,14 +138,15 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	a.book, a.at = a.scratch, later(a.at, c.at)
 	if cmp := a.comparison; cmp != nil {
 		if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {
-			a.comparison = nil // the next one may find the book at a calmer time
+			a.comparison = nil // the next comparison may find the book at a calmer time
 		}
 	}
 	a.burst, a.scratch, a.burstBy = nil, nil, time.Time{}
 	return done, false
 }
 
-// lose marks the book as lost. The changes of the open burst and first follow the book that REST returns.
+// lose marks the book as lost. It keeps the changes of the incomplete burst and the changes in first, to apply them to the book
+// that REST returns.
 func (a *asset) lose(first ...change) {
 	kept := append(a.burst, first...)
 	a.reset()
@@ -159,8 +161,8 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns a book of REST with the changes that are later. It applies changes of the same millisecond again, which are totals,
-// because the book may lack some of them.
+// withLater returns a book of REST with the changes that are not older than the book. It also applies changes of the same
+// millisecond, because the book may lack some of them. Applying a change twice does no harm, because it is a total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -172,8 +174,8 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	return l, at
 }
 
-// splice returns a book of REST with the kept changes that are later. ok is false if the result disagrees with the last reported top,
-// so changes are missing or the book is too old.
+// splice returns a book of REST with the kept changes that are not older than the book. ok is false if the result disagrees with
+// the last reported top. In this case changes are missing, or the book is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

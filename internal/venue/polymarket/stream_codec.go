@@ -25,10 +25,10 @@ const (
 	pongText  = "PONG"
 )
 
-// codec translates the topics of one socket of the market channel. Polymarket's subject is an asset, which is a token: one
-// subscription of an asset has its book, prices, trades and the changes of its market. Polymarket sends no sequence numbers, so the
-// codec keeps the books of the socket, compares them with the reported best prices and numbers the messages of each topic. It is safe
-// for concurrent use.
+// codec translates the topics of one socket of the market channel. Polymarket's subject is an asset, which is a token. The
+// subscription of an asset delivers its book, prices and trades, and the changes of its market. Polymarket sends no sequence
+// numbers, so the codec keeps the books of the socket, compares them with the reported best prices, and numbers the messages of
+// each topic. It is safe for concurrent use.
 type codec struct {
 	// epoch names the socket. Numbers of different sockets cannot be compared.
 	epoch string
@@ -37,10 +37,10 @@ type codec struct {
 	read readBooksFunc
 
 	mu sync.Mutex
-	// greeted reports that the first subscription was sent, which has another form than the later ones.
+	// greeted reports that the first subscription was sent. The first one has a different form from later ones.
 	greeted bool
 	assets  map[string]*asset
-	// numbers are the last numbers of the topics. highest is the greatest number of an ended topic, so that a topic that is
+	// numbers contains the last number of each topic. highest is the greatest number of an ended topic, so that a topic that is
 	// subscribed again continues above its old numbers.
 	numbers map[messages.Topic]uint64
 	highest uint64
@@ -51,13 +51,13 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset), numbers: make(map[messages.Topic]uint64)}
 }
 
-// Stream returns the address and the protocol of the market socket. It sends no hello and confirms nothing. A resync is served from
-// the codec's own book, or from REST after a loss.
+// Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms nothing.
+// The codec answers a resync with its own book, or with the book of REST if its own book is lost.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
 		Resyncs:  true,
-		// A market topic has the subscription of one of its tokens, but the tokens may not be known yet.
+		// A market topic uses the subscription of one of the market's tokens, but the tokens may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
 		PingEvery: pingEvery, Silence: silence,
 	}
@@ -106,8 +106,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// subscribe subscribes the assets of topics that the socket does not have yet. The others owe the new topic its state, which tick
-// delivers.
+// subscribe subscribes to the assets of topics that the socket does not have yet. If the socket already has the asset of a topic,
+// tick delivers the current state to the topic.
 func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	var fresh []string
 	for _, t := range topics {
@@ -149,7 +149,7 @@ func frameOf(s subscription) []byte {
 	return b
 }
 
-// unsubscribe ends topics, and the assets that no topic needs.
+// unsubscribe ends topics, and the subscriptions of assets that no topic needs any more.
 func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	var ended []string
 	for _, t := range topics {
@@ -172,8 +172,8 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{frameOf(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes the state of a topic due. The codec repairs a lost book by REST. If that has failed twice, the asset is subscribed
-// again, because the venue sends the book of a new subscription.
+// resync makes tick deliver the state of a topic again. If the book is lost, the codec repairs it over REST first. If that has
+// failed twice, resync subscribes to the asset again, because the venue sends the book for a new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]

@@ -91,12 +91,12 @@ func frameKind(kind string) string {
 	return "unknown"
 }
 
-// message returns the event of a message with the fields that all kinds have in common, and the message itself.
+// message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
 	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.number(t), Time: at, ReceivedAt: now}
 }
 
-// topic returns a topic of the asset, if it is wanted.
+// topic returns the asset's topic on a channel. wanted reports whether the topic is subscribed.
 func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
 	t = messages.Topic{Channel: channel, ID: a.id}
 	return t, a.wanted[t]
@@ -122,7 +122,7 @@ func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, l.top(), at, now)
 }
 
-// owes reports whether the asset owes its state to a topic of a channel.
+// owes reports whether a topic of the channel must still get the asset's current state.
 func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
@@ -140,8 +140,8 @@ func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	return events
 }
 
-// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. A book with
-// an empty side has no price.
+// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. A book
+// with an empty side has no price.
 func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	owed := a.owes(messages.ChannelPrices)
 	if a.top != nil && a.top.equal(best) && !owed {
@@ -161,14 +161,14 @@ func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// unusable loses the book of an asset after a frame that cannot be read.
+// unusable marks the book of an asset as lost after a frame that cannot be read.
 func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 	r.Note("bad frame")
 	a.lose()
 	return c.bad(a)
 }
 
-// bad reports that the book of an asset is lost, to one of the topics that depend on it.
+// bad returns an event that reports the loss of an asset's book to one of the topics that depend on the book.
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {

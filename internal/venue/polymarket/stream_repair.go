@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	// maxRepairs is the number of reads that may fail until the asset is subscribed again.
+	// maxRepairs is the number of failed reads of a lost book after which the asset is subscribed again.
 	maxRepairs = 2
-	// tickEvery is the time between two looks at bursts and lost books. auditEvery is the time between two comparisons of all books
-	// with REST. catchUp is the time in which the stream must reach a newer book of REST.
+	// tickEvery is the time between two checks of bursts and lost books. auditEvery is the time between two comparisons of all
+	// books with REST. catchUp is the time in which the streamed book must reach the levels of a newer book of REST.
 	tickEvery  = 50 * time.Millisecond
 	auditEvery = 25 * time.Second
 	catchUp    = 2 * time.Second
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	// A socket is replaced if one comparison finds more than maxFrozen frozen books, and more than one of frozenShare books.
+	// A socket is replaced if one comparison finds more than maxFrozen frozen books, and they are more than 1/frozenShare of the
+	// compared books.
 	maxFrozen   = 3
 	frozenShare = 10
-	// firstBookWithin is the time in which the venue must send the first book of an asset. After it the book is read over REST.
+	// firstBookWithin is the time in which the venue must send the first book of an asset. After this time, the book is read over
+	// REST.
 	firstBookWithin = 1500 * time.Millisecond
 )
 
@@ -69,7 +71,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 	}
 }
 
-// readAll reads books in calls of up to maxTokens ids. use gets the result of each.
+// readAll reads books in calls of up to maxTokens ids. It calls use with the result of each id.
 func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r market.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
@@ -83,8 +85,8 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick ends bursts that take too long, delivers owed states, and ends comparisons. frozen is the number of books that have not
-// changed since REST had another book.
+// tick ends bursts that take too long, delivers the states that topics wait for, and ends comparisons whose deadline has passed.
+// frozen is the number of books that have not changed although REST has returned a newer book.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +126,7 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	return events
 }
 
-// lostAssets returns the assets whose books are lost. These are also the assets whose first book does not arrive.
+// lostAssets returns the assets whose books are lost. A first book that does not arrive in time also counts as lost.
 func (c *codec) lostAssets(now time.Time) []string {
 	return c.choose(func(a *asset) bool {
 		switch {
@@ -138,7 +140,7 @@ func (c *codec) lostAssets(now time.Time) []string {
 	})
 }
 
-// beginComparison begins to record the changes of all books, and returns the assets that have one.
+// beginComparison begins to record the changes of all known books, and returns the assets of these books.
 func (c *codec) beginComparison() []string {
 	return c.choose(func(a *asset) bool {
 		if a.book != nil {
@@ -176,8 +178,8 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 }
 
 // repair replaces a lost book by a book of REST with the later changes of the stream. b is nil if the read failed. A book that
-// disagrees with the reported top is not used. After maxRepairs failures the session is asked for a resync, which subscribes the asset
-// again.
+// disagrees with the reported top is not used. After maxRepairs failures the session is asked for a resync, which subscribes the
+// asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -196,8 +198,8 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	return events
 }
 
-// compare compares a book with the one of REST, which may be older or newer by a few changes; b is nil if it was not read. If they
-// differ, the stream gets the time catchUp to reach it.
+// compare compares the streamed book of an asset with b, the book of REST, which may be older or newer by a few changes. b is nil
+// if the read has failed. If the books differ, the streamed book must reach the levels of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +207,7 @@ func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	if a == nil || a.comparison == nil {
 		return
 	}
-	if b == nil || b.Timestamp.Before(a.comparison.from) { // changes from before the comparison may be missing in it
+	if b == nil || b.Timestamp.Before(a.comparison.from) { // b may lack changes from before the comparison
 		a.comparison = nil
 		return
 	}

@@ -194,7 +194,8 @@ func TestTradeIDs(t *testing.T) {
 	}
 }
 
-// TestBurstIsOneChange sends a marketable order as three frames. The book crosses in between, so only the whole is published.
+// TestBurstIsOneChange sends a marketable order as three frames. The book is crossed until the last frame, so one change is
+// published after it.
 func TestBurstIsOneChange(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -203,18 +204,18 @@ func TestBurstIsOneChange(t *testing.T) {
 	s.expect(s.frame(changeText("A", 3, "BUY", "0.311", "0", "0.29", "0.301")), "orderbook A 3  a0.301×45  b0.311×0")
 }
 
-// TestLaterChangeShowsGap loses the end of a burst. The change after it has a later time.
+// TestLaterChangeShowsGap loses the end of a burst. The next change has a later time, which reveals the gap.
 func TestLaterChangeShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
-	// The book of REST has the change at 4 already, which is applied again, but not the one at 5.
+	// The book of REST contains the change of time 4, which is applied again. It does not contain the change of time 5.
 	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
-// TestOpenBurstShowsGap loses the end of a burst that nothing follows.
+// TestOpenBurstShowsGap loses the end of a burst. No frame follows it.
 func TestOpenBurstShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -225,7 +226,8 @@ func TestOpenBurstShowsGap(t *testing.T) {
 	s.expect(show(events), "bad orderbook A")
 }
 
-// TestBookReplaces expects the book of a trade to replace the published one, and an equal one to be left out.
+// TestBookReplaces expects the book frame of a trade to replace the published book. A book equal to the published one is not
+// published.
 func TestBookReplaces(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -236,7 +238,7 @@ func TestBookReplaces(t *testing.T) {
 	s.expect(show(events))
 }
 
-// TestStreamNumbersGoOn subscribes a topic again on the same socket.
+// TestStreamNumbersGoOn subscribes to a topic again on the same socket. Its numbers must continue.
 func TestStreamNumbersGoOn(t *testing.T) {
 	s := newSocket(t, bookA, priceA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -297,8 +299,8 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 	})
 }
 
-// TestSilentFreeze expects books that the socket stopped to send to be repaired within 35 s, and a new socket if they are more than
-// three and more than a tenth of the books.
+// TestSilentFreeze expects a repair within 35 s if the socket stops sending the changes of some books. If more than three and more
+// than a tenth of the books are affected, it expects a new socket.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int
@@ -371,7 +373,7 @@ func TestLostDeepChange(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreNoFreeze expects a book that the stream reaches within two seconds to stay.
+// TestLateFramesAreNoFreeze expects no repair of a book if the stream reaches REST's state within two seconds.
 func TestLateFramesAreNoFreeze(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -385,7 +387,7 @@ func TestLateFramesAreNoFreeze(t *testing.T) {
 	}
 }
 
-// TestChangesDuringAComparison expects a change that arrives while REST is read to be no difference.
+// TestChangesDuringAComparison expects a change that arrives during the REST read not to count as a difference.
 func TestChangesDuringAComparison(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -461,8 +463,8 @@ func TestRecordedRun(t *testing.T) {
 	}
 }
 
-// TestRecordedBurst replays a marketable order. The book before it is the one after it without the ask at 0.301, and with bids at
-// 0.311 and 0.301.
+// TestRecordedBurst replays a marketable order. The test makes the book before the order from the book after it: it removes the ask
+// at 0.301 and adds bids at 0.311 and 0.301.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

@@ -32,7 +32,7 @@ func ageOf(h http.Header) (a market.Age) {
 	return a
 }
 
-// maxAge returns the time for which a shared cache may serve a response. ok is false if Cache-Control does not say.
+// maxAge returns the time for which a shared cache may serve a response. ok is false if Cache-Control does not contain this time.
 func maxAge(values []string) (life time.Duration, ok bool) {
 	shared := false
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {

@@ -9,12 +9,12 @@ import (
 
 const (
 	// minFailures failures in a row open a circuit if they belong to at least minSubjects different requests or accounts. A single
-	// Request that always fails does not mean that the endpoint is down.
+	// request that always fails does not mean that the endpoint is down.
 	minFailures = 5
 	minSubjects = 3
 	// FailureWindow is the time after which earlier failures no longer count.
 	FailureWindow = time.Minute
-	// minOpen and maxOpen bound the time for which a circuit stays open. The time doubles with each failed probe.
+	// minOpen and MaxOpen bound the time for which a circuit stays open. The time doubles with each failed probe.
 	minOpen = time.Second
 	MaxOpen = 30 * time.Second
 )
@@ -93,8 +93,8 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns the time for which calls are refused, or 0 if a call would be admitted now. If it is not 0, refuse counts a
-// Refused call.
+// refuse returns the time for which calls are refused, or 0 if a call would be admitted now. If the result is not 0, refuse counts
+// a refused call.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *breaker) done(generation uint64, v verdict, subject string) {
 		b.resetFailures()
 	case v == verdictFailure && (probe || b.countFailure(subject)):
 		bound := MaxOpen
-		if b.openings < 5 { // minOpen << 5 is more than maxOpen
+		if b.openings < 5 { // minOpen << 5 is more than MaxOpen
 			bound = minOpen << b.openings
 		}
 		b.until = b.clock.Now().Add(bound/2 + time.Duration(b.rand()*float64(bound/2)))

@@ -63,7 +63,7 @@ type Paths [reqctx.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 if there was no response; outcome is as in reqctx.UpstreamCall.
+	// Call reports one HTTP call. status is 0 if there was no response; outcome is the Outcome of a reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
 	// Drift reports that a response differs from the contract. what is one of a bounded set of texts.
 	Drift(endpoint, what string)

@@ -33,7 +33,7 @@ func ParseCount(v wire.Value) *int {
 	return &i
 }
 
-// RowList is the list of rows in a response. object is the object that contains the list and usually the paging information.
+// RowList is the list of rows in a response. Object is the object that contains the list and usually the paging information.
 type RowList struct {
 	Rows   []wire.Value
 	Object wire.Value

@@ -25,11 +25,11 @@ type CallFailure struct {
 	Kind   FailureKind
 	Status int
 	Text   string
-	// transient reports that the same call may succeed a moment later.
+	// Transient reports that the same call may succeed a moment later.
 	Transient bool
 }
 
-// FailureKind is what a failed call says about the venue.
+// FailureKind classifies failed calls by what they show about the venue.
 type FailureKind uint8
 
 const (
@@ -155,9 +155,9 @@ func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
-// connectionFailure returns the error of a call without a complete response. ctx is the caller's context, and call is the
-// context with the client's timeout. Errors of transports contain URLs, so the text of the result contains nothing of err but
-// the texts of system errors.
+// connectionFailure returns the error of a call without a complete response. ctx is the caller's context, and call is the context
+// with the client's timeout. Errors of transports contain URLs, so the result contains no text of err except the texts of system
+// errors.
 func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
@@ -246,7 +246,7 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 		// Public calls have no credentials that could be wrong, so the venue or a firewall blocks this service.
 		code = market.CodeUpstreamUnavailable
 	case s == http.StatusNotFound || s == http.StatusGone:
-		// A 404 of the venue is in JSON. Any other 404 means that the base URL is wrong.
+		// The venue's own 404 or 410 has a JSON body. Without JSON, the base URL is probably wrong.
 		if isJSON {
 			code, why.Kind = market.CodeNotFound, KindRefused
 		}
@@ -319,8 +319,8 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the error code of a body. A missing or unknown code counts as an outage. Its failureKind says that the venue may
-// also have refused the request.
+// codeOf maps the error code of a body. A missing or unknown code counts as an outage. Its FailureKind is KindUnclear, because the
+// venue may instead have refused the request.
 func codeOf(reported string) (market.Code, FailureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":

@@ -68,8 +68,8 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED without a wait, its wait
-// becomes the time until the reset, if the response says when that is.
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED without a wait and the response
+// contains the time of the reset, the wait of err becomes the time until the reset.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

@@ -11,7 +11,7 @@ import (
 // Parallel is the greatest number of concurrent calls of one read.
 const Parallel = 4
 
-// ForEach calls f with 0 to n-1, with at most parallel calls at the same time. It returns when all calls have returned. It
+// ForEach calls f with 0 to n-1, with at most Parallel calls at the same time. It returns when all calls of f have returned. It
 // panics if f panics.
 func ForEach(n int, f func(i int)) {
 	if n == 1 {

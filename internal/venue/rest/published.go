@@ -11,6 +11,6 @@ type PublishedLimit struct {
 	Endpoints []reqctx.Endpoint
 	Calls     int
 	Span      time.Duration
-	// Refill is the number of tokens that the venue adds each second, up to Burst. A call takes Cost tokens.
+	// Refill is the number of tokens that the venue adds each second, up to Burst. A call costs Cost tokens.
 	Refill, Burst, Cost float64
 }

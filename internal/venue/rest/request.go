@@ -21,15 +21,16 @@ import (
 type Request struct {
 	Endpoint reqctx.Endpoint
 	Query    Query
-	// keys is the number of requested ids. The Observer receives it.
+	// Keys is the number of requested ids. The Observer receives it.
 	Keys int
-	// Units is the number of calls as which the venue counts the request. The zero value means one.
+	// Units is the number of calls that the venue charges for the request; 0 means one.
 	Units int
-	// account is empty for public data.
+	// Account is the account whose data is requested; empty for public data.
 	Account market.Address
 	// Path replaces the path of the endpoint, unless it is empty. The call shares the endpoint's circuit breaker.
 	Path string
-	// Body is the JSON of a POST request. A request without a body is a GET request. All requests only read, so they may be retried.
+	// Body is the JSON of a POST request. A request without a body is a GET request. All requests only read, so they may be
+	// retried.
 	Body []byte
 }
 
@@ -91,9 +92,9 @@ func (q *Query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is
-// the zero Value if the envelope contains null. The error is NOT_FOUND if the venue says so; the caller decides what that
-// means.
+// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is the
+// zero Value if the envelope contains null. The error is NOT_FOUND if the venue reports that it does not have the data; the caller
+// decides what that means.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 		started := time.Now()
 		payload, sent, failure := c.attempt(ctx, rq, credentials)
 		if err == nil || sent {
-			err = failure // if a retry is not sent, the error of the attempt before it remains
+			err = failure // if a retry is not sent, the error of the previous attempt remains
 		}
 		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
 		if !sent || !again {
@@ -115,9 +116,9 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call once the circuit breaker, a slot of the endpoint and the rate limit allow the call. sent is false
-// if they do not. The wait for a slot ends with ctx. This wait uses nothing of the rate limit and does not count as duration of
-// the call.
+// attempt waits for a slot of the endpoint and for the rate limit, and makes one HTTP call. sent is false if the circuit is open or
+// a wait fails. The wait for a slot fails when ctx ends. This wait uses nothing of the rate limit and is not part of the call's
+// duration.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -184,8 +185,8 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response counts as a failure. A
-// rate limit, and a caller that gave up, give no verdict. Any other response shows that the venue works.
+// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response counts as a failure. There
+// is no verdict if the venue reports a rate limit or the caller gives up. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *CallFailure
@@ -285,8 +286,8 @@ func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 // Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
-// identityEncoding is the transfer encoding of a request; net/http does not send it. If it were not set, the transport would
-// start a goroutine to find out whether the body is empty, and would send a chunked body if the goroutine is slow.
+// identityEncoding is the transfer encoding of a request; net/http does not send it. Without it, the transport would start a
+// goroutine to find out whether the body is empty, and would send a chunked body if the goroutine is slow.
 var identityEncoding = []string{"identity"}
 
 // errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.

@@ -12,7 +12,7 @@ import (
 type RowErrors []RowError
 
 type RowError struct {
-	// where identifies the row by its number, counted from 1.
+	// Where identifies the row by its number, counted from 1.
 	Where string
 	Err   error
 }

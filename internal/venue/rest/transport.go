@@ -16,7 +16,7 @@ import (
 const (
 	// MaxInFlight bounds the calls in flight to one endpoint. With its default InFlight, the cache makes at most this number of
 	// concurrent calls for one kind of account data, so no call waits here. maxConns bounds the connections to the venue. It is
-	// the number that all endpoints together can use.
+	// large enough for the calls in flight of all endpoints.
 	MaxInFlight       = 64
 	maxConns          = MaxInFlight * reqctx.Endpoints
 	maxIdleConns      = 32
@@ -83,8 +83,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// receivedReader counts the received bytes. It stores the error of the connection, so that it can be told from an error of the
-// decompressor.
+// receivedReader counts the received bytes. It stores the error of the connection, so that readBody can distinguish it from an
+// error of the decompressor.
 type receivedReader struct {
 	r   io.Reader
 	n   int64

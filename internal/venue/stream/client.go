@@ -42,8 +42,8 @@ type Handler interface {
 // Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts are from small fixed
 // sets.
 type Observer interface {
-	// Frame reports the type of a frame, or of an element of a frame that is a list. kind is "unknown" for unknown types and
-	// "garbage" for a frame that is not JSON.
+	// Frame reports the type of a frame. If a frame is a list, Frame is called for each element. kind is "unknown" for unknown
+	// types and "garbage" for a frame that is not JSON.
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the contract.
 	Drift(what string)
@@ -71,11 +71,10 @@ const (
 	// assumedHeartbeat and assumedDepth apply if the venue's hello does not contain these values.
 	assumedHeartbeat = 15 * time.Second
 	assumedDepth     = 200
-	// pingEvery is the time between pings if Protocol does not say. pongWithin is the greatest time until the answer to a ping.
+	// pingEvery is the time between pings if Protocol does not set it. pongWithin is the greatest time until the answer to a ping.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin is the longest random wait before the next connection after one failure. The longest wait doubles with each
-	// failure.
+	// backoffMin bounds the random wait after the first failure. The bound doubles with each further failure.
 	backoffMin = time.Second
 	// helloWithin bounds the wait for the venue's hello. After that, the client uses the assumed limits. writeWithin bounds the
 	// write of a frame.
@@ -97,8 +96,8 @@ type Config struct {
 	Dial Dialer
 	// TopicsPerConnection and Connections bound the pool of public topics. The venue's hello may reduce TopicsPerConnection.
 	TopicsPerConnection, Connections int
-	// Identities bounds the number of user topics. Each user topic has its own connection, because a frame may not say to which
-	// account it belongs.
+	// Identities bounds the number of user topics. Each user topic has its own connection, because some frames do not name their
+	// account.
 	Identities int
 	// BackoffMax bounds the random wait before the next connection. After a connection that lasted StableAfter, the waits are
 	// short again.
@@ -149,7 +148,7 @@ type Stats struct {
 // counters are the counters of Stats.
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// epochs counts the sockets, which are the epochs of the internal numbers.
+	// epochs is the number of sockets so far. The number of a socket is the epoch of its internal message numbers.
 	epochs atomic.Uint64
 	// last is the time of the last frame in nanoseconds since 1970.
 	last atomic.Int64
@@ -175,7 +174,7 @@ type Client struct {
 	wg sync.WaitGroup
 }
 
-// New returns a client for the handler h. It connects in Run.
+// New returns a client for the handler h. Run opens the connections.
 func New(cfg Config, h Handler) (*Client, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err

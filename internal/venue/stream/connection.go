@@ -34,7 +34,8 @@ type connection struct {
 
 	// Client.mu protects the fields from here to state.
 	topics map[messages.Topic]*entry
-	// load is the number of watched subjects. subjects are the numbers of watched topics by subject, if topics share subjects.
+	// load is the number of watched subjects. If topics share subjects, subjects contains the number of watched topics of each
+	// subject.
 	load     int
 	subjects map[string]int
 	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests another
@@ -68,7 +69,7 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad adds by, which is 1 or -1, to the number of watched topics. The caller holds Client.mu.
+// addLoad changes the number of watched topics by 1 or -1. The caller holds Client.mu.
 func (k *connection) addLoad(t messages.Topic, by int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {

@@ -33,8 +33,8 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder is the codec of the documented stream. It decodes the frames of one socket, in order. It accepts all known deviations from the contract. It is not safe for
-// concurrent use.
+// decoder is the codec of the documented stream. It decodes the frames of one socket in their order. It accepts all known
+// deviations from the contract. It is not safe for concurrent use.
 type decoder struct {
 	env Env
 	// identity is the user topic of the socket, or the zero topic.

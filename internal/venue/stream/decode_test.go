@@ -286,7 +286,7 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames expects no message of a frame with a bad part, and no event of a frame without an address.
+// TestBadFrames expects no message from a frame with a bad part, and no event from a frame without an address.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
@@ -309,7 +309,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":null}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":"x","prevSeq":1,"changes":[]}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		// Crossed books are delivered, because only the reader knows the book before.
+		// Crossed books are delivered, because only the reader knows the previous book.
 		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":0.6,"size":1}],"asks":[` + level + `]}`,
 			`orderbook:T1 2 k3f9/1<0 at - in : book T1 k3f9/1 depth 200 spread - hash "" - bids 0.6×1 asks 0.5×1`},
 		// Prices.
@@ -342,7 +342,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at - in M1: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:}"},
 		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at - in M1: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:}"},
 		{`{"type":"market_snapshot","markets":[7]}`, "life"},
-		// Accounts: never in part.
+		// Accounts: one bad row makes the whole frame bad.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":null,"positions":[]}`, "bad user:" + address},
@@ -352,7 +352,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"balance_update","seq":1,"balance":{}}`, "bad user:" + address},
 		{`{"type":"position_update","address":"0x2222222222222222222222222222222222222222","seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
 		{`{"type":"position_update","address":7,"seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
-		// No frames.
+		// Texts that are not frames.
 		{``, "garbage"},
 		{`{`, "garbage"},
 		{`{"type":"pong"} {"type":"pong"}`, "garbage"},

@@ -16,8 +16,8 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection before ctx ends. header is sent with the handshake; it may contain secrets. Its errors contain
-	// no part of the URL except the host, and nothing of header.
+	// Dial opens a connection before ctx ends. header is sent with the handshake; it may contain secrets. The errors of Dial
+	// contain no part of the URL except the host, and nothing of header.
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
@@ -86,8 +86,8 @@ func dialError(response *http.Response, err error) error {
 	return errors.New("the connection could not be opened")
 }
 
-// conn is a connection of coder/websocket. It does not pass contexts to the library, which would allocate memory for each frame
-// to watch them. Close ends Read and Write.
+// conn is a connection of coder/websocket. It does not pass contexts to the library, because the library would allocate memory for
+// each frame to watch the context. Close ends Read and Write.
 type conn struct {
 	ws  *websocket.Conn
 	raw net.Conn

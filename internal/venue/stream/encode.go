@@ -66,7 +66,7 @@ func appendText(b []byte, s string) []byte {
 // frameOverhead is an upper bound of the size of a subscription without its ids.
 const frameOverhead = 128
 
-// idSize returns an upper bound of the size of an id in JSON, with quotes and comma. An escaped byte takes up to six bytes.
+// idSize returns an upper bound of the size of an id in JSON, with quotes and comma. An escaped byte needs up to six bytes.
 func idSize(t messages.Topic) int {
 	n := len(t.ID) + 3
 	for i := range len(t.ID) {

@@ -50,7 +50,8 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue in a synctest bubble. It accepts connections and answers by the contract; a test can override both.
+// venue is a scripted venue in a synctest bubble. It accepts connections and answers as the contract says. A test can override
+// both.
 type venue struct {
 	t     *testing.T
 	start time.Time
@@ -62,7 +63,7 @@ type venue struct {
 	stalled bool
 	// broken makes the client's writes fail. slow makes Dial block until its context ends.
 	broken, slow bool
-	// handler replaces the record.
+	// handler is the client's Handler if it is set. The default is the record.
 	handler Handler
 
 	mu    sync.Mutex

@@ -10,7 +10,7 @@ import (
 // pool contains the watched topics and their connections. Client.mu protects it.
 type pool struct {
 	topics map[messages.Topic]*entry
-	// public contains the public connections, oldest first. A new topic gets the first one with room.
+	// public contains the public connections, oldest first. A new topic is assigned to the first connection that is not full.
 	public []*connection
 	// users contains a connection for each user topic.
 	users map[messages.Topic]*connection
@@ -23,8 +23,8 @@ type pool struct {
 	turns   uint64
 }
 
-// entry is a topic that is watched, or that was watched and that its connection has not released yet. A topic stays with its
-// connection until the release, so that only one goroutine calls the Handler for the topic.
+// entry is a watched topic, or an unwatched topic that its connection has not released yet. A topic stays with its connection until
+// the release, so that only one goroutine calls the Handler for the topic.
 type entry struct {
 	topic  messages.Topic
 	creds  *market.Credentials
@@ -58,10 +58,10 @@ func (p *pool) open() int {
 	return n
 }
 
-// Watch subscribes to a topic, and again after each reconnect, until Unwatch or Handler.Refused. The ID of a user topic is the
-// address in lower case, and creds are its credentials; nil if the venue needs none. Handler.Up is called when the subscription
-// was sent. If the topic is already watched, Watch subscribes again: Up is called again, and the venue sends a snapshot. Watch
-// fails with ErrFull if there is no room. It never waits for the network.
+// Watch subscribes to a topic now and after each reconnect, until Unwatch is called or Handler.Refused reports a rejection. The ID
+// of a user topic is the address in lower case, and creds are its credentials; nil if the venue needs none. Handler.Up is called
+// when the subscription was sent. If the topic is already watched, Watch subscribes again: Up is called again, and the venue sends
+// a snapshot. Watch fails with ErrFull if the pool is full. It never waits for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -137,8 +137,7 @@ func validTopic(t messages.Topic) bool {
 	return false
 }
 
-// assign returns a connection with room for a new topic, or nil if the pool is full. It may add a connection. The caller holds
-// the lock.
+// assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds the lock.
 func (c *Client) assign(t messages.Topic) *connection {
 	if t.Channel == messages.ChannelUser {
 		if c.pool.identities >= c.cfg.Identities {
@@ -192,7 +191,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched adds by, which is 1 or -1, to the counts of watched topics. The caller holds the lock.
+// addWatched changes the counts of watched topics by 1 or -1. The caller holds the lock.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
 	e.conn.addLoad(e.topic, by)
@@ -240,7 +239,8 @@ func (c *Client) refuseAll(k *connection, err *market.Error) {
 }
 
 // retire removes a connection without topics from the pool and reports whether it has done so. It never removes the last public
-// connection, which shows the state of the stream. retire runs on the connection's goroutine, which must end after a removal.
+// connection, because the state of this connection is the state of the stream. retire runs on the connection's goroutine, which
+// must end after a removal.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,8 +261,8 @@ func (c *Client) retire(k *connection) bool {
 	return true
 }
 
-// shrink applies the venue's limit of topics on a connection, before the topics of k are subscribed. It moves excess topics of
-// k to other connections. It refuses topics for which no connection has room. It runs on k's goroutine.
+// shrink applies the venue's limit of topics on a connection, before the topics of k are subscribed. It moves excess topics of k to
+// other connections. It refuses the topics that fit on no connection. It runs on k's goroutine.
 func (c *Client) shrink(k *connection, limit int) {
 	var unplaced []*entry
 	c.mu.Lock()

@@ -18,10 +18,11 @@ type Protocol struct {
 	// Acknowledges reports that the venue confirms subscriptions. Otherwise a topic counts as confirmed when its subscription was
 	// sent.
 	Acknowledges bool
-	// Resyncs reports that the venue sends a snapshot on request. Otherwise a topic is subscribed again for a snapshot.
+	// Resyncs reports that the venue sends a snapshot on request. Otherwise the client subscribes to the topic again to get a
+	// snapshot.
 	Resyncs bool
-	// Subject returns what the venue counts as one subscription of a topic. Topics of the same subject share a connection. nil
-	// means that each topic is a subject.
+	// Subject returns the name of a topic's subject: the unit that the venue counts as one subscription, such as a market. Topics
+	// of the same subject share a connection. If Subject is nil, each topic is its own subject.
 	Subject func(messages.Topic) string
 	// PingEvery is the time between pings; 0 means 20 s. Silence is the greatest time without a frame; 0 means 2.5 heartbeats of
 	// the venue's hello.
@@ -50,8 +51,8 @@ type Codec interface {
 // Maintainer is a Codec that does work of its own, such as repairs by REST.
 type Maintainer interface {
 	Codec
-	// Maintain runs until ctx ends. emit calls a function and passes its events on before the next frame is decoded; it returns at
-	// once when the socket has ended. An error of Maintain ends the socket.
+	// Maintain runs until ctx ends. emit calls a function and delivers its events before the next frame is decoded. If the socket
+	// has ended, emit returns at once. An error of Maintain ends the socket.
 	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 
@@ -102,7 +103,7 @@ const (
 	EventBad
 )
 
-// Event is a decoded frame, or an element of a frame that is a list.
+// Event is a decoded frame. A frame that is a list has an Event for each element.
 type Event struct {
 	Kind    EventKind
 	At      time.Time

@@ -103,7 +103,7 @@ func TestSharedSubjects(t *testing.T) {
 		b.settle()
 		b.equal("connections", b.Stats().Connections, 2)
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
-		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no further place
+		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no further subscription
 		b.Unwatch(book("T1"))
 		b.settle()
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)

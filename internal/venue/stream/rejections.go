@@ -89,7 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, reje
 	return down, nil
 }
 
-// unanswered returns an unanswered subscription of one of ids, or nil. It finds the request of an error that contains no rid.
+// unanswered returns an unanswered subscription request for one of ids, or nil. It finds the request to which an error without a
+// rid belongs.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {

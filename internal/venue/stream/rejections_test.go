@@ -13,7 +13,7 @@ import (
 
 // TestUnknownToken expects only the unknown topics of a batch to be refused, whether the venue names them or not.
 func TestUnknownToken(t *testing.T) {
-	// most is the greatest number of subscriptions until two unknown topics of 62 are found.
+	// most is the greatest number of subscribe frames that the client sends until it has found two unknown topics among 62.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
 	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
 		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {

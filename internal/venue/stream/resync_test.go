@@ -25,7 +25,8 @@ func TestNoResync(t *testing.T) {
 	})
 }
 
-// TestLostBetween expects Down for a topic that is up and watched again when the connection is lost.
+// TestLostBetween expects Down for a topic that was up and was watched again, if the connection is lost before the new subscription
+// is sent.
 func TestLostBetween(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`

@@ -13,11 +13,11 @@ import (
 const (
 	// batchIDs is the greatest number of ids in one request.
 	batchIDs = 100
-	// assumedFrames and assumedBytes apply if the venue's hello contains no limits: frames a second and bytes of a frame.
+	// assumedFrames (frames a second) and assumedBytes (bytes of a frame) apply if the venue's hello contains no limits.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// frameSpan is the time in which the client sends as many frames as the venue accepts in a second. It is longer than a second,
-	// because frames may arrive closer together than they were sent.
+	// frameSpan is the period in which the client sends at most the number of frames that the venue accepts in a second. It is
+	// longer than a second, because frames may arrive closer together than they were sent.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter bounds the random wait before a resync. resyncEvery is the least time between two resyncs of a topic.
 	// resyncWithin is the time after which a missing snapshot can be requested again.
@@ -43,16 +43,16 @@ type sub struct {
 	removed bool
 	// rid is the id of the topic's last subscription request.
 	rid string
-	// Only topics of the same group share a request. Groups separate topics to find the topic that the venue rejects; usually
-	// group is 0.
+	// group is usually 0. Only topics of the same group share a request. If the venue rejects a request, its topics are split into
+	// groups to find the bad topic.
 	group uint64
 	// notBefore is the earliest time of the subscription. attempts is the number of postponements.
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is the time at which a snapshot is requested; zero for none. resyncSent is the time of a request whose snapshot has
-	// not arrived; zero for none. resyncLast is the time of the last request. badFrames is the number of bad frames since the last
-	// good snapshot.
+	// resyncAt is the time at which a snapshot will be requested; zero if none is due. resyncSent is the time of the request for a
+	// snapshot that has not arrived; zero if none is awaited. resyncLast is the time of the last such request. badFrames is the
+	// number of bad frames since the last good snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
 	badFrames                        int
 	// numbered is the internal number of the last message.
@@ -187,7 +187,7 @@ func (q *sendQueue) sync(now time.Time) (drop bool) {
 	return drop
 }
 
-// resync queues the request of a snapshot, unless a request is queued already or its snapshot may still arrive.
+// resync queues a request for a snapshot, unless a request is already queued or a requested snapshot may still arrive.
 func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
@@ -203,8 +203,8 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// badFrame queues a resync after an unusable frame. The frame may have been a requested snapshot, so the queue no longer waits
-// for one. It takes an internal number, because it may have been a change.
+// badFrame queues a resync after an unusable frame. The frame may have been a requested snapshot, so the queue no longer waits for
+// a snapshot. The frame may also have been a change, so badFrame skips one internal number.
 func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
@@ -214,7 +214,8 @@ func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	}
 }
 
-// accept notes a message and gives it its internal number. It reports whether the message is for the Handler.
+// accept updates the state of a message's topic and sets the internal number of the message. It reports whether the message is for
+// the Handler.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -230,8 +231,8 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 	return true
 }
 
-// workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether
-// topics may be subscribed.
+// workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether the
+// session has reached phaseOpen, in which topics may be subscribed.
 func (q *sendQueue) workAt(open bool) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -266,7 +267,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// compact removes topics from pending and resyncs that no longer need a subscription or a snapshot.
+// compact removes topics that no longer need a subscription from pending, and topics that no longer need a snapshot from resyncs.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })

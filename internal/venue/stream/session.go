@@ -45,11 +45,11 @@ type session struct {
 	codec   Codec
 	events  chan []Event
 	readErr error // set before events is closed
-	// decoding is held from the decoding of a frame until its events are in the channel, so that events stay in order. ended reports
-	// that events is closed.
+	// decoding is held from the decoding of a frame until its events are in the channel, so that events stay in order. ended
+	// reports that events is closed.
 	decoding sync.Mutex
 	ended    bool
-	// maintained has the error of Maintain.
+	// maintained receives the error of Maintain.
 	maintained chan error
 	out        chan [][]byte
 	written    chan error
@@ -68,7 +68,7 @@ type session struct {
 	// at silentAt.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
-	// phaseBy is the time at which phaseHello or phaseAuth ends without an answer.
+	// phaseBy is the time at which phaseHello or phaseAuth ends even if the venue has not answered.
 	phaseBy time.Time
 	// pingAt is the time of the next ping. pongBy is the deadline of the answer, or zero.
 	pingAt, pongBy time.Time

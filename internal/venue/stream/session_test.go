@@ -30,7 +30,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		calls := b.calls.take()
-		slices.Sort(calls) // snapshots of one channel may come before the next one is up
+		slices.Sort(calls) // snapshots of one channel may come before the next channel is up
 		wantCalls := []string{
 			"message orderbook:T1 e1/1", "message orderbook:T2 e1/1", "message prices:T1 e1/1", "message trades:T1 e1/1",
 			"up e1 market:M1", "up e1 orderbook:T1 orderbook:T2", "up e1 prices:T1", "up e1 trades:T1",

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Levels reads the bids and the asks of a book, best level first. It sums levels of the same price and leaves out levels of size 0. The
-// row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose best bid is above
+// Levels reads the bids and the asks of a book, best level first. It sums levels of the same price and leaves out levels of size 0.
+// The row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose best bid is above
 // its best ask.
 func (r *Row) Levels() (market.Side, market.Side) {
 	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)

@@ -3,7 +3,7 @@ package wire
 // Kind is the type of a JSON value.
 type Kind byte
 
-// The kinds, named by the first character of their values. The zero Value is Missing.
+// The kinds. Each constant is the first character of a JSON value of its kind. The kind of the zero Value is Missing.
 const (
 	Missing Kind = 0
 	Null    Kind = 'n'
@@ -115,8 +115,8 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// Member returns the member of an object with a name. If several members have the name, it returns the last one. If there is
-// none, or v is not an object, it returns the zero Value.
+// Member returns the member of the object v that has the given name. If several members have the name, it returns the last one. If
+// there is no such member, or v is not an object, it returns the zero Value.
 func (v Value) Member(name string) (member Value) {
 	if v.Kind() != Object {
 		return Value{}

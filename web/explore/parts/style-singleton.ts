@@ -1,5 +1,5 @@
-// Stands in for react-style-singleton, which writes <style> elements that the page's policy forbids: a dialog's styles as a
-// sheet that the document adopts while the dialog is open.
+// Replaces react-style-singleton, which writes <style> elements that the page's Content-Security-Policy forbids. Instead, the
+// document adopts a sheet with the dialog's styles while the dialog is open.
 import { useEffect } from 'react'
 
 export function styleSingleton() {

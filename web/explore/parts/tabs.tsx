@@ -1,5 +1,5 @@
-// Stands in for @graphiql/react's tabs, which hold buttons within buttons and are moved by a library of animations as large
-// as the rest of React: a list of buttons, of which one is current.
+// Replaces the tabs of @graphiql/react by a list of buttons, one of which is current. The original tabs nest buttons in buttons and
+// need an animation library that is as large as the rest of React.
 import { createContext, use, type ComponentProps, type ReactNode } from 'react'
 import { CloseIcon, UnStyledButton } from '@graphiql/react'
 
