@@ -2,7 +2,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BINARY  ?= bin/oddsgraph
-TIMEOUT ?= 20m
+TIMEOUT ?= 30m
 NPM      = $(shell command -v npm)
 # The example apps, which the tests build.
 EXAMPLES = $(patsubst %/package-lock.json,%/node_modules/.installed.json,$(wildcard examples/*/package-lock.json))

@@ -266,5 +266,5 @@ func goBenchmarks(ctx context.Context, b *builds, pkg, names, duration string, o
 	if lines.Len() == 0 {
 		return "", fmt.Errorf("%s has no benchmark %s\n%s", pkg, names, text)
 	}
-	return "```\n" + lines.String() + "```\n", nil
+	return "```text\n" + lines.String() + "```\n", nil
 }

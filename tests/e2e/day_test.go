@@ -3,6 +3,8 @@ package e2e
 import (
 	"math/big"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"oddsgraph/internal/demo"
 )
@@ -87,12 +89,15 @@ func TestLastDayIsBatched(t *testing.T) {
 		}
 	})
 	t.Run("kalshi", func(t *testing.T) {
-		s := startKalshi(t)
-		variables := search(s, 15) // the venue counts each market of a call
-		before, _ := s.Demo.Kalshi.Calls()
-		data := s.ask(t, dayQuery, variables, anonymous)
-		if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 1 || known(data) == 0 {
-			t.Errorf("calls %v, %d tokens with a price", made, known(data))
-		}
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
+			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
+			variables := search(s, 15) // a call has at most 10 markets, because the venue bills each
+			before, _ := s.Demo.Kalshi.Calls()
+			data := s.ask(t, dayQuery, variables, anonymous)
+			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {
+				t.Errorf("calls %v, %d tokens with a price", made, known(data))
+			}
+		})
 	})
 }

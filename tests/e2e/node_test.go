@@ -18,7 +18,7 @@ import (
 )
 
 // nodeTimeout limits a file of checks, and the installation of the packages that all checks need.
-const nodeTimeout = 5 * time.Minute
+const nodeTimeout = 10 * time.Minute
 
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
 const nodeMajor = 20

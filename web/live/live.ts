@@ -44,6 +44,10 @@ export function useLive<Data, Result = Data, Variables extends AnyVariables = An
   return { data: data ?? last, error, ended, restart }
 }
 
+/** Returns how long to wait before a failed query is sent again, in milliseconds: as long as the server asks for, or else 5 seconds. */
+export const waitOf = (error: CombinedError) =>
+  Math.max(0, ...error.graphQLErrors.map(({ extensions }) => Number(extensions.retryAfterMs) || 0)) || 5_000
+
 /**
  * Repeats a query that has failed: after the socket has reconnected and, unless the error is lasting, after the wait that the
  * server asks for, or else 5 seconds.
@@ -52,8 +56,7 @@ export function useAgain(error: CombinedError | undefined, ask: (options: { requ
   const { session } = useLink()
   useEffect(() => {
     if (!error || isLasting(error)) return
-    const wait = Math.max(0, ...error.graphQLErrors.map(({ extensions }) => Number(extensions.retryAfterMs) || 0)) || 5_000
-    const timer = setTimeout(() => ask({ requestPolicy: 'network-only' }), wait)
+    const timer = setTimeout(() => ask({ requestPolicy: 'network-only' }), waitOf(error))
     return () => clearTimeout(timer)
   }, [error, ask])
   useEffect(() => {

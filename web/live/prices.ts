@@ -1,10 +1,10 @@
 // Live prices of tokens, by one subscription for all of them.
-import { useEffect, useState } from 'react'
-import { useQuery, type CombinedError } from 'urql'
-import { LastDayDocument, PricesDocument, type PricesSubscription, type PricesSubscriptionVariables } from './__generated__/operations'
+import { useEffect, useRef, useState } from 'react'
+import { useClient, type CombinedError } from 'urql'
+import { LastDayDocument, PricesDocument, type LastDayQuery, type PricesSubscription, type PricesSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
 import type { Heard } from './Freshness'
-import { useAgain, useLive } from './live'
+import { isLasting, useLive, waitOf } from './live'
 
 export interface Point {
   time: number
@@ -57,29 +57,45 @@ const hours24 = 86_400_000
 const daysHold = 10 * 60_000
 
 /**
- * Reads the last 24 hours of tokens, once for each. At some venues each token costs a call, so tokenIds must not contain rows that
- * only scroll past.
+ * Reads the last 24 hours of tokens, once for each, and again after ten minutes. At some venues each token costs a call, so a token is
+ * not requested again while its request is under way.
  */
 export function useDays(tokenIds: string[]): Days {
+  const client = useClient()
   const [days, setDays] = useState<Days>({})
-  const missing = tokenIds.filter(tokenId => !days[tokenId])
-  const [{ data, error }, ask] = useQuery({
-    query: LastDayDocument, variables: { tokenIds: missing }, pause: missing.length === 0, requestPolicy: 'network-only',
-  })
-  useAgain(error, ask)
+  const [round, setRound] = useState(0)
+  const requested = useRef(new Set<string>())
   useEffect(() => {
-    const read: Record<string, Day> = {}
-    for (const token of data?.tokens ?? []) {
-      if (!token?.sparkline || !token.price || token.change24h == null) continue
-      read[token.tokenId] = { before: Number(token.price.price) - Number(token.change24h), line: token.sparkline.map(Number), readAt: Date.now() }
-    }
-    if (Object.keys(read).length > 0) setDays(days => ({ ...days, ...read }))
-  }, [data])
+    const missing = tokenIds.filter(tokenId => !requested.current.has(tokenId))
+    if (missing.length === 0) return
+    for (const tokenId of missing) requested.current.add(tokenId)
+    void client.query(LastDayDocument, { tokenIds: missing }, { requestPolicy: 'network-only' }).toPromise().then(({ data, error }) => {
+      const read = daysOf(data)
+      setDays(days => ({ ...days, ...read }))
+      if (!error || isLasting(error)) return
+      setTimeout(() => {
+        for (const tokenId of missing) if (!read[tokenId]) requested.current.delete(tokenId)
+        setRound(round => round + 1)
+      }, waitOf(error))
+    })
+  }, [client, tokenIds.join(), round])
   useEffect(() => {
-    const timer = setInterval(() => setDays({}), daysHold)
+    const timer = setInterval(() => {
+      requested.current.clear()
+      setRound(round => round + 1)
+    }, daysHold)
     return () => clearInterval(timer)
   }, [])
   return days
+}
+
+function daysOf(data: LastDayQuery | undefined): Record<string, Day> {
+  const read: Record<string, Day> = {}
+  for (const token of data?.tokens ?? []) {
+    if (!token?.sparkline || !token.price || token.change24h == null) continue
+    read[token.tokenId] = { before: Number(token.price.price) - Number(token.change24h), line: token.sparkline.map(Number), readAt: Date.now() }
+  }
+  return read
 }
 
 /** Returns a day's prices and the live prices after them as one line. */

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type socket struct {
 	*codec
 	now time.Time
 	// books is the answer of REST; reads are the ids of its calls.
+	mu    sync.Mutex
 	books map[string]*market.Book
 	reads []string
 }
@@ -56,6 +58,8 @@ func newSocket(t *testing.T, topics ...messages.Topic) *socket {
 }
 
 func (s *socket) read(_ context.Context, ids []string) (out []market.Result[*market.Book], err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.reads = append(s.reads, strings.Join(ids, " "))
 	for _, id := range ids {
 		out = append(out, market.Result[*market.Book]{Value: s.books[id]})
@@ -362,7 +366,9 @@ func TestLostDeepChange(t *testing.T) {
 			s.frame(changeText("A", 10+i, "BUY", "0.1", size, "0.3", "0.4"))
 			b := restBook("A", int64(10+i), "0.3", "0.4") // without the level at 0.2: the frame that removed it is lost
 			b.Bids = b.Bids.Set(market.SideBuy, market.Level{Price: market.MustDecimal("0.1"), Size: market.MustDecimal(size)})
+			s.mu.Lock()
 			s.books["A"] = b
+			s.mu.Unlock()
 		}
 		if got := events(); !strings.HasPrefix(got, "bad orderbook A\n") || strings.Contains(got, "b0.2") || !strings.Contains(got, " book b0.3×10 b0.1×") {
 			t.Errorf("got\n%s\nwant a gap and the book without the level at 0.2", got)
