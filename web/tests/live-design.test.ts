@@ -452,6 +452,7 @@ test('the panel of faults drops the stream, throttles and resolves a market', as
 
   await panel.getByRole('button', { name: 'Throttle' }).click() // the last check: the service then waits 30 seconds
   await go(page, '#/?query=snow')
-  await pill.getByText('Throttled by the venue').waitFor()
+  await panel.getByText('Throttle: begun').waitFor()
+  await page.getByRole('alert').getByText(/^The markets could not be read: /).waitFor()
   assert.deepEqual(problems, [])
 })
