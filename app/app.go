@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. After that, requests are accepted for the time delay.
+	// draining is set when the shutdown begins. After that, the service still accepts requests for as long as the field delay says.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)

@@ -91,7 +91,8 @@ func (h *firstMessages) result(t messages.Topic) (string, error) {
 // Up implements stream.Handler.
 func (h *firstMessages) Up(string, []messages.Topic) {}
 
-// Acknowledged implements stream.Handler. A market is answered by the confirmation, because it sends a message only when it changes.
+// Acknowledged implements stream.Handler. For a market topic the confirmation of the subscription counts as the answer, because the
+// venue sends a message only when the market changes.
 func (h *firstMessages) Acknowledged(topics []messages.Topic) {
 	for _, t := range topics {
 		if t.Channel == messages.ChannelMarket {

@@ -25,7 +25,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// engine is an embedded venue. It changes while it runs, and Close ends its streams.
+// engine is an embedded venue. Run changes its prices and markets until the context ends. Close ends its streams.
 type engine interface {
 	http.Handler
 	Run(context.Context) error
@@ -35,8 +35,8 @@ type engine interface {
 // demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
-	// Venue contains the markets. Polymarket and Kalshi serve these markets in the formats of those venues. Each is nil unless
-	// --demo-driver selects it.
+	// Venue contains the markets. The fields Polymarket and Kalshi serve the same markets in the format of the venue of that name.
+	// Each of these two is nil unless --demo-driver selects it.
 	Venue      *demo.Venue
 	Polymarket *polymarket.Venue
 	Kalshi     *kalshi.Venue

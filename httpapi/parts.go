@@ -13,12 +13,13 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// maxParts bounds the executions of one subscription. A longer list is executed as a whole, so a member's memory stays small.
+// maxParts bounds the executions of one subscription. A subscription with more ids is executed as a whole, because each part needs
+// memory for the subscriber.
 const maxParts = 100
 
 // listVariable returns the name of the variable with the list of ids, if each event of a subscription concerns one id and the
-// variable appears nowhere else in the document. Such a variable has no other effect on an event. It returns "" for other
-// operations.
+// variable appears nowhere else in the document. Such a variable only selects the ids. It does not change the content of an event.
+// It returns "" for other operations.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""

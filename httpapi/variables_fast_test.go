@@ -58,18 +58,18 @@ func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw stri
 	}
 	want, err := variables(simpleSchema, op, raw)
 	if err != nil {
-		t.Fatalf("(%s) %s: %v was read, which is %v", declared, raw, got, err)
+		t.Fatalf("(%s) %s: the fast decoder returned %v, the library the error %v", declared, raw, got, err)
 	}
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)
 	if string(a) != string(b) {
-		t.Fatalf("(%s) %s: %s was read, which is %s", declared, raw, a, b)
+		t.Fatalf("(%s) %s: the fast decoder returned %s, the library %s", declared, raw, a, b)
 	}
 	for name := range got {
 		got[name] = alike(got[name])
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Fatalf("(%s) %s: %#v was read, which is %#v", declared, raw, got, want)
+		t.Fatalf("(%s) %s: the fast decoder returned %#v, the library %#v", declared, raw, got, want)
 	}
 	return true
 }
@@ -137,7 +137,7 @@ func TestFastVariables(t *testing.T) {
 		{"$a: Object", `{}`, false},
 	} {
 		if got := sameVariables(t, simpleOperation(t, test.declared), test.declared, test.raw); got != test.simple {
-			t.Errorf("(%s) %s: read at once: %t", test.declared, test.raw, got)
+			t.Errorf("(%s) %s: accepted by the fast decoder: %t, want the opposite", test.declared, test.raw, got)
 		}
 	}
 	subscription := simpleOperation(t, "")
@@ -207,7 +207,7 @@ func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 		}
 	}
 	if simple < 2000 {
-		t.Errorf("only %d were read at once", simple)
+		t.Errorf("the fast decoder accepted only %d inputs", simple)
 	}
 }
 

@@ -1,4 +1,4 @@
-// What build.mjs lets a module import besides modules.
+// The imports, other than modules, that build.mjs supports.
 declare module '*.css'
 
 declare module '*.graphql' {
@@ -6,7 +6,7 @@ declare module '*.graphql' {
   export default text
 }
 
-/** The operations of examples/, by name, with the variables that stand beside them. */
+/** The operations of examples/, sorted by name. The variables come from the .json file of the same name. */
 declare module 'examples' {
   const examples: { name: string; query: string; variables: string }[]
   export default examples

@@ -26,7 +26,7 @@ type writer struct {
 	streams ast.FieldList
 
 	fragments []string
-	// spread are the complete fragments on each type.
+	// spread contains, by type, the names of the fragments that are already complete, so that other fragments may spread them.
 	spread    map[string][]string
 	variables map[string]any
 	// declared are the types and defaults of the variables.

@@ -191,7 +191,7 @@ func (k *socket) check(now int64) {
 	case silence > int64(cfg.Ping) && now-k.lastPing > int64(cfg.Ping):
 		k.lastPing = now
 		k.mu.Lock()
-		if len(k.replies) == 0 { // waiting replies make a ping unnecessary, because the client answers them
+		if len(k.replies) == 0 { // a ping would only wait behind the waiting replies; WriteTimeout closes the socket of a client that does not read
 			k.replies = append(k.replies, framePing)
 			k.replyBytes += len(framePing)
 			k.startWriter()

@@ -108,8 +108,8 @@ func TestWaitingResults(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others. A drain without
-// time does not wait for the client's answer.
+// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others. If the context
+// of Drain has already ended, Drain does not wait for the client's answer to the close frame.
 func TestDrainDuringAHandshake(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {

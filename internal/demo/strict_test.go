@@ -103,7 +103,7 @@ func TestStrictVenueServesDocumentedForms(t *testing.T) {
 	if filled != partly {
 		t.Errorf("got %d of %d orders partly filled", filled, partly)
 	}
-	// Members that the description leaves open are all served.
+	// Where the description of the venue's API does not list the members of a response, the strict venue sends all members.
 	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
 		t.Errorf("got market %+v", m)
 	}

@@ -46,7 +46,7 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 			}
 		}
 	}
-	take(p.winners, min(count/12, len(p.winners)*3/4)) // leaves winners for redeemed round trips
+	take(p.winners, min(count/12, len(p.winners)*3/4)) // so that some winning tokens remain for roundTrip, which redeems them
 	take(p.losers, count/12)
 	take(p.closed, count/25)
 	take(p.named, count/7)
@@ -132,7 +132,7 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open builds a position with a random number of trades: at least one and at most the argument trades.
+// open builds a position from a random number of trades, from 1 to the value of trades.
 func (b *walletBuilder) open(t *token, trades int) {
 	p := &position{number: b.w.number(), token: t}
 	for i, at := range b.times(t, b.r.between(1, trades)) {

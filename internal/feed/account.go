@@ -18,7 +18,8 @@ type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills contains the latest fills, oldest first. A new fill that looks like one of them gets the next ordinal.
+	// fills contains the latest fills, oldest first. A new fill without an id that equals one of them gets the next free Ordinal;
+	// see market.Trade.
 	fills []market.Trade
 	// positionsLost reports whether the positions have become unknown since the last flush.
 	positionsLost bool

@@ -87,8 +87,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests like the stream's client. It delays a resync by a jitter, and to at least a second after the
-// last resync.
+// listen executes the feed's requests like the stream's client. It delays each resync by a random time of less than 250 ms, and
+// until a second has passed since the last resync of the topic.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()
@@ -215,7 +215,8 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 	}
 }
 
-// subscribe brings up the topics that are due, in one session.
+// subscribe reconnects the link if that is due. It reports all topics that are due with one call of feed.Up and sends a snapshot of
+// each.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return

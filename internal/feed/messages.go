@@ -45,7 +45,8 @@ func (t *topic) observeLag(m *messages.Message) {
 	}
 }
 
-// applyPrice applies a price. A price is a whole state, so it also replaces a state with a gap. That counts as a resync.
+// applyPrice applies a price. A price message contains the complete state, so it is applied even if messages before it were lost.
+// If it replaces a state that missed messages, it counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return

@@ -52,8 +52,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
-	// Span is the length of the window of the venue's limit. Use is the time after Ask within which a granted call must be sent. 0
-	// means the default.
+	// Span is the length of the window of the venue's limit. Use is how long a call that Fleet.Ask granted stays valid: the call
+	// must be sent within this time after Ask. 0 means the default.
 	Span, Use time.Duration
 	// Observe is called after each call to Redis with the command, the result (see ResultOK) and the duration. It may be nil. It
 	// must be safe for concurrent use and must not wait.
@@ -89,7 +89,8 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes contains the last flush of each kind. ticked reports whether the flushes were read from Redis.
+	// flushes contains, for each kind of shared value, the last call of Flush by any replica. ticked reports whether the flushes
+	// were read from Redis.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
@@ -150,7 +151,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	return option, nil
 }
 
-// Close sends the remaining notes, waits for the goroutines and closes the connection.
+// Close reports to Redis which granted calls have ended or were not used, waits for the goroutines and closes the connection.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -209,7 +210,7 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 	answered := make(chan answer, 1)
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel() // not in the goroutine: the select below might see the end of the context before the answer
+	defer cancel() // the goroutine must not cancel: the select below might then choose the cancelled context instead of the answer
 	if !f.start(func() {
 		defer func() { <-f.slots }()
 		value, err := fn(limited, client)

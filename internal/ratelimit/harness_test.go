@@ -114,5 +114,6 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	}
 }
 
-// mixed gives every priority more calls than its floor.
+// mixed returns the priority of a call. It cycles through all priorities except refresh, so each of them gets more calls than its
+// floor.
 func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

@@ -14,8 +14,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue counts the calls of all processes, which together never use the margin. If fewer calls than the margin remain,
-		// somebody else uses the address, too.
+		// The venue's count covers the calls of all our processes. Together they always leave the margin unused. If fewer calls
+		// than the margin remain, somebody else uses the address, too.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}

@@ -68,8 +68,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, which must happen within the given time, and then for d. When the load has
-// settled, runSettled calls the function then, unless it is nil.
+// runSettled runs the load until it has settled, which must happen within the given time, and then for d. As soon as the load has
+// settled, runSettled calls then if it is not nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -85,8 +85,8 @@ func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then fu
 	}
 }
 
-// run runs the load until the time that the function until returns. When all clients get streamed values, run calls settled, which
-// returns a new end time.
+// run runs the load. The function until returns the time at which the load ends. When all clients get streamed values, run calls
+// settled, which returns a new end time.
 func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -296,7 +296,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 // TestPollingWithoutTheStream is TestPollingWithinTheBudget without a stream and with shorter stale times.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, pollWithoutTheStream) // on a slow machine, real time would bring fewer queries than the budget allows
+	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the budget
 }
 
 func pollWithoutTheStream(t *testing.T) {

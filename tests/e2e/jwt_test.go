@@ -26,7 +26,7 @@ type identityProvider struct {
 	key *ecdsa.PrivateKey
 
 	mu       sync.Mutex
-	unwanted []string // query and Authorization header of key requests that had one
+	unwanted []string // the query and the Authorization header of each request for the provider's keys that had a query or an Authorization header
 }
 
 // heard returns the queries and Authorization headers that key requests had. They should have none.

@@ -101,7 +101,7 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // milliseconds of the year 2000 look like seconds
+		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000, whose milliseconds the decoder reads as seconds
 		s := startOverSimulator(t, "--demo-markets=600")
 		sim := s.Demo.Polymarket
 		ids := sim.TokenIDs()[:501]
@@ -159,13 +159,13 @@ func TestPolymarketChaos(t *testing.T) {
 		if err := sim.SetBehaviour(b); err != nil {
 			t.Fatal(err)
 		}
-		run(65 * time.Second) // two rounds of comparison
+		run(65 * time.Second) // the service compares all books with REST twice in this time
 		if late := w.behind(watches, true); len(late) > 0 {
 			t.Errorf("%d of %d books differ after the chaos", len(late), len(ids))
 		}
 		t.Logf("%d books published, %d wrong, %d with an unknown time", w.published, w.wrong, w.unknown)
 		if w.wrong > 0 || w.unknown > w.published/100 {
-			t.Errorf("of %d published books %d have a wrong top, %d have a time that the venue never had", w.published, w.wrong, w.unknown)
+			t.Errorf("%d books published: %d have wrong best prices, %d have a timestamp that no book of the simulator had", w.published, w.wrong, w.unknown)
 		}
 	})
 }

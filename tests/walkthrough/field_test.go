@@ -19,7 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestAddAField adds the field Market.feeBps to a copy of the module as CONTRIBUTING.md shows, generates, builds and asks for the field.
+// TestAddAField adds the field Market.feeBps to a copy of the module by the steps in CONTRIBUTING.md. Then it runs the generator,
+// builds the program, starts it and queries the field.
 func TestAddAField(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
@@ -79,8 +80,9 @@ func copyModule(t *testing.T, root string) string {
 	return work
 }
 
-// insertLines applies the edits of a block. An edit has three lines: the name of a file, a space and a line of that file, and a
-// plus and a new line to insert below it. insertLines returns the names of the files.
+// insertLines applies the edits of a block. An edit has three lines. The first is the name of a file. The second is a space,
+// followed by an existing line of that file. The third is a plus sign, followed by the line to insert below it. insertLines returns
+// the names of the files.
 func insertLines(t *testing.T, work, block string) (files []string) {
 	t.Helper()
 	file, after := "", ""

@@ -8,8 +8,8 @@ export interface ServerDate { readonly server: number; readonly client: number }
 
 /**
  * Returns the time of a response from its header Date, for ageMs. now is the client's clock when the response arrived. Without a
- * readable header the clocks are taken as equal. Browsers hide this header from pages of other origins, unless their own server
- * forwards the requests to the service.
+ * readable header the clocks are taken as equal. A page of another origin cannot read this header, unless the page's own server
+ * forwards its requests to the service.
  */
 export function serverDate(header: string | null | undefined, now: number = Date.now()): ServerDate {
   const server = Date.parse(header ?? '')

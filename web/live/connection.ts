@@ -72,7 +72,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
               ...sink,
               error: problem => {
                 if (!Array.isArray(problem)) return sink.error(problem)
-                sink.next({ errors: problem, hasNext: false }) // without it, urql could not tell this end from a partial error
+                sink.next({ errors: problem, hasNext: false }) // hasNext tells urql that the subscription has ended; without it, urql would take these errors for errors of one event
                 sink.complete()
               },
             }),

@@ -121,7 +121,8 @@ func (v *Venue) subscribe(c *conn, in *command) {
 	}
 }
 
-// snapshots sends the present state of markets: of books always, of tickers if initial is set.
+// snapshots sends the present state of markets to a subscription. It always sends books. It sends messages of the channel ticker if
+// initial is set.
 func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, initial bool) {
 	for _, ticker := range tickers {
 		m := v.byTicker[ticker]

@@ -127,7 +127,8 @@ func encode(value any) []byte {
 	return b
 }
 
-// number returns an integer parameter from 0 to greatest, or the argument otherwise when the parameter is missing.
+// number returns the value of an integer parameter, which must be from 0 to greatest. If the parameter is missing, it returns the
+// value otherwise.
 func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
 	if query.Get(name) == "" {
 		return otherwise, nil

@@ -40,7 +40,7 @@ type subscription struct {
 	channel  string
 	tickers  map[string]bool
 	all      bool
-	// unified reports that NO prices are written as prices of YES.
+	// unified reports that a bid for the outcome NO is sent with the price of YES, which is the payout minus the price of NO.
 	unified bool
 }
 

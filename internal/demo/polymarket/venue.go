@@ -34,7 +34,7 @@ type Venue struct {
 
 	events  []*event
 	markets []*market
-	// The maps below never change. Demo identifiers name the demo venue's own tokens and markets.
+	// The maps below never change. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byCondition, bySlug    map[string]*market
 	eventByID, eventBySlug map[string]*event
 	tokens, byDemoToken    map[string]token
@@ -215,8 +215,8 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false for the second token of a market for one of several
-// outcomes, because the demo venue has no such token.
+// DemoTokenID returns the identifier of a token at the demo venue. If a demo market has several outcomes, each outcome is a market
+// here. The second token of such a market does not exist at the demo venue, so ok is false.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {

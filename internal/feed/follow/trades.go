@@ -42,7 +42,7 @@ type tapes struct {
 	sent    bool
 }
 
-// tape is one token's tape and its last event.
+// tape is the state of one token's trades at the last event that contained the token.
 type tape struct {
 	sent, live bool
 	resyncs    uint64

@@ -19,14 +19,14 @@ const (
 )
 
 // urlLimit is the length in bytes of the longest URL that an endpoint accepts. The limit becomes known when the venue refuses a
-// longer URL. The field until is the time at which it is forgotten. urlLimit is safe for concurrent use.
+// longer URL. The limit is forgotten at the time in the field `until`. urlLimit is safe for concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int
 	until time.Time
 }
 
-// get returns the limit, or the argument configured if no limit is known.
+// get returns the known limit, but at most configured. If no limit is known, it returns configured.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,7 +72,7 @@ func escapedBytes(ids []string) (n int) {
 	return n
 }
 
-// listCost returns Cost for an endpoint with a list parameter.
+// listCost returns the result of Client.Cost for an endpoint with a list parameter.
 func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) int {
 	if keys <= 0 || learned != nil && !learned.usable(c.Now()) {
 		return max(keys, 0)

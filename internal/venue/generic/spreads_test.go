@@ -12,7 +12,8 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has no spreads endpoint. The client learns that once.
+// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has no spreads endpoint. After the first read, the
+// client no longer calls the missing endpoint.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
@@ -46,7 +47,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 					t.Errorf("read %d: %d calls, want %d: %v", i, got, calls, v.queries()[before:])
 				}
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 2 {
-					t.Errorf("read %d: the next two cost %d calls", i, got)
+					t.Errorf("after read %d: Cost of two spreads is %d calls", i, got)
 				}
 			}
 		})
@@ -63,8 +64,8 @@ const (
 func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and second are the numbers of spreads calls of two reads at the same time, both before any response of the
-		// endpoint.
+		// first and second are the numbers of calls to the spreads endpoint in two reads, one after the other, while the clock
+		// stands still.
 		first, second int
 	}{
 		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
@@ -75,7 +76,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 		"reset":          {reset, 1, 0},
 		"success:false":  {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
 		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response has no backoff
-		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // a single call shows whether the list is refused
+		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // the client makes a call for one id to find out whether the venue refuses lists
 		"bad elements":   {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"one bad":        {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"only a message": {answer(`{"error":"out of order"}`), 2, 0},
@@ -122,7 +123,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					}
 				}
 				if marked != ofBooks || int(books.Load()) != ofBooks || int(spreads.Load()) != wantSpreads {
-					t.Errorf("%s: %d of books, want %d; calls: %d for spreads, want %d, %d for books", when, marked, ofBooks, spreads.Load(), wantSpreads, books.Load())
+					t.Errorf("%s: %d spreads came from books, want %d; %d calls to the spreads endpoint, want %d; %d calls to the book endpoint", when, marked, ofBooks, spreads.Load(), wantSpreads, books.Load())
 				}
 			}
 			ofBooks := 2
@@ -141,7 +142,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				clock.Advance(rest.MaxBackoff)
 				read("back", 1, 0)
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
-					t.Errorf("known %v: the next two cost %d calls", known, got)
+					t.Errorf("list known to be supported: %v: Cost of two spreads is %d calls", known, got)
 				}
 			}
 		})

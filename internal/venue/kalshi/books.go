@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Books returns the book of each query, in the order of list. Both tokens of a market need one call. A book covers every depth up
-// to queries.MaxBookDepth. The Value is nil if the venue does not know the token.
+// Books returns the book of each query, in the order of list. One call returns the books of both tokens of a market. A book covers
+// every depth up to queries.MaxBookDepth. The Value is nil if the venue does not know the token.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {

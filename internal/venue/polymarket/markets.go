@@ -34,7 +34,8 @@ var (
 	}}
 )
 
-// MarketsByID returns markets by their condition ids, with their results.
+// MarketsByID returns the markets with these condition ids. For a closed market whose outcome Gamma does not state, it also asks
+// the order book API for the outcome.
 func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
 	return d.markets(byID).read(ctx, marketIDs)
 }
@@ -127,8 +128,8 @@ func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked
 	return named
 }
 
-// decide reads the results of closed markets whose result Gamma does not state, with one call each. A market stays CLOSED if the
-// order book API does not state it, either, or fails.
+// decide reads the results of closed markets whose result Gamma does not state, with one call each. If the order book API does not
+// state the result or the call fails, the status of the market does not change.
 func (d *Driver) decide(ctx context.Context, markets []*market.Market, note func(string)) {
 	results := make([]result, len(markets))
 	errs := make([]error, len(markets))

@@ -58,7 +58,8 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleMaintained handles an event of Maintain, which can only be about the state of a topic.
+// handleMaintained handles an event that the codec emitted in Maintainer.Maintain. Only events about the state of a topic are
+// handled.
 func (s *session) handleMaintained(e *Event) {
 	if e.Kind == EventMessage || e.Kind == EventBad {
 		s.handleState(e)
