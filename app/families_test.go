@@ -12,7 +12,7 @@ import (
 
 // TestDocumentedLimits expects the limits of a driver's venue instead of the configured ones.
 func TestDocumentedLimits(t *testing.T) {
-	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 9} {
+	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})
 		admitted := 0
 		for range 600 {

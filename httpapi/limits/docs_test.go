@@ -39,7 +39,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("%s is not documented", rule)
 		}
 	}
-	prices := fmt.Sprintf("1 point for each value, %d for each id that is read in a list of ids and %d,%03d for each read", keyPoints, callPoints/1000, callPoints%1000)
+	prices := fmt.Sprintf("1 point for each value, %d points for each id in a list of ids, and %d,%03d points for each", keyPoints, callPoints/1000, callPoints%1000)
 	if !strings.Contains(string(text), prices) {
 		t.Errorf("it is not documented that there is %s", prices)
 	}

@@ -92,7 +92,7 @@ func TestLastDayIsBatched(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
 			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
-			variables := search(s, 15) // a call has at most 10 markets, because the venue bills each
+			variables := search(s, 10) // a call has at most 5 markets, because the venue bills each
 			before, _ := s.Demo.Kalshi.Calls()
 			data := s.ask(t, dayQuery, variables, anonymous)
 			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {

@@ -54,12 +54,12 @@ var polymarket = []mutation{
 	},
 	{
 		name: "a few lost frames replace a socket",
-		file: "internal/venue/polymarket/stream_repair.go", find: " && frozen*frozenShare > compared {", replace: " && compared > 0 {",
+		file: "internal/venue/polymarket/stream_repair.go", find: " && frozen*frozenShare > changed {", replace: " && changed >= 0 {",
 		run: "^TestSilentFreeze$",
 	},
 	{
 		name: "a frozen socket stays open",
-		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen && frozen*frozenShare > compared {", replace: "if compared < 0 {",
+		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen && frozen*frozenShare > changed {", replace: "if changed < 0 {",
 		run: "^TestSilentFreeze$",
 	},
 }

@@ -12,7 +12,7 @@ import { Source } from './Source'
 const pageSize = 25
 
 /** The rows of each list that was shown, and the cursor after which its last page begins. */
-const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | undefined }>()
+const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | undefined; unsorted: string }>()
 
 interface Props {
   query: string
@@ -30,8 +30,8 @@ interface Props {
 
 export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
   const key = JSON.stringify([query, category, tag, sort])
-  const [{ markets, after }, setRows] = useState(() => kept.get(key) ?? { markets: [], after: undefined })
-  const [unsorted, setUnsorted] = useState('') // why the venue does not sort the list
+  const [{ markets, after }, setRows] = useState<{ markets: ListedMarketFragment[]; after: string | undefined }>(() => kept.get(key) ?? { markets: [], after: undefined })
+  const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // why the venue does not sort the list
   const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
   const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
   const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })
@@ -41,11 +41,11 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     setRows(({ markets, after }) => ({ markets: [...new Map([...markets, ...page.nodes].map(market => [market.id, market])).values()], after }))
   }, [page])
   useEffect(() => {
-    if (markets.length > 0) kept.set(key, { markets, after })
-  }, [key, markets, after])
+    if (markets.length > 0) kept.set(key, { markets, after, unsorted })
+  }, [key, markets, after, unsorted])
   useAgain(error, ask)
   useEffect(() => {
-    if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED') setUnsorted(reason(error))
+    if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED' && !category && !tag) setUnsorted(reason(error))
   }, [error])
 
   const none = page?.nodes.length === 0 && markets.length === 0

@@ -28,7 +28,7 @@ export function SignIn({ demo, accounts, entered, refusal, onOpen }: Props) {
   useTitle('Portfolio')
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    if (refusal) form.current!.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+    if (refusal) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [refusal])
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()

@@ -2,6 +2,7 @@
 import { useQuery } from 'urql'
 import { CategoriesDocument } from './__generated__/operations'
 import { count } from './format'
+import { useAgain } from './live'
 import type { Listing } from './route'
 
 /** How many topics are shown: those with the most open markets. */
@@ -13,7 +14,8 @@ interface Props {
 }
 
 export function Topics({ listing, onChange }: Props) {
-  const [{ data }] = useQuery({ query: CategoriesDocument })
+  const [{ data, error }, ask] = useQuery({ query: CategoriesDocument })
+  useAgain(error, ask)
   return (
     <div className="chips" role="group" aria-label="Categories">
       <button type="button" aria-pressed={listing.view === 'events'} onClick={() => onChange({ view: listing.view === 'events' ? '' : 'events' })}>By event</button>

@@ -39,11 +39,15 @@ export function sorted(
   if (column in server) return markets
   const value = (market: ListedMarketFragment) => {
     const token = leader(market.tokens, quotes)
-    const quote = token && quotes[token.tokenId]
-    return column === 'price' ? Number(quote?.price ?? -1) : (token && changeOf(quote?.price, days[token.tokenId])) ?? -Infinity
+    const price = token && quotes[token.tokenId]?.price
+    if (column === 'price') return price === undefined ? undefined : Number(price)
+    return token && changeOf(price, days[token.tokenId])
   }
-  const compare = column === 'name'
-    ? (a: ListedMarketFragment, b: ListedMarketFragment) => (a.question ?? '').localeCompare(b.question ?? '')
-    : (a: ListedMarketFragment, b: ListedMarketFragment) => Math.sign(value(a) - value(b)) || 0
-  return markets.toSorted((a, b) => (ascending ? compare(a, b) : compare(b, a)))
+  const sign = ascending ? 1 : -1
+  return markets.toSorted((a, b) => {
+    if (column === 'name') return sign * (a.question ?? '').localeCompare(b.question ?? '')
+    const [x, y] = [value(a), value(b)]
+    if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined) // rows out of view have no price
+    return sign * (x - y)
+  })
 }

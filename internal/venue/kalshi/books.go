@@ -29,7 +29,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	for _, t := range tickers {
 		rq.Query.Set("tickers", t) // Kalshi reads a list with commas as one ticker here
 	}
-	payload, err := d.getBilled(ctx, rq)
+	payload, err := d.client.Get(ctx, rq)
 	if err != nil {
 		return nil, err
 	}

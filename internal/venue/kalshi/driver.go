@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/internal/venue/wire"
 )
 
 // The addresses of Kalshi's API. StreamPath is the path of the WebSocket, which is a part of the signature.
@@ -18,11 +17,11 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so the limits keep
-// its cost at or below half of the bucket; see Limits.
+// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so it has few of them; see
+// Limits.
 const (
 	maxTickers = 100
-	maxBilled  = bucketTokens / 2 / callTokens
+	maxBilled  = 5
 	// maxCandles bounds the candlesticks of all markets of a call.
 	maxCandles = 10_000
 )
@@ -56,22 +55,7 @@ const (
 )
 
 // Driver reads Kalshi's public data without a key. It is safe for concurrent use.
-type Driver struct {
-	client *rest.Client
-	// billed is a lock: only one call for several books or candlesticks at a time waits for its tokens and is sent.
-	billed chan struct{}
-}
-
-// getBilled makes a call that costs tokens for each market.
-func (d *Driver) getBilled(ctx context.Context, rq *rest.Request) (wire.Value, error) {
-	select {
-	case d.billed <- struct{}{}:
-		defer func() { <-d.billed }()
-	case <-ctx.Done():
-	}
-	rq.Units = rq.Keys
-	return d.client.Get(ctx, rq)
-}
+type Driver struct{ client *rest.Client }
 
 // New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials, so it ignores cfg.CredentialsMode. New
 // makes no call.
@@ -81,7 +65,7 @@ func New(cfg rest.Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Driver{client, make(chan struct{}, 1)}, nil
+	return &Driver{client}, nil
 }
 
 // MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens

@@ -135,8 +135,8 @@ func TestBooksFitTheBucket(t *testing.T) {
 			t.Errorf("a call for %d books costs %d tokens", n, n*callTokens)
 		}
 	}
-	if len(s.calls) != 5 {
-		t.Errorf("45 books need %d calls; want 5", len(s.calls))
+	if len(s.calls) != 9 {
+		t.Errorf("45 books need %d calls; want 9", len(s.calls))
 	}
 }
 
@@ -375,7 +375,7 @@ func TestDriverOnSimulator(t *testing.T) {
 		}
 	}
 	after, _ := sim.Calls()
-	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 3 || after["/markets"]-before["/markets"] != 1 {
+	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 6 || after["/markets"]-before["/markets"] != 1 {
 		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads", n, after["/markets"]-before["/markets"])
 	}
 }

@@ -67,7 +67,7 @@ func (d *Driver) histories(from, to market.Date) lookup[history] {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			span(rq)
-			payload, err := d.getBilled(ctx, rq)
+			payload, err := d.client.Get(ctx, rq)
 			if err != nil {
 				return nil, err
 			}

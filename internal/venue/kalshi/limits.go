@@ -1,17 +1,25 @@
 package kalshi
 
 import (
+	"slices"
+
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. A call costs 10.
-// Burst is only half of the bucket. The other half is a reserve for a call for several markets: the rate limit admits the markets
-// of such a call one by one, but Kalshi charges for all of them when the call arrives.
+// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Calls for books and
+// candlesticks, which Kalshi bills for each market, get three quarters of it, and each counts as a call for maxBilled markets. All other
+// calls get the rest.
 func Limits() []rest.PublishedLimit {
-	all := rest.PublishedLimit{Refill: bucketTokens, Burst: bucketTokens / 2, Cost: callTokens}
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
-		all.Endpoints = append(all.Endpoints, e)
+	const forBilled = bucketTokens * 3 / 4
+	billed := rest.PublishedLimit{
+		Endpoints: []reqctx.Endpoint{reqctx.EndpointBook, reqctx.EndpointPriceHistory}, Refill: forBilled, Burst: forBilled, Cost: maxBilled * callTokens,
 	}
-	return []rest.PublishedLimit{all}
+	others := rest.PublishedLimit{Refill: bucketTokens - forBilled, Burst: bucketTokens - forBilled, Cost: callTokens}
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		if !slices.Contains(billed.Endpoints, e) {
+			others.Endpoints = append(others.Endpoints, e)
+		}
+	}
+	return []rest.PublishedLimit{billed, others}
 }

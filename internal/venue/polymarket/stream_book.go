@@ -37,6 +37,8 @@ type asset struct {
 	failures int
 	// dueBy is the time until which the venue must send the first book; zero until lostAssets sets it.
 	dueBy time.Time
+	// changed reports whether the socket has changed the book since the last comparison began.
+	changed bool
 	// comparison is the running comparison with REST; nil if there is none.
 	comparison *comparison
 	// top is the last reported top; nil before the first one.
@@ -127,6 +129,7 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	if len(a.burst) == 0 {
 		a.scratch, a.burstAt, a.burstBy = a.book, c.at, now.Add(burstWithin)
 	}
+	a.changed = true
 	a.scratch = a.scratch.with(c.LevelChange)
 	a.burst = append(a.burst, c)
 	if !a.scratch.top().equal(c.top) {
@@ -155,7 +158,7 @@ func (a *asset) lose(first ...change) {
 
 // keep keeps a change that arrives while the book is lost.
 func (a *asset) keep(c change) {
-	if len(a.kept) == maxKept {
+	if len(a.kept) >= maxKept {
 		a.kept = a.kept[1:]
 	}
 	a.kept = append(a.kept, c)

@@ -116,6 +116,7 @@ func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	l := &ladder{bids, asks}
 	owed := a.owes(messages.ChannelOrderbook)
 	pending := len(a.burst) > 0
+	a.changed = true
 	if a.replace(l, at) || pending || owed {
 		return c.whole(a, now)
 	}

@@ -22,7 +22,7 @@ const (
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
 	// A socket is replaced if one comparison finds more than maxFrozen frozen books, and they are more than 1/frozenShare of the
-	// compared books.
+	// books that the socket has changed since the comparison before.
 	maxFrozen   = 3
 	frozenShare = 10
 	// firstBookWithin is the time in which the venue must send the first book of an asset. After this time, the book is read over
@@ -41,7 +41,7 @@ type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*mar
 func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []stream.Event)) error {
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
-	audit, retry, frozen, compared := time.Now().Add(auditEvery), time.Time{}, 0, 0
+	audit, retry, frozen, changed := time.Now().Add(auditEvery), time.Time{}, 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,7 +54,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 			frozen += found
 			return events
 		})
-		if frozen > maxFrozen && frozen*frozenShare > compared {
+		if frozen > maxFrozen && frozen*frozenShare > changed {
 			return errFrozen
 		}
 		if ids := c.lostAssets(now); len(ids) > 0 && !now.Before(retry) {
@@ -64,9 +64,9 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 			})
 		}
 		if !now.Before(audit) {
-			ids := c.beginComparison()
-			audit, frozen, compared = now.Add(auditEvery), 0, len(ids)
-			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, now) })
+			ids, active := c.beginComparison()
+			audit, frozen, changed = now.Add(auditEvery), 0, active
+			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
 		}
 	}
 }
@@ -140,14 +140,20 @@ func (c *codec) lostAssets(now time.Time) []string {
 	})
 }
 
-// beginComparison begins to record the changes of all known books, and returns the assets of these books.
-func (c *codec) beginComparison() []string {
-	return c.choose(func(a *asset) bool {
+// beginComparison begins to record the changes of all known books, and returns the assets of these books. changed is the number of books
+// that the socket has changed since the last comparison began.
+func (c *codec) beginComparison() (ids []string, changed int) {
+	ids = c.choose(func(a *asset) bool {
+		if a.changed {
+			changed++
+		}
+		a.changed = false
 		if a.book != nil {
 			a.comparison = &comparison{from: a.at}
 		}
 		return a.book != nil
 	})
+	return ids, changed
 }
 
 // choose returns the sorted ids of the assets that pass a test.

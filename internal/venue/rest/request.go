@@ -23,8 +23,6 @@ type Request struct {
 	Query    Query
 	// Keys is the number of requested ids. The Observer receives it.
 	Keys int
-	// Units is the number of calls that the venue charges for the request; 0 means one.
-	Units int
 	// Account is the account whose data is requested; empty for public data.
 	Account market.Address
 	// Path replaces the path of the endpoint, unless it is empty. The call shares the endpoint's circuit breaker.
@@ -136,13 +134,11 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
 		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
 	}
-	for range max(rq.Units, 1) {
-		if err := reqctx.AdmitCall(ctx); err != nil {
-			if ctx.Err() != nil {
-				err = contextFailure(ctx, rq.Endpoint)
-			}
-			return wire.Value{}, false, err
+	if err := reqctx.AdmitCall(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = contextFailure(ctx, rq.Endpoint)
 		}
+		return wire.Value{}, false, err
 	}
 	generation, wait, ok := state.breaker.acquire()
 	if !ok {
