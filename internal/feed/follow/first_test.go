@@ -91,6 +91,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		ends  bool
 	}{
 		"nothing":     {},
+		"slow":        {takes: 6 * time.Second}, // longer than the time between two polls
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
 		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},

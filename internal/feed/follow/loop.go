@@ -11,8 +11,8 @@ import (
 const (
 	// streamHeadStart is the time for which a subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
-	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of a
-	// read.
+	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of
+	// the reads after the first event.
 	pollInterval = 5 * time.Second
 )
 
@@ -215,11 +215,12 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	return err
 }
 
-// startRead starts a read on its own goroutine. run waits for the read before it returns.
+// startRead starts a read on its own goroutine. run waits for the read before it returns. Before the first event, a read may last
+// until the deadline. Later it may last until the next poll.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
-		within = max(min(within, time.Until(l.deadline)), within/100)
+		within = time.Until(l.deadline)
 	}
 	l.reading = true
 	go func() {
