@@ -26,11 +26,7 @@ type batch[T any] struct {
 func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
-		inner, err := k.open(keys)(&publisher[update[T]]{yield: b.collect}, reader)
-		if err != nil {
-			return nil, err
-		}
-		b.states = inner.(*states[T])
+		b.states = k.newStates(keys, &publisher[update[T]]{yield: b.collect}, reader)
 		return b, nil
 	}
 }
@@ -76,8 +72,10 @@ func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 			}
 		}
 	}
-	b.sent, b.next = true, now.Add(b.every)
-	return next, b.out.send(reason, "", Delta, b.take())
+	list := b.waiting
+	b.waiting, b.sent, b.next = nil, true, now.Add(b.every)
+	clear(b.index)
+	return next, b.out.send(reason, "", Delta, list)
 }
 
 // complete reports whether every key has a value or a problem.
@@ -88,14 +86,6 @@ func (b *batch[T]) complete() bool {
 		}
 	}
 	return true
-}
-
-// take returns the waiting updates and removes them.
-func (b *batch[T]) take() []Event[update[T]] {
-	waiting := b.waiting
-	b.waiting = nil
-	clear(b.index)
-	return waiting
 }
 
 // resend sends the last values of all keys as one event. flush sends the waiting updates to the other readers later.

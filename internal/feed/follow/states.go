@@ -65,19 +65,24 @@ type state[T any] struct {
 // open returns a function that makes a body for keys.
 func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
 	return func(out *publisher[update[T]], reader *feed.Reader) (body, error) {
-		b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
-		for _, key := range keys {
-			it := &state[T]{item: item{key: key}}
-			b.items = append(b.items, it)
-			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // otherwise the value is read over REST
-				b.watched[w] = it
-				if k.companion != nil {
-					reader.KeepLive(k.companion(key))
-				}
+		return k.newStates(keys, out, reader), nil
+	}
+}
+
+// newStates returns the states of keys, and watches their topics.
+func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
+	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
+	for _, key := range keys {
+		it := &state[T]{item: item{key: key}}
+		b.items = append(b.items, it)
+		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // otherwise the value is read over REST
+			b.watched[w] = it
+			if k.companion != nil {
+				reader.KeepLive(k.companion(key))
 			}
 		}
-		return b, nil
 	}
+	return b
 }
 
 func (b *states[T]) changed(w *feed.Watch) error {
