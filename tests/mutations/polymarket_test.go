@@ -49,7 +49,7 @@ var polymarket = []mutation{
 	},
 	{
 		name: "a missing first book is never read",
-		file: "internal/venue/polymarket/stream_repair.go", find: "case !now.Before(a.dueBy):", replace: "case false:",
+		file: "internal/venue/polymarket/stream_book.go", find: "case !now.Before(a.dueBy):", replace: "case false:",
 		run: "^TestMissingFirstBook$",
 	},
 	{

@@ -35,7 +35,7 @@ type asset struct {
 	lost     bool
 	kept     []change
 	failures int
-	// dueBy is the time until which the venue must send the first book; zero until lostAssets sets it.
+	// dueBy is the time until which the venue must send the first book; zero until awaitFirst sets it.
 	dueBy time.Time
 	// changed reports whether the socket has changed the book since the last comparison began.
 	changed bool
@@ -154,6 +154,17 @@ func (a *asset) lose(first ...change) {
 	kept := append(a.burst, first...)
 	a.reset()
 	a.lost, a.kept = true, kept
+}
+
+// awaitFirst loses a first book that does not arrive in time.
+func (a *asset) awaitFirst(now time.Time) {
+	switch {
+	case a.book != nil || a.lost:
+	case a.dueBy.IsZero():
+		a.dueBy = now.Add(firstBookWithin)
+	case !now.Before(a.dueBy):
+		a.lose()
+	}
 }
 
 // keep keeps a change that arrives while the book is lost.

@@ -57,7 +57,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 		if frozen > maxFrozen && frozen*frozenShare > changed {
 			return errFrozen
 		}
-		if ids := c.lostAssets(now); len(ids) > 0 && !now.Before(retry) {
+		if ids := c.lostAssets(); len(ids) > 0 && !now.Before(retry) {
 			retry = now.Add(retryEvery)
 			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) {
 				emit(func(now time.Time) []stream.Event { return c.repaired(id, r, now) })
@@ -85,12 +85,13 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick ends bursts that take too long, delivers the states that topics wait for, and ends comparisons whose deadline has passed.
-// frozen is the number of books that have not changed although REST has returned a newer book.
+// tick ends waits for first books and for the rest of bursts, delivers the states that topics wait for, and ends comparisons whose
+// deadline has passed. frozen is the number of books that have not changed although REST has returned a newer book.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.assets {
+		a.awaitFirst(now)
 		if !a.burstBy.IsZero() && !now.Before(a.burstBy) {
 			a.lose()
 			events = append(events, c.bad(a)...)
@@ -126,22 +127,13 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	return events
 }
 
-// lostAssets returns the assets whose books are lost. A first book that does not arrive in time also counts as lost.
-func (c *codec) lostAssets(now time.Time) []string {
-	return c.choose(func(a *asset) bool {
-		switch {
-		case a.book != nil || a.lost:
-		case a.dueBy.IsZero():
-			a.dueBy = now.Add(firstBookWithin)
-		case !now.Before(a.dueBy):
-			a.lose()
-		}
-		return a.lost && a.failures < maxRepairs
-	})
+// lostAssets returns the assets whose books are lost.
+func (c *codec) lostAssets() []string {
+	return c.choose(func(a *asset) bool { return a.lost && a.failures < maxRepairs })
 }
 
-// beginComparison begins to record the changes of all known books, and returns the assets of these books. changed is the number of books
-// that the socket has changed since the last comparison began.
+// beginComparison begins to record the changes of all known books, and returns the assets of these books. changed is the number of
+// books that the socket has changed since the last comparison began.
 func (c *codec) beginComparison() (ids []string, changed int) {
 	ids = c.choose(func(a *asset) bool {
 		if a.changed {

@@ -304,7 +304,7 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 }
 
 // TestSilentFreeze expects a repair within 35 s if the socket stops sending the changes of some books. If more than three and more
-// than a tenth of the books are affected, it expects a new socket.
+// than a tenth of the books that the socket has changed are affected, it expects a new socket.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int
