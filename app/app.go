@@ -80,7 +80,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
-	a.publicAccounts = credentialsMode(cfg) == credentialsPublic && !slices.Contains(a.unsupported, reqctx.EndpointPositions.String())
+	a.publicAccounts = accountsArePublic(cfg) && !slices.Contains(a.unsupported, reqctx.EndpointPositions.String())
 	a.currency = currency(cfg)
 	a.openCache(w)
 	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
@@ -90,7 +90,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	a.Cache.SetStreamer(a.Live.Feed)
 	root := &resolvers.Resolver{
 		Status: a.Status, Clock: clock, Feed: a.Live.Feed, Sources: Sources(a.Cache, cfg.Limit.Calls), Scope: a.Cache.Scope, Timeout: cfg.RequestTimeout,
-		Venue: venueInIDs(cfg), PublicAccounts: credentialsMode(cfg) == credentialsPublic,
+		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg),
 	}
 	if a.API, err = a.newAPI(cfg, proxies, root); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 
 // why returns the reason why ask requests no data of accounts.
 func why(cfg *config.Config) string {
-	if credentialsMode(cfg) == credentialsPublic {
+	if accountsArePublic(cfg) {
 		return "only a caller knows their addresses"
 	}
 	return "they need a caller's credentials"

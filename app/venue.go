@@ -121,6 +121,9 @@ func sentCredentials(cfg *config.Config) string {
 	return rest.CredentialsNone
 }
 
+// accountsArePublic reports whether the service reads accounts by address, without credentials of a caller.
+func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
+
 // credentialsMode returns the value of --venue-credentials. The default is public if the driver declares accounts public. Otherwise
 // it is the header for an embedded demo venue that is not strict, and the query in all other cases.
 func credentialsMode(cfg *config.Config) string {

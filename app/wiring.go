@@ -73,7 +73,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
 		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
-		PublicAccounts: credentialsMode(cfg) == credentialsPublic,
+		PublicAccounts: accountsArePublic(cfg),
 	}
 	if s.budget != nil {
 		out.Admission = s.budget
