@@ -101,14 +101,6 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
-// intervalOr is like interval, but uses a default if the argument is nil.
-func intervalOr(perSecond int, argument *int, limit int) (time.Duration, error) {
-	if argument == nil {
-		argument = &perSecond
-	}
-	return interval(argument, limit)
-}
-
 // ListOf returns the name of a subscription field's argument with the ids, if each event of the field concerns one id. With such a
 // field, a subscription to several ids is equal to one subscription to each id. ListOf returns "" for other fields, such as
 // tradesAdded, whose first event contains the trades of all tokens.

@@ -27,7 +27,7 @@ func (r *subscriptionResolver) PricesChanged(ctx context.Context, tokenIDs []str
 	if err != nil {
 		return nil, err
 	}
-	every, err := intervalOr(4, maxPerSecond, 20)
+	every, err := interval(new(valueOr(maxPerSecond, 4)), 20)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string) (<-chan model.PortfolioUpdate, error) {
 	by := valueOr(basis, "")
-	every, err := intervalOr(2, maxPerSecond, 20)
+	every, err := interval(new(valueOr(maxPerSecond, 2)), 20)
 	if err != nil {
 		return nil, err
 	}
