@@ -26,7 +26,7 @@ type frameKind byte
 const (
 	// frameHello says that a replica is running. The replica also receives its own hellos and so knows that the bus works.
 	frameHello frameKind = 'h'
-	// frameWant contains topics that a replica wants. frameResync contains topics of which a replica needs a snapshot.
+	// frameWant contains topics that a replica wants. frameResync contains topics whose snapshot a replica needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
 	// frameBeat has the numbers of the last messages of all topics that are up in a shard.

@@ -1,4 +1,4 @@
-// Replaces the tabs of @graphiql/react by a list of buttons, one of which is current. The original tabs nest buttons in buttons and
+// Replaces the tabs of @graphiql/react with a list of buttons that marks the current one. The original tabs nest buttons in buttons and
 // need an animation library that is as large as the rest of React.
 import { createContext, use, type ComponentProps, type ReactNode } from 'react'
 import { CloseIcon, UnStyledButton } from '@graphiql/react'
