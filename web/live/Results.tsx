@@ -11,8 +11,14 @@ import { Source } from './Source'
 
 const pageSize = 25
 
-/** The rows of each list that was shown, and the cursor after which its last page begins. */
-const kept = new Map<string, { markets: ListedMarketFragment[]; after: string | undefined; unsorted: string }>()
+interface Rows {
+  markets: ListedMarketFragment[]
+  /** The cursor after which the last page begins. */
+  after: string | undefined
+}
+
+/** The rows of each list that was shown, and why the venue did not sort them. */
+const kept = new Map<string, Rows & { unsorted: string }>()
 
 interface Props {
   query: string
@@ -30,7 +36,7 @@ interface Props {
 
 export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
   const key = JSON.stringify([query, category, tag, sort])
-  const [{ markets, after }, setRows] = useState<{ markets: ListedMarketFragment[]; after: string | undefined }>(() => kept.get(key) ?? { markets: [], after: undefined })
+  const [{ markets, after }, setRows] = useState<Rows>(() => kept.get(key) ?? { markets: [], after: undefined })
   const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // why the venue does not sort the list
   const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
   const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
