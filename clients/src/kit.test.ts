@@ -2,15 +2,12 @@
 // date.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, type DataState, type ObservableQuery } from '@apollo/client'
-import { GraphQLWsLink } from '@apollo/client/link/subscriptions'
+import { ApolloClient, HttpLink, InMemoryCache, type DataState, type ObservableQuery } from '@apollo/client'
 import { Client, fetchExchange, subscriptionExchange, type OperationResult, type OperationResultSource } from '@urql/core'
 import { cacheExchange } from '@urql/exchange-graphcache'
-import { OperationTypeNode, print } from 'graphql'
-import { createClient } from 'graphql-ws'
+import { print } from 'graphql'
 import { GraphQLClient } from 'graphql-request'
 import { Observable, from } from 'rxjs'
-import WebSocket from 'ws'
 import { possibleTypes, typePolicies } from '@oddsgraph/kit/apollo'
 import { applyDelta, type Book } from '@oddsgraph/kit'
 import { keys, resolvers } from '@oddsgraph/kit/urql'
@@ -19,31 +16,14 @@ import {
   PriceChangedDocument, PriceSourceDocument, StreamChangedDocument, StreamDocument, TokenPriceDocument,
   type OrderbookChangedSubscription, type PositionEdgesQuery, type PositionNodesQuery, type StreamQuery,
 } from './__generated__/operations.js'
+import { connectApollo, connectSocket } from './apollo.js'
 import { iterate, take, until } from './events.js'
 import { recorder } from './requests.js'
-import { address, credentials, endpoint, openTokens, reconnecting, socketEndpoint, step } from './server.js'
-
-const connectSocket = (t: TestContext) => {
-  const socket = createClient({ url: socketEndpoint, webSocketImpl: WebSocket, ...reconnecting })
-  t.after(() => socket.dispose())
-  return socket
-}
+import { address, credentials, endpoint, openTokens, step } from './server.js'
 
 function apollo(t: TestContext) {
-  // Apollo reports on the console what its cache loses.
-  const complaints = (['warn', 'error'] as const).map(level => t.mock.method(console, level).mock)
   const requests = recorder()
-  const link = ApolloLink.split(
-    ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
-    new GraphQLWsLink(connectSocket(t)),
-    new HttpLink({ uri: endpoint, headers: credentials(), fetch: requests.fetch }),
-  )
-  const client = new ApolloClient({ link, cache: new InMemoryCache({ possibleTypes, typePolicies }) })
-  t.after(() => {
-    client.stop()
-    assert.deepEqual(complaints.flatMap(({ calls }) => calls.map(call => call.arguments)), [])
-  })
-  return { client, requests }
+  return { client: connectApollo(t, new HttpLink({ uri: endpoint, headers: credentials(), fetch: requests.fetch })), requests }
 }
 
 type Positions<Query extends PositionEdgesQuery | PositionNodesQuery> = NonNullable<NonNullable<Query['user']>['positions']>

@@ -2,44 +2,25 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from '@apollo/client'
+import { ApolloLink, HttpLink, type ApolloClient } from '@apollo/client'
 import { CombinedGraphQLErrors } from '@apollo/client/errors'
-import { GraphQLWsLink } from '@apollo/client/link/subscriptions'
-import { OperationTypeNode, type DocumentNode } from 'graphql'
-import { createClient } from 'graphql-ws'
+import type { DocumentNode } from 'graphql'
 import { from } from 'rxjs'
-import WebSocket from 'ws'
 import { applyDelta, isRetryable, type Book } from '@oddsgraph/kit'
-import { possibleTypes, retryLink, typePolicies } from '@oddsgraph/kit/apollo'
+import { retryLink } from '@oddsgraph/kit/apollo'
 import {
   AnyTokensDocument, FindMarketsDocument, OpenOrdersDocument, OrderbookChangedDocument, PositionNodesDocument, PriceChangedDocument, TokenPriceDocument,
 } from './__generated__/operations.js'
+import { connectApollo } from './apollo.js'
 import { iterate, take, until } from './events.js'
-import { endpoint, reconnecting, socketEndpoint } from './server.js'
+import { endpoint } from './server.js'
 
 /** What the venue serves: see tests/e2e/capabilities_test.go. */
 const serves: { search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env.SERVES!)
 
 const address = '0x2222222222222222222222222222222222222222'
 
-function connect(t: TestContext) {
-  const complaints = (['warn', 'error'] as const).map(level => t.mock.method(console, level).mock)
-  const socket = createClient({ url: socketEndpoint, webSocketImpl: WebSocket, ...reconnecting })
-  const client = new ApolloClient({
-    cache: new InMemoryCache({ possibleTypes, typePolicies }),
-    link: ApolloLink.split(
-      ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
-      new GraphQLWsLink(socket),
-      ApolloLink.from([retryLink(), new HttpLink({ uri: endpoint })]),
-    ),
-  })
-  t.after(async () => {
-    client.stop()
-    await socket.dispose()
-    assert.deepEqual(complaints.flatMap(({ calls }) => calls.map(call => call.arguments)), [])
-  })
-  return client
-}
+const connect = (t: TestContext) => connectApollo(t, ApolloLink.from([retryLink(), new HttpLink({ uri: endpoint })]))
 
 async function tokensOf(client: ApolloClient): Promise<string[]> {
   const { data } = await client.query({ query: AnyTokensDocument })
