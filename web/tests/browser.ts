@@ -74,7 +74,6 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
     if (['error', 'warning'].includes(message.type())) problems.push(`${message.text()} (${message.location().url})`)
   })
   page.on('pageerror', error => problems.push(`${error.stack ?? error}`))
-  await context.addInitScript(axeSource)
   await page.goto(path)
   t.after(async () => {
     await context.close()
@@ -86,6 +85,7 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
 
 /** Fails if axe reports a violation of any impact. */
 export async function wantAccessible(page: Page) {
+  await page.evaluate(axeSource) // not in each page, which would take longer to load
   const found = await page.evaluate(async () => {
     // axe cannot make selectors of elements that the page has replaced while axe was running.
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'], selectors: false })

@@ -47,11 +47,12 @@ test('a market of several outcomes shows the one that leads', async t => {
   const last = tokens.at(-1)!
   const row = page.locator(`tr[data-market="${market.marketId}"]`)
   await row.scrollIntoViewIfNeeded()
-  await eventually('the leader', async () => {
+  const shown = () => row.evaluate((row: HTMLElement) => ({ token: row.dataset.token, outcome: row.querySelector('.outcome')?.textContent }))
+  const { outcome } = await eventually('the leader', async () => {
     await control('price', { tokenId: last.tokenId, price: 0.9 })
-    return row.getAttribute('data-token')
-  }, token => token === last.tokenId)
-  assert.equal(await row.locator('.outcome').textContent(), last.outcome)
+    return shown()
+  }, ({ token }) => token === last.tokenId)
+  assert.equal(outcome, last.outcome)
 })
 
 test('the newest price stays on the chart when its width changes', async t => {

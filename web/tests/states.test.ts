@@ -32,6 +32,9 @@ async function pretendStream(page: Page, status: { state: string; lastMessageAt?
   await page.reload()
 }
 
+/** The pages of the markets that the checks have ended. */
+const ended = new Set<string>()
+
 /** The states by name. Each function takes a page that shows the list of markets and brings it into the state. */
 const states: Record<string, (page: Page) => Promise<unknown>> = {
   async loading(page) {
@@ -73,7 +76,8 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
     await page.locator('.pill', { hasText: 'Connection lost' }).waitFor()
   },
   async ended(page) {
-    const path = (await paths(page)).at(-1)!
+    const path = (await paths(page)).findLast(path => !ended.has(path))! // a search that the server has cached lists ended markets
+    ended.add(path)
     await control('market', { marketId: decodeURIComponent(path.split('/')[2]!), winningTokenId: tokenOf(path) })
     await go(page, path)
     await page.locator('.banner').waitFor()
