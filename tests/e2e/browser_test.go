@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,9 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the checks of the pages in a browser, against the whole program with a moving market. If the machine
-// allows it, the network is cut off. Each file in web/tests has its own server: explore, live and live-design use the shipped
-// binary, the others run in a process that they may restart. SCREENSHOTS names a directory that keeps the images.
+// TestBrowser runs the checks of the pages in a browser, against the shipped program with a moving market. If the machine
+// allows it, the network is cut off. Each file in web/tests has its own server, which it may restart. SCREENSHOTS names a
+// directory that keeps the images.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -36,7 +35,6 @@ func TestBrowser(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %d files", err, len(files))
 	}
-	shipped := buildProgram(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
@@ -46,29 +44,21 @@ func TestBrowser(t *testing.T) {
 			t.Parallel() // the checks mostly wait
 			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
 			switch name {
-			case "explore":
-				runShipped(t, shipped, checks, env, "--demo-markets=1200") // the ids in examples/ belong to a venue of 1,200 markets
-			case "live-design":
-				runShipped(t, shipped, checks, env, "--demo-markets=1200") // an account has 2,000 positions
-			case "live":
-				runShipped(t, shipped, checks, env, "--demo-markets=60") // with few markets, each one moves often
+			case "explore", "live-design":
+				runNodeTest(t, "web", checks, env, "--demo-markets=1200") // examples/ and an account of 2,000 positions need 1,200 markets
 			case "trusted":
 				manifest := filepath.Join(t.TempDir(), "manifest.json")
 				if err := os.WriteFile(manifest, []byte(`{"other": "query Other { __typename }"}`), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
+				runNodeTest(t, "web", checks, env, "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
 			case "venues":
-				for _, s := range capabilities {
-					t.Run(s.Driver, func(t *testing.T) {
-						runNodeTest(t, "web", checks, append(env, "SERVES="+asJSON(s)), overSimulator(s.Driver)...)
-					})
-				}
+				runOverSimulators(t, "web", checks, env)
 			case "react-apollo", "react-relay":
 				buildExample(t, name)
 				fallthrough
 			default:
-				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
+				runNodeTest(t, "web", checks, env, "--demo-markets=60") // with few markets, each one moves often
 			}
 		})
 	}
@@ -88,21 +78,6 @@ func buildExample(t *testing.T, name string) {
 		return
 	}
 	node(t, dir, "npm", "run", "--silent", "build")
-}
-
-// runShipped is runNodeTest in web/ with the built binary, which is not restarted.
-func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
-	t.Helper()
-	p := runBinary(t, exe, append(args, "--demo-control", "--trusted-proxies=")...) // the board injects faults only without a proxy
-	venue := ""
-	for line := range strings.Lines(p.log.String()) {
-		var entry struct{ Venue string }
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Venue != "" {
-			venue = entry.Venue
-		}
-	}
-	c := startChecks(t, "web", file, append(env, "ODDSGRAPH_URL=http://"+p.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+venue)...)
-	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 }
 
 // TestPageSize limits what a browser loads if it opens every page: 1.2 MB with gzip, which is larger than with brotli.

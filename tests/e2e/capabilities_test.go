@@ -1,5 +1,10 @@
 package e2e
 
+import (
+	"slices"
+	"testing"
+)
+
 // capabilities say what the simulators of other venues serve: the checks of the board and of the kit get them as JSON in SERVES, and
 // TestExamplesByDriver runs the examples. What a venue does not serve must be null with the code UNSUPPORTED.
 var capabilities = []struct {
@@ -75,7 +80,12 @@ type exampleResult struct {
 	unsupported, absent []string
 }
 
-// overSimulator returns the arguments of a service over the simulator of a driver, with a moving market.
-func overSimulator(driver string) []string {
-	return []string{"--demo-driver=" + driver, "--venue-driver=" + driver, "--demo-still=false", "--demo-markets=60"}
+// runOverSimulators is runNodeTest over the simulator of each driver, with a moving market.
+func runOverSimulators(t *testing.T, dir, file string, env []string) {
+	for _, venue := range capabilities {
+		t.Run(venue.Driver, func(t *testing.T) {
+			runNodeTest(t, dir, file, append(slices.Clone(env), "SERVES="+asJSON(venue)),
+				"--demo-driver="+venue.Driver, "--venue-driver="+venue.Driver, "--demo-markets=60")
+		})
+	}
 }

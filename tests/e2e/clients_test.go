@@ -25,16 +25,12 @@ func TestClients(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
 			if name == "venues" {
-				for _, s := range capabilities {
-					t.Run(s.Driver, func(t *testing.T) {
-						runNodeTest(t, "clients", "dist/venues.test.js", []string{"SERVES=" + asJSON(s)}, overSimulator(s.Driver)...)
-					})
-				}
+				runOverSimulators(t, "clients", "dist/venues.test.js", nil)
 				return
 			}
 			// The only market stays open, since the smallest account holds a position in it. Each token moves about
 			// once a second.
-			runNodeTest(t, "clients", "dist/"+name+".test.js", nil, "--demo-still=false", "--demo-markets=1")
+			runNodeTest(t, "clients", "dist/"+name+".test.js", nil, "--demo-markets=1")
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"oddsgraph/internal/demo"
 )
@@ -90,7 +89,6 @@ func TestLastDayIsBatched(t *testing.T) {
 	})
 	t.Run("kalshi", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
 			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
 			variables := search(s, 10) // a call has at most 5 markets, because the venue bills each
 			before, _ := s.Demo.Kalshi.Calls()

@@ -30,16 +30,25 @@ import (
 	"oddsgraph/tests/tool"
 )
 
+// programDir is the directory of the shipped program, see buildProgram. TestMain removes it.
+var programDir string
+
 // TestMain runs the tests in the module's root, where they find the documentation and the examples.
 func TestMain(m *testing.M) {
 	root, err := tool.ModuleRoot()
 	if err == nil {
 		err = os.Chdir(root)
 	}
+	if err == nil {
+		programDir, err = os.MkdirTemp("", "oddsgraph-e2e-")
+	}
 	if err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(programDir)
+		os.Exit(code)
+	}))
 }
 
 // The demo accounts.

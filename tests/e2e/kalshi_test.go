@@ -37,7 +37,6 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 // calls must wait, and none may be refused.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
 		var ids []string
 		for _, ticker := range s.Demo.Kalshi.Tickers()[:80] {

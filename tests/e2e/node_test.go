@@ -49,17 +49,17 @@ func node(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// runNodeTest starts a server with args, runs a file of checks in dir, and reports each check as a subtest. The checks get env
-// and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue with
+// runNodeTest runs the shipped program with args, runs a file of checks in dir, and reports each check as a subtest. The checks get
+// env and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue with
 // its control endpoints (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts both on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
-	serve := func(listen, venue string) (*service, func() error) {
-		return startStoppable(t, append(args, "--listen="+listen, "--demo-listen="+venue)...)
-	}
-	s, stop := serve("127.0.0.1:0", "127.0.0.1:0")
-	address, venue := s.Addr().String(), s.Demo.Addr().String()
+	exe := buildProgram(t)
+	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // the demo venue can be controlled only without a proxy
+	p := runBinary(t, exe, args...)
+	address, venue := p.Addr().String(), p.venueURL(t)
+	args = append(args, "--listen="+address, "--demo-listen="+strings.TrimPrefix(venue, "http://"))
 
-	// Only the test's goroutine may fail the test. The handler therefore asks this goroutine to restart the server.
+	// Only the test's goroutine may fail the test. The handler therefore asks this goroutine to restart the program.
 	restarts := make(chan chan<- struct{})
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		restarted := make(chan struct{})
@@ -76,14 +76,13 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	defer control.Close()
 
 	checks := startChecks(t, dir, file, append(env,
-		"ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE=http://"+venue, "ODDSGRAPH_RESTART_URL="+control.URL)...)
+		"ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE="+venue, "ODDSGRAPH_RESTART_URL="+control.URL)...)
 	for {
 		select {
 		case restarted := <-restarts:
-			if err := stop(); err != nil {
-				t.Errorf("the service ended with: %v", err)
-			}
-			_, stop = serve(address, venue)
+			p.terminate(t)
+			p.wantExit(t, 0)
+			p = runBinary(t, exe, args...)
 			close(restarted)
 		case err := <-checks.ended:
 			wantPassed(t, err, &checks.stdout, checks.stderr.String())

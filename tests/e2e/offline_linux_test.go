@@ -59,7 +59,7 @@ func runOffline(t *testing.T, env ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.v", "-test.run=^" + t.Name() + "$"}
+	args := []string{"-test.v", "-test.run=^" + t.Name() + "$", "-test.parallel=4"} // the checks mostly wait
 	if _, sub, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
 		args[1] += "/" + sub
 	}

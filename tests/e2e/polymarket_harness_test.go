@@ -18,6 +18,7 @@ import (
 // simulator is that of Polymarket unless args name another one. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
+	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000, whose milliseconds the decoder reads as seconds
 	dialer := &pipeDialer{}
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",

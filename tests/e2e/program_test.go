@@ -108,17 +108,26 @@ func runProgram(t testing.TB, args ...string) *program {
 	return runBinary(t, exe, args...)
 }
 
-// buildProgram builds the program as it is shipped, without the race detector, and returns its path.
+// buildProgram builds the program as it is shipped, without the race detector, and returns its path. All tests of a process share
+// the binary.
 func buildProgram(t testing.TB) string {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), "oddsgraph")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", exe, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	exe, err := shippedProgram()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return exe
 }
+
+var shippedProgram = sync.OnceValues(func() (string, error) {
+	exe := filepath.Join(programDir, "oddsgraph")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", exe, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return exe, nil
+})
 
 // runBinary is runProgram with another binary.
 func runBinary(t testing.TB, exe string, args ...string) *program {
@@ -182,6 +191,19 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 		}
 	})
 	return p
+}
+
+// venueURL returns the base URL of the program's demo venue.
+func (p *program) venueURL(t testing.TB) string {
+	t.Helper()
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct{ Venue string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Venue != "" {
+			return entry.Venue
+		}
+	}
+	t.Fatalf("the log names no demo venue:\n%s", p.log)
+	return ""
 }
 
 // addressFinder reads the program's log and finds the addresses of its public and its admin listener.
