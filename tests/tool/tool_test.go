@@ -66,7 +66,7 @@ func TestRequire(t *testing.T) {
 	t.Setenv("CHROMIUM", "")
 	for _, test := range []struct{ ci, outcome string }{{"", "skipped"}, {"false", "skipped"}, {"true", "failed"}} {
 		t.Setenv("CI", test.ci)
-		for name, install := range map[string]string{"promtool": "apt-get install prometheus", "cc": "apt-get install gcc libc6-dev", "chromium": "apt-get install chromium"} {
+		for name, install := range map[string]string{"promtool": "apt-get install prometheus", "cc": "apt-get install gcc libc6-dev", "chromium": "apt-get install chromium-headless-shell"} {
 			if _, p := require(t, name); p.outcome != test.outcome || !strings.Contains(p.message, name+" is missing") || !strings.HasSuffix(p.message, install) {
 				t.Errorf("CI=%q without %s: the test %s: %s", test.ci, name, p.outcome, p.message)
 			}
