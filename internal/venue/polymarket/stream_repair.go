@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -36,11 +38,15 @@ var errFrozen = errors.New("the socket is open, but sends no changes of several 
 // readBooksFunc reads the books of up to maxTokens tokens. A book is nil if the venue does not have it.
 type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error)
 
-// Maintain repairs lost books and finds frozen ones. It returns errFrozen if the socket must be replaced. It implements
-// stream.Maintainer.
+// Maintain repairs lost books and finds frozen ones. It returns errFrozen if the socket must be replaced. Reads run beside the ticks,
+// one at a time. It implements stream.Maintainer.
 func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []stream.Event)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var reads sync.WaitGroup
+	defer func() { cancel(); reads.Wait() }()
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
+	var reading atomic.Bool
 	audit, retry, frozen, changed := time.Now().Add(auditEvery), time.Time{}, 0, 0
 	for {
 		select {
@@ -57,17 +63,30 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 		if frozen > maxFrozen && frozen*frozenShare > changed {
 			return errFrozen
 		}
-		if ids := c.lostAssets(); len(ids) > 0 && !now.Before(retry) {
-			retry = now.Add(retryEvery)
-			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) {
-				emit(func(now time.Time) []stream.Event { return c.repaired(id, r, now) })
-			})
+		if reading.Load() {
+			continue
+		}
+		var lost, compared []string
+		if !now.Before(retry) {
+			if lost = c.lostAssets(); len(lost) > 0 {
+				retry = now.Add(retryEvery)
+			}
 		}
 		if !now.Before(audit) {
-			ids, active := c.beginComparison()
-			audit, frozen, changed = now.Add(auditEvery), 0, active
-			c.readAll(ctx, ids, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
+			compared, changed = c.beginComparison()
+			audit, frozen = now.Add(auditEvery), 0
 		}
+		if len(lost)+len(compared) == 0 {
+			continue
+		}
+		reading.Store(true)
+		reads.Go(func() {
+			defer reading.Store(false)
+			c.readAll(ctx, lost, func(id string, r market.Result[*market.Book]) {
+				emit(func(now time.Time) []stream.Event { return c.repaired(id, r, now) })
+			})
+			c.readAll(ctx, compared, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
+		})
 	}
 }
 

@@ -31,10 +31,11 @@ type socket struct {
 	t *testing.T
 	*codec
 	now time.Time
-	// books is the answer of REST; reads are the ids of its calls.
+	// books is the answer of REST; reads are the ids of its calls. Each call takes the time takes.
 	mu    sync.Mutex
 	books map[string]*market.Book
 	reads []string
+	takes time.Duration
 }
 
 func topic(channel messages.Channel, id string) messages.Topic {
@@ -57,7 +58,12 @@ func newSocket(t *testing.T, topics ...messages.Topic) *socket {
 	return s
 }
 
-func (s *socket) read(_ context.Context, ids []string) (out []market.Result[*market.Book], err error) {
+func (s *socket) read(ctx context.Context, ids []string) (out []market.Result[*market.Book], err error) {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, strings.Join(ids, " "))
@@ -272,16 +278,26 @@ func TestFailedRepairs(t *testing.T) {
 
 // maintain runs the codec's own work in a bubble until the test's end. It returns the published events, and the error of Maintain.
 func (s *socket) maintain() (events func() string, failure func() error) {
+	var mu sync.Mutex
 	var all []stream.Event
 	var err error
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = s.Maintain(ctx, func(make func(time.Time) []stream.Event) { all = append(all, make(time.Now())...) })
+		err = s.Maintain(ctx, func(make func(time.Time) []stream.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, make(time.Now())...)
+		})
 	}()
 	s.t.Cleanup(func() { cancel(); <-done })
-	return func() string { synctest.Wait(); return show(all) }, func() error { synctest.Wait(); return err }
+	return func() string {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		return show(all)
+	}, func() error { synctest.Wait(); return err }
 }
 
 // TestOneReadRepairsAllBooks loses the books of two assets.
@@ -300,6 +316,24 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 		if !slices.Equal(s.reads, []string{"A C"}) {
 			t.Errorf("the reads are %q", s.reads)
 		}
+	})
+}
+
+// TestReadsDelayNoTick expects the end of an incomplete burst in time, although the read of a lost book takes longer.
+func TestReadsDelayNoTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
+		s.frame(bookText("C", 1, "0.311", "0.4"))
+		s.frame(bookText("A", 1, "0.311", "0.4"))
+		s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
+		s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301"))
+		s.takes = time.Minute
+		events, _ := s.maintain()
+		time.Sleep(time.Second)
+		s.expect(events())
+		s.frame(changeText("C", 3, "SELL", "0.301", "45", "0.29", "0.301"))
+		time.Sleep(time.Second)
+		s.expect(events(), "bad orderbook C")
 	})
 }
 
