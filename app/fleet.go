@@ -10,6 +10,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/venue"
 )
 
 // minSecret is the least number of bytes of the secret of a fleet.
@@ -105,6 +106,12 @@ func validateShared(cfg *config.Config) error {
 	if reserved := c.Replicas * c.Reserve; cfg.Venue.PublicPerMinute > 0 && reserved >= ratelimit.Usable(cfg.Venue.PublicPerMinute) {
 		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) leaves nothing to share of the %d public calls a minute that are used of --venue-public-per-minute",
 			c.Replicas, c.Reserve, ratelimit.Usable(cfg.Venue.PublicPerMinute))
+	}
+	for _, f := range families(venue.Limits(cfg.Venue.Driver)) {
+		if f.Limit < c.Replicas {
+			return fmt.Errorf("--shared-replicas (%d) is more than the %d calls in %v that the venue allows for %v: set it to %d or less",
+				c.Replicas, f.Limit, f.Span, f.Endpoints, f.Limit)
+		}
 	}
 	_, err := readSecret(c.SecretFile)
 	return err

@@ -33,7 +33,7 @@ func (b *Budget) openFamilies() {
 	for _, f := range b.cfg.Families {
 		limit := f.Limit
 		if s := b.cfg.Sharing; s.Ledger != nil {
-			limit = max(limit/max(s.Replicas, 1), 1)
+			limit = max(limit/max(s.Replicas, 1), 1) // app accepts no more replicas than calls
 		}
 		w := &window{budget: b, span: f.Span + skew, ceiling: Usable(limit), callers: make(map[string]*caller)}
 		w.limit, w.margin = w.ceiling, limit-w.ceiling
