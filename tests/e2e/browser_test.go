@@ -44,7 +44,7 @@ func TestBrowser(t *testing.T) {
 			t.Parallel() // the checks mostly wait
 			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
 			switch name {
-			case "explore", "live-design":
+			case "explore", "live-design", "live-wallet":
 				runNodeTest(t, "web", checks, env, "--demo-markets=1200") // examples/ and an account of 2,000 positions need 1,200 markets
 			case "trusted":
 				manifest := filepath.Join(t.TempDir(), "manifest.json")

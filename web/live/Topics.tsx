@@ -5,7 +5,7 @@ import { count } from './format'
 import { useAgain } from './live'
 import type { Listing } from './route'
 
-/** How many topics are shown: those with the most open markets. */
+/** How many topics are shown: those with the most open markets, and the pressed one. */
 const shown = 20
 
 interface Props {
@@ -16,11 +16,13 @@ interface Props {
 export function Topics({ listing, onChange }: Props) {
   const [{ data, error }, ask] = useQuery({ query: CategoriesDocument })
   useAgain(error, ask)
+  const isPressed = ({ category, tag }: { category?: string | null; tag?: string | null }) => category ? listing.category === category : listing.tag === tag
   return (
     <div className="chips" role="group" aria-label="Categories">
       <button type="button" aria-pressed={listing.view === 'events'} onClick={() => onChange({ view: listing.view === 'events' ? '' : 'events' })}>By event</button>
-      {data?.categories?.slice(0, shown).map(({ name, category, tag, openMarkets, complete }) => {
-        const pressed = category ? listing.category === category : listing.tag === tag
+      {data?.categories?.filter((topic, i) => i < shown || isPressed(topic)).map(topic => {
+        const { name, category, tag, openMarkets, complete } = topic
+        const pressed = isPressed(topic)
         return (
           <button
             key={name} type="button" aria-pressed={pressed}

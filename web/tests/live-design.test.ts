@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { book, go, listed, paths, prices, tokenOf } from './board'
 import { grouped } from '../live/levels'
-import { realised, type Entry } from '../live/realised'
-import { control, eventually, frames, mainThread, phone, visit, wantAccessible } from './browser'
+import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
 
 const rows = (page: Page) => page.locator('.markets tbody tr').count()
 
@@ -136,50 +135,10 @@ test('an ended market says so', async t => {
   await wantAccessible(page)
 })
 
-test('sums have the currency of the venue', async t => {
-  const { page } = await visit(t, '/live#/portfolio')
-  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-  const currency = await page.evaluate(async () => {
-    const response = await fetch('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"query":"{ serviceStatus { currency } }"}' })
-    return (await response.json()).data.serviceStatus.currency as string
-  })
-  const symbol = new Intl.NumberFormat('en', { style: 'currency', currency }).formatToParts(0).find(({ type }) => type === 'currency')!.value
-  await eventually('a sum', () => page.locator('[data-sum=total]').innerText(), text => text.includes(symbol) && /\d/.test(text))
-  await go(page, '#/')
-  await prices(page)
-  await eventually('a volume', () => page.locator('.markets td.wide').allTextContents(), all => all.some(text => text.startsWith(symbol)))
-})
-
 test('an unknown address has a page', async t => {
   const { page } = await visit(t, '/live/nonsense')
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
   assert.equal(await page.evaluate(() => location.pathname + location.hash), '/live#/nonsense')
-})
-
-test('2,000 positions have few rows in the page, which is mostly idle', async t => {
-  const { page } = await visit(t, '/live#/portfolio')
-  await page.getByLabel('Address').fill('0x3333333333333333333333333333333333333333')
-  await page.getByLabel('API key').fill('demo-2000')
-  for (const field of ['Secret', 'Passphrase']) await page.getByLabel(field).fill('demo')
-  await page.getByRole('button', { name: 'Open', exact: true }).click()
-  await eventually('all positions', () => page.locator('.positions').getAttribute('aria-rowcount'), n => n === '2001')
-  const nodes = () => page.evaluate(() => document.querySelectorAll('*').length)
-  const first = await nodes()
-  assert.ok(first < 3000, `${first} nodes`)
-  const share = await mainThread(page, 10)
-  t.diagnostic(`2,000 positions: ${first} nodes, ${(100 * share).toFixed(1)} % of the main thread`)
-  assert.ok(share < 0.3, `${share} of the main thread`)
-  await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
-  await page.locator('tr[aria-rowindex="2001"]').waitFor()
-  assert.ok(await nodes() < 3000)
-})
-
-test('positions on a phone are rows of one height with readable names', async t => {
-  const { page } = await visit(t, '/live#/portfolio', { viewport: phone })
-  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-  await eventually('positions', () => page.locator('.positions tr[data-position]').count(), n => n > 5)
-  const rows = await page.locator('.positions tr[data-position]').evaluateAll(rows => rows.map(row => [row.getBoundingClientRect().height, row.querySelector('th')!.getBoundingClientRect().width]))
-  assert.ok(rows.every(([height, width]) => height! < 64 && width! > 120), JSON.stringify(rows))
 })
 
 test('the first live price comes within a second', async t => {
@@ -332,43 +291,6 @@ test('an event shows its outcomes by price', async t => {
   await wantAccessible(page)
 })
 
-test('the lists of a wallet are read', async t => {
-  const { page } = await visit(t, '/live#/portfolio')
-  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-  await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
-  for (const name of ['Orders', 'Trades', 'History']) {
-    await page.getByRole('button', { name, exact: true }).click()
-    await eventually(name, () => page.locator(`[data-list=${name.toLowerCase()}] tbody tr`).count(), n => n > 0)
-    await wantAccessible(page)
-  }
-})
-
-test('profit and allocation are drawn from history and positions', async t => {
-  const { page } = await visit(t, '/live#/portfolio')
-  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-  await page.getByRole('button', { name: 'Profit', exact: true }).click()
-  await eventually('a profit', () => page.locator('[data-profit]').getAttribute('data-profit'), profit => Number.isFinite(Number(profit ?? NaN)))
-  await eventually('its line', () => page.locator('.line path').nth(1).getAttribute('d'), line => (line?.match(/H/g)?.length ?? 0) > 10)
-  const shares = (await page.locator('.allocation .figure').allTextContents()).map(text => Number(/([\d.]+)%$/.exec(text)?.[1]))
-  assert.ok(shares.length > 2 && Math.abs(shares.reduce((sum, share) => sum + share, 0) - 100) < 1, shares.join())
-  await wantAccessible(page)
-})
-
-test('realised profit counts sales, redemptions, fees and rewards', () => {
-  const at = (minute: number, record: Partial<Entry>): Entry => ({ id: String(minute), kind: 'TRADE', timestamp: new Date(60_000 * minute).toISOString(), ...record })
-  const { steps, unknown } = realised([
-    at(5, { kind: 'REDEEM', tokenId: 'a', amount: '10', size: '10' }),
-    at(1, { side: 'BUY', tokenId: 'a', amount: '-8', size: '20' }),
-    at(2, { side: 'SELL', tokenId: 'a', amount: '6', size: '10' }),
-    at(3, { kind: 'FEE', amount: '-0.5' }),
-    at(4, { kind: 'DEPOSIT', amount: '1000' }),
-    at(6, { side: 'SELL', tokenId: 'b', amount: '6', size: '10' }),
-    at(7, { side: 'SELL', tokenId: 'c', amount: '6', size: '10' }),
-  ], new Map([['b', 0.5]]))
-  assert.deepEqual(steps.map(({ profit }) => profit), [2, 1.5, 7.5, 8.5])
-  assert.equal(unknown, 1)
-})
-
 test('an alert fires once when the price crosses it, on any page', async t => {
   const { page } = await visit(t, '/live')
   const path = (await paths(page))[2]!
@@ -392,6 +314,16 @@ test('an alert fires once when the price crosses it, on any page', async t => {
   assert.equal(await notice.count(), 0)
   assert.doesNotMatch(await page.title(), /^\(/)
   assert.equal(await page.evaluate(() => localStorage.getItem('oddsgraph:alerts')), '[]')
+})
+
+test('the category of the list has a chip, although others have more markets', async t => {
+  const { page } = await visit(t, '/live')
+  const categories = Array.from({ length: 25 }, (_, i) => ({ __typename: 'Category', name: `Topic ${i}`, category: `topic-${i}`, tag: null, openMarkets: 100 - i, complete: true }))
+  await page.route('**/graphql', route => route.request().postData()?.includes('query Categories') ? route.fulfill({ json: { data: { categories } } }) : route.fallback())
+  await go(page, '#/?category=topic-24')
+  await page.reload()
+  await page.getByRole('button', { name: /^Topic 24/, pressed: true }).waitFor()
+  assert.equal(await page.locator('.chips button:has(.count)').count(), 21)
 })
 
 test('the book is grouped', async t => {
