@@ -11,7 +11,7 @@ async function pretend(page: Page, status: object) {
     if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
     await route.fulfill({ json: { data: { serviceStatus: { __typename: 'ServiceStatus', demo: true, currency: 'USD', upstreamReachable: true, throttledUntil: null, ...status } } } })
   })
-  await page.reload()
+  await page.goto('/live')
 }
 
 /** Changes the server's messages about the state of the venue's stream. */
@@ -29,20 +29,21 @@ async function pretendStream(page: Page, status: { state: string; lastMessageAt?
       socket.send(JSON.stringify(frame))
     })
   })
-  await page.reload()
+  await page.goto('/live')
 }
 
 /** The pages of the markets that the checks have ended. */
 const ended = new Set<string>()
 
-/** The states by name. Each function takes a page that shows the list of markets and brings it into the state. */
+/** The states by name. Each function takes an empty page, opens the board and brings it into the state. */
 const states: Record<string, (page: Page) => Promise<unknown>> = {
   async loading(page) {
     await page.route('**/graphql', () => {})
-    await page.reload()
+    await page.goto('/live')
     await page.locator('.markets .waiting').first().waitFor()
   },
   async empty(page) {
+    await page.goto('/live')
     await page.getByRole('searchbox').fill('nothing is called so')
     await page.getByRole('heading', { name: 'No open market fits' }).waitFor()
   },
@@ -50,7 +51,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
     await page.route('**/graphql', route => route.request().postData()?.includes('query SearchMarkets')
       ? route.fulfill({ json: { errors: [{ message: 'the venue does not answer', extensions: { code: 'UPSTREAM_UNAVAILABLE', retryAfterMs: 60_000 } }] } })
       : route.fallback())
-    await page.reload()
+    await page.goto('/live')
     await page.getByRole('alert').waitFor()
   },
   async stale(page) {
@@ -69,13 +70,14 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
       socket.connectToServer()
       cut = () => void socket.close({ code: 1011 })
     })
-    await page.reload()
+    await page.goto('/live')
     await prices(page)
     await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 }))
     cut()
     await page.locator('.pill', { hasText: 'Connection lost' }).waitFor()
   },
   async ended(page) {
+    await page.goto('/live')
     const path = (await paths(page)).findLast(path => !ended.has(path))! // a search that the server has cached lists ended markets
     ended.add(path)
     await control('market', { marketId: decodeURIComponent(path.split('/')[2]!), winningTokenId: tokenOf(path) })
@@ -89,7 +91,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
     await prices(page)
   },
   async 'wrong-credentials'(page) {
-    await go(page, '#/portfolio')
+    await page.goto('/live#/portfolio')
     await page.getByLabel('Address').fill(wallet.address)
     for (const field of ['API key', 'Secret', 'Passphrase']) await page.getByLabel(field).fill('wrong')
     await page.getByRole('button', { name: 'Open', exact: true }).click()
@@ -109,8 +111,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
 }
 
 async function draw(t: TestContext, state: string, name: string, options: BrowserContextOptions) {
-  const { page } = await visit(t, '/live', options)
-  await prices(page)
+  const { page } = await visit(t, 'about:blank', options)
   await states[state]!(page)
   await eventually('a page that fits', () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth), more => more <= 0)
   await screenshot(page, `state-${state}-${name}`)
