@@ -172,3 +172,13 @@ func TestShortTimeout(t *testing.T) {
 		}
 	})
 }
+
+// TestHangingReadIsReportedOnce: the timeout of the first read and that of the first event are one problem.
+func TestHangingReadIsReportedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{takes: time.Hour}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(timeout)
+		f.want(showPrice, "!UPSTREAM_TIMEOUT")
+	})
+}

@@ -216,11 +216,11 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 }
 
 // startRead starts a read on its own goroutine. run waits for the read before it returns. Before the first event, a read may last
-// until the deadline. Later it may last until the next poll.
+// almost until the deadline. Later it may last until the next poll.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
-		within = time.Until(l.deadline)
+		within = time.Until(l.deadline) * 9 / 10 // otherwise run might report the timeout too
 	}
 	l.reading = true
 	go func() {
