@@ -120,7 +120,7 @@ func TestHitAllocations(t *testing.T) {
 		limit := talk(t, bare(t, ours.bytes), hit.body, hit.header...)
 		n, least := fewestAllocs(func() { ours.once(t) }), fewestAllocs(func() { limit.once(t) })
 		t.Logf("%s: %.0f allocations, %.0f of them the server's own", hit.name, n, least)
-		if n > least+13 {
+		if n > least+14 { // usually 13, but the counts of net/http differ by one
 			t.Errorf("%s: a hit takes %.0f allocations, where a bare handler takes %.0f", hit.name, n, least)
 		}
 	}
