@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // flusher flushes one kind of data. Its function flush removes the entries of a key, or all entries if key is empty, and
@@ -34,7 +35,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	case key != "" && !all[i].keyed:
 		return 0, fmt.Errorf("entries of kind %s cannot be flushed by key; flush all of them", kind)
 	}
-	if c.second != nil && i < publicKinds {
+	if c.second != nil && !reqctx.Kind(i).User() {
 		c.second.Flush(kind, key)
 	}
 	return all[i].flush(key), nil
@@ -49,10 +50,7 @@ func (c *Cache) FlushLocal(kind, key string) {
 	}
 }
 
-// publicKinds is the number of kinds of public data. They come first in the result of flushers.
-const publicKinds = 7
-
-// flushers returns a flusher for each kind, in the order of Stats.
+// flushers returns a flusher for each kind, in the order of reqctx.Kind.
 func (c *Cache) flushers() []flusher {
 	return []flusher{
 		{"price", true, func(key string) int { return c.prices.flush(key, func(k string) bool { return k == key }) }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -380,13 +381,13 @@ func TestSecondOutage(t *testing.T) {
 func TestSecondFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})
-		for _, kind := range []string{"price", "balance"} {
+		for _, kind := range []string{"price", "event_search", "balance"} {
 			if _, err := a.Flush(kind, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(m.flushed) != 1 || m.flushed[0] != "price " {
-			t.Errorf("got flushes %q, want the prices only", m.flushed)
+		if want := []string{"price ", "event_search "}; !slices.Equal(m.flushed, want) {
+			t.Errorf("got flushes %q, want %q", m.flushed, want)
 		}
 		mustRead(t, b.Prices(), "t")
 		b.FlushLocal("price", "")
