@@ -115,6 +115,13 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		}
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})
+	q.request(reqctx.EndpointMarketTrades, "public trades", func() (string, error) {
+		page, err := q.client.MarketTrades(ctx, queries.MarketTrades{MarketID: ids[0], Limit: 100})
+		if err != nil {
+			return "nothing", err
+		}
+		return fmt.Sprintf("%d trades", len(page.Trades)), errors.Join(page.LeftOut...)
+	})
 	return found
 }
 

@@ -92,7 +92,7 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
 		MaxCalls: maxCalls, BatchHistories: c.Histories().Calls(make([]queries.PriceHistory, 2)) == 1,
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
-		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
+		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), MarketTrades: c.MarketTrades(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }
 

@@ -181,8 +181,34 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"event":           {Number: 21},
 			"tokens":          {Number: 22},
 			"resolution":      {Number: 23},
-			"updatedAt":       {Number: 24},
-			"freshness":       {Number: 25},
+			"trades": {Number: 24, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Market_trades_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfMarketTrades{
+					first: a["first"].(*int),
+					after: a["after"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfMarketTrades](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfMarketTrades)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"updatedAt": {Number: 25},
+			"freshness": {Number: 26},
 		}},
 		"MarketConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -1087,6 +1113,32 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
+			"trades": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Token_trades_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfTokenTrades{
+					first: a["first"].(*int),
+					after: a["after"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenTrades](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenTrades)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 		}},
 		"TokenPrice": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
@@ -1468,6 +1520,11 @@ type argumentsOfEventMarkets struct {
 	after *string
 }
 
+type argumentsOfMarketTrades struct {
+	first *int
+	after *string
+}
+
 type argumentsOfPositionValuation struct {
 	basis *market.PriceBasis
 }
@@ -1611,6 +1668,11 @@ type argumentsOfTokenFillEstimate struct {
 	size   *market.Decimal
 	amount *market.Decimal
 	forArg *model.FillFor
+}
+
+type argumentsOfTokenTrades struct {
+	first *int
+	after *string
 }
 
 type argumentsOfUserPositions struct {
@@ -2593,14 +2655,33 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 24: // updatedAt
+		case 24: // trades
+			a, ok := x.Arguments(f).(*argumentsOfMarketTrades)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.market.Trades(x.Enter(f), obj, a.first, a.after)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeTradeConnection(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 25: // updatedAt
 			v := obj.UpdatedAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 25: // freshness
+		case 26: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -4983,6 +5064,25 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 			} else {
 				if !g.writeFillEstimate(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 16: // trades
+			a, ok := x.Arguments(f).(*argumentsOfTokenTrades)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.token.Trades(x.Enter(f), obj, a.first, a.after)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeTradeConnection(x, f.Sub, v) {
 					x.Null()
 				}
 			}

@@ -174,6 +174,7 @@ type ComplexityRoot struct {
 		Tags            func(childComplexity int) int
 		TickSize        func(childComplexity int) int
 		Tokens          func(childComplexity int) int
+		Trades          func(childComplexity int, first *int, after *string) int
 		UpdatedAt       func(childComplexity int) int
 		Venue           func(childComplexity int) int
 		Volume          func(childComplexity int) int
@@ -458,6 +459,7 @@ type ComplexityRoot struct {
 		Sparkline    func(childComplexity int, points *int) int
 		Spread       func(childComplexity int) int
 		TokenID      func(childComplexity int) int
+		Trades       func(childComplexity int, first *int, after *string) int
 		Winner       func(childComplexity int) int
 	}
 
@@ -1121,6 +1123,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Market.Tokens(childComplexity), true
+	case "Market.trades":
+		if e.ComplexityRoot.Market.Trades == nil {
+			break
+		}
+
+		args, err := ec.field_Market_trades_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Market.Trades(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "Market.updatedAt":
 		if e.ComplexityRoot.Market.UpdatedAt == nil {
 			break
@@ -2456,6 +2469,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.TokenID(childComplexity), true
+	case "Token.trades":
+		if e.ComplexityRoot.Token.Trades == nil {
+			break
+		}
+
+		args, err := ec.field_Token_trades_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Token.Trades(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "Token.winner":
 		if e.ComplexityRoot.Token.Winner == nil {
 			break
@@ -3605,6 +3629,16 @@ type Market implements Node {
   reads the markets' details, in batches.
   """
   resolution: Resolution
+  """
+  Public trades of all tokens, newest first, each execution once and from the taker's side. ` + "`" + `tradesAdded` + "`" + ` streams the same trades. One
+  upstream call per page.
+  """
+  trades(
+    "Page size, 1 to 100."
+    first: Int = 20
+    "` + "`" + `endCursor` + "`" + ` of the page before. Omit for the first page."
+    after: String
+  ): TradeConnection
   "When the venue last changed the market; null if it does not say."
   updatedAt: DateTime
   "Age and source of the market's own fields, not of the prices of its tokens."
@@ -3793,6 +3827,17 @@ type Token implements Node {
     "Either of the two as one input."
     for: FillFor
   ): FillEstimate
+  """
+  Public trades of the token, newest first; null when the venue does not know the token. ` + "`" + `tradesAdded` + "`" + ` streams the same trades. Reads
+  the market. One upstream call per page, or up to five if the venue lists the trades of all tokens together: such a page may have
+  fewer rows than ` + "`" + `first` + "`" + ` although there is a next one.
+  """
+  trades(
+    "Page size, 1 to 100."
+    first: Int = 20
+    "` + "`" + `endCursor` + "`" + ` of the page before. Omit for the first page."
+    after: String
+  ): TradeConnection
 }
 
 "Present price of a token."
@@ -4768,6 +4813,8 @@ func (ec *executionContext) childFields_Market(ctx context.Context, field graphq
 		return ec.fieldContext_Market_tokens(ctx, field)
 	case "resolution":
 		return ec.fieldContext_Market_resolution(ctx, field)
+	case "trades":
+		return ec.fieldContext_Market_trades(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_Market_updatedAt(ctx, field)
 	case "freshness":
@@ -5268,6 +5315,8 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_candles(ctx, field)
 	case "fillEstimate":
 		return ec.fieldContext_Token_fillEstimate(ctx, field)
+	case "trades":
+		return ec.fieldContext_Token_trades(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Token", field.Name)
 }

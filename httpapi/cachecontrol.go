@@ -26,6 +26,8 @@ var hints = map[string]hint{
 	"Token.outcome":       {maxAge: time.Minute}, // part of its market
 	"Token.outcomeKind":   {maxAge: time.Minute},
 	"Token.winner":        {maxAge: time.Minute},
+	"Market.trades":       {maxAge: 15 * time.Second},
+	"Token.trades":        {maxAge: 15 * time.Second},
 	"Token.recentPrices":  {noStore: true},
 	"Token.sparkline":     {maxAge: time.Minute},
 	"Token.change24h":     {maxAge: time.Second},

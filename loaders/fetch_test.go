@@ -245,11 +245,12 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	at := time.Unix(1, 0)
 	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: looked}, &source[queries.SearchKey, queries.SearchPage]{look: looked}
 	found, topics := &source[queries.SearchKey, queries.EventPage]{look: looked}, &source[struct{}, queries.Categories]{look: looked}
+	tape := &source[queries.MarketTrades, queries.TradePage]{look: looked}
 	trades, records := &source[queries.TradesKey, queries.TradePage]{look: looked}, &source[queries.HistoryKey, queries.HistoryPage]{look: looked}
 	_, set, recorder := With(ctx, Sources{
 		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[queries.Book, market.Book]{look: looked},
 		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: looked}, Events: &source[market.EventRef, market.Event]{look: looked},
-		Searches: searches, EventSearches: found, Categories: topics, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
+		Searches: searches, EventSearches: found, Categories: topics, MarketTrades: tape, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
 		Orders: &source[market.Address, []market.Order]{look: looked}, Trades: trades, Records: records,
 	})
 	defer set.Done()
@@ -271,6 +272,14 @@ func TestSetReadsFromItsSources(t *testing.T) {
 			return r.Handle, err
 		},
 		func() (*market.Handle, error) { r, err := set.Categories(); return r.Handle, err },
+		func() (*market.Handle, error) {
+			r, err := set.MarketTrades(queries.MarketTrades{MarketID: "m"})
+			return r.Handle, err
+		},
+		func() (*market.Handle, error) {
+			r, err := set.MarketTrades(queries.MarketTrades{MarketID: "m", TokenID: "k"})
+			return r.Handle, err
+		},
 	}
 	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
 		{Text: "x", EndsAfter: at}, {Text: "x", EndsAfter: at.Add(1)}, {Text: "x", Page: "2"}} {
@@ -305,7 +314,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 			}
 		}
 	})
-	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(records.fetches) != 8 {
+	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(tape.fetches) != 2 || len(records.fetches) != 8 {
 		t.Errorf("%d of %d values, %d recorded", len(seen), len(kinds), len(recorder.Handles()))
 	}
 }

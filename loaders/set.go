@@ -27,11 +27,13 @@ type Sources struct {
 	// EventSearches and Categories are searches for events, and the categories of all markets.
 	EventSearches Source[queries.SearchKey, queries.EventPage]
 	Categories    Source[struct{}, queries.Categories]
-	Balances      Source[market.Address, market.Balance]
-	Positions     Source[market.Address, []market.Position]
-	Orders        Source[market.Address, []market.Order]
-	Trades        Source[queries.TradesKey, queries.TradePage]
-	Records       Source[queries.HistoryKey, queries.HistoryPage]
+	// MarketTrades are the public trades of markets.
+	MarketTrades Source[queries.MarketTrades, queries.TradePage]
+	Balances     Source[market.Address, market.Balance]
+	Positions    Source[market.Address, []market.Position]
+	Orders       Source[market.Address, []market.Order]
+	Trades       Source[queries.TradesKey, queries.TradePage]
+	Records      Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set contains the loaders of one response. It belongs to one goroutine.
@@ -49,6 +51,7 @@ type Set struct {
 	searches Loader[queries.SearchKey, queries.SearchPage]
 	found    Loader[queries.SearchKey, queries.EventPage]
 	topics   Loader[struct{}, queries.Categories]
+	tape     Loader[queries.MarketTrades, queries.TradePage]
 	trades   Loader[queries.TradesKey, queries.TradePage]
 	records  Loader[queries.HistoryKey, queries.HistoryPage]
 	response
@@ -71,7 +74,7 @@ type loader interface {
 // loaders returns the loaders of all kinds.
 func (s *Set) loaders() [reqctx.Kinds]loader {
 	return [...]loader{
-		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.found, &s.topics, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
+		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.found, &s.topics, &s.tape, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
 	}
 }
 
@@ -88,6 +91,7 @@ var sets = sync.Pool{New: func() any {
 	s.searches = Loader[queries.SearchKey, queries.SearchPage]{response: r, kind: reqctx.KindSearch}
 	s.found = Loader[queries.SearchKey, queries.EventPage]{response: r, kind: reqctx.KindEventSearch}
 	s.topics = Loader[struct{}, queries.Categories]{response: r, kind: reqctx.KindCategories}
+	s.tape = Loader[queries.MarketTrades, queries.TradePage]{response: r, kind: reqctx.KindMarketTrades}
 	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
 	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
 	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
@@ -129,6 +133,7 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Depen
 	s.searches.begin(of.Searches)
 	s.found.begin(of.EventSearches)
 	s.topics.begin(of.Categories)
+	s.tape.begin(of.MarketTrades)
 	s.Balances.begin(of.Balances)
 	s.Positions.begin(of.Positions)
 	s.Orders.begin(of.Orders)
@@ -195,6 +200,11 @@ func (s *Set) SearchEvents(q queries.Search) (market.Read[*queries.EventPage], e
 
 // Categories reads the categories of the venue's open markets.
 func (s *Set) Categories() (market.Read[*queries.Categories], error) { return s.topics.Get(struct{}{}) }
+
+// MarketTrades reads one page of the public trades of a market or a token.
+func (s *Set) MarketTrades(q queries.MarketTrades) (market.Read[*queries.TradePage], error) {
+	return s.tape.Get(q)
+}
 
 // Trades reads one page of an account's trades.
 func (s *Set) Trades(a market.Address, q queries.Trades) (market.Read[*queries.TradePage], error) {

@@ -10,6 +10,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -28,6 +29,8 @@ type Resolver struct {
 	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
 	// topic.
 	Scope func(ctx context.Context, a market.Address) string
+	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all.
+	Can func(endpoint reqctx.Endpoint) error
 	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
 	Venue string
 	// PublicAccounts reports that the venue shows the data of every account to everybody.

@@ -141,20 +141,12 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 	set, q := loaders.From(ctx), queries.Trades{MarketID: valueOr(marketID, ""), From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
 	p, err := readAccountPage(ctx, r.Resolver, "trades", u.Address, first, after, from, to, (*market.Trade).Key, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
-		read, err := set.Trades(u.Address, q)
-		if err != nil || read.Value == nil {
-			return venuePage[market.Trade]{}, err
-		}
-		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
+		return tradePage(set.Trades(u.Address, q))
 	})
 	if err != nil {
 		return nil, err
 	}
-	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, tokenRefOfTrade,
-		func(cursor string, node model.Trade) model.TradeEdge {
-			return model.TradeEdge{Cursor: cursor, Node: node}
-		})
-	return &model.TradeConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
+	return tradeConnection(ctx, p), nil
 }
 
 func checkSpan(from, to *time.Time) error {

@@ -61,7 +61,7 @@ func newGraphService(t testing.TB) *graphService {
 	t.Cleanup(c.Close)
 	s.sources = loaders.Sources{
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
-		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
+		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), MarketTrades: c.MarketTrades(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 	g := graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: s.sources}}
 	s.schema, s.compiler = graph.NewExecutableSchema(g), graph.NewCompiler(g)

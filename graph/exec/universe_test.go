@@ -342,6 +342,9 @@ func (u *universe) sources() loaders.Sources {
 		Categories: source[struct{}, queries.Categories]{u: u, name: "categories", value: func(_ struct{}, r *rand.Rand) *queries.Categories {
 			return &queries.Categories{List: []queries.Category{{Name: pick(r, texts), OpenMarkets: r.IntN(9), Complete: true}, {Name: pick(r, texts), IsTag: true}}}
 		}},
+		MarketTrades: source[queries.MarketTrades, queries.TradePage]{u: u, name: "public trades", value: func(q queries.MarketTrades, r *rand.Rand) *queries.TradePage {
+			return u.trades(queries.TradesKey{Query: queries.Trades{Limit: q.Limit, Page: q.Page}}, r)
+		}},
 		Trades:  source[queries.TradesKey, queries.TradePage]{u: u, name: "trades", value: u.trades},
 		Records: source[queries.HistoryKey, queries.HistoryPage]{u: u, name: "history", value: u.history},
 	}

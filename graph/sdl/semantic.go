@@ -35,6 +35,7 @@ var nonNull = map[string][]int{
 	"User.history":        field,
 	"User.portfolio":      field,
 	"Event.markets":       field,
+	"Market.trades":       field,
 	"TokenPrice.token":    field,
 	"Spread.token":        field,
 	"Orderbook.token":     field,

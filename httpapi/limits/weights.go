@@ -130,6 +130,7 @@ var table = map[string]weight{
 
 	"Market.description":      {needs: details, items: about(descriptionPoints)},
 	"Market.resolution":       {needs: details},
+	"Market.trades":           {needs: page, page: first(100)},
 	"Market.tokens":           {items: about(outcomes), knows: details},
 	"Resolution.winningToken": {knows: details},
 	"Event.startsAt":          {needs: eventMarkets},
@@ -152,6 +153,7 @@ var table = map[string]weight{
 	"Token.history":      {needs: page, page: about(samples)},
 	"Token.candles":      {needs: page, items: about(samples)},
 	"Token.recentPrices": {items: about(samples)},
+	"Token.trades":       {needs: details | page, page: first(100)},
 	"Token.sparkline":    {needs: lastDay, items: quantity{argument: "points", limit: 100}},
 	"Token.change24h":    {needs: price | lastDay},
 

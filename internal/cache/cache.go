@@ -36,6 +36,8 @@ type Venue interface {
 	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
 	// Categories returns the topics of the venue's open markets.
 	Categories(ctx context.Context) (*queries.Categories, error)
+	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
+	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
@@ -125,6 +127,7 @@ type Cache struct {
 	searches  *store[queries.SearchKey, queries.SearchPage]
 	found     *store[queries.SearchKey, queries.EventPage]
 	topics    *store[struct{}, queries.Categories]
+	tape      *store[queries.MarketTrades, queries.TradePage]
 	balances  *store[userKey, market.Balance]
 	positions *store[userKey, []market.Position]
 	orders    *store[userKey, []market.Order]
@@ -161,6 +164,7 @@ func New(venue Venue, cfg Config) *Cache {
 	c.searches.share(cfg.Second)
 	c.found.share(cfg.Second)
 	c.topics.share(cfg.Second)
+	c.tape.share(cfg.Second)
 	return c
 }
 
@@ -238,7 +242,7 @@ type SharedStats struct {
 func (c *Cache) Stats() []Stats {
 	return []Stats{
 		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
-		c.searches.stats(), c.found.stats(), c.topics.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
+		c.searches.stats(), c.found.stats(), c.topics.stats(), c.tape.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
 	}
 }
 

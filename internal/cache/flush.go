@@ -68,6 +68,9 @@ func (c *Cache) flushers() []flusher {
 		{"search", false, func(string) int { return c.searches.flush("", nil) }},
 		{"event_search", false, func(string) int { return c.found.flush("", nil) }},
 		{"categories", false, func(string) int { return c.topics.flush("", nil) }},
+		{"market_trades", true, func(key string) int {
+			return c.tape.flush(key, func(k queries.MarketTrades) bool { return k.MarketID == key || k.TokenID == key })
+		}},
 		{"balance", true, func(key string) int { return c.balances.flush(key, func(k userKey) bool { return k.owned(key) }) }},
 		{"positions", true, func(key string) int { return c.positions.flush(key, func(k userKey) bool { return k.owned(key) }) }},
 		{"orders", true, func(key string) int { return c.orders.flush(key, func(k userKey) bool { return k.owned(key) }) }},

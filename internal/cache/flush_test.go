@@ -120,6 +120,10 @@ func TestFlushOfEachKind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"market_trades", "m1", func(t *testing.T, c *Cache) { mustRead(t, c.MarketTrades(), queries.MarketTrades{MarketID: "m1"}) }},
+		{"market_trades", token, func(t *testing.T, c *Cache) {
+			mustRead(t, c.MarketTrades(), queries.MarketTrades{MarketID: "m1", TokenID: token})
+		}},
 	} {
 		t.Run(test.kind+" "+test.key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

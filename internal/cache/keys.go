@@ -54,6 +54,13 @@ func ownSearch[T any](key queries.SearchKey, _ *T) queries.SearchKey {
 	return key
 }
 
+func ownMarketTrades(key queries.MarketTrades, _ *queries.TradePage) queries.MarketTrades {
+	for _, text := range []*string{&key.MarketID, &key.TokenID, &key.Page} {
+		*text = strings.Clone(*text)
+	}
+	return key
+}
+
 func ownUser[T any](key userKey, _ *T) userKey {
 	key.address = market.Address(strings.Clone(string(key.address)))
 	return key

@@ -18,10 +18,13 @@ func (c *Cache) EventSearches() Source[queries.SearchKey, queries.EventPage] { r
 // Categories returns the source of the venue's categories. Its only key is the empty struct.
 func (c *Cache) Categories() Source[struct{}, queries.Categories] { return c.topics }
 
+// MarketTrades returns the source of pages of the public trades of markets.
+func (c *Cache) MarketTrades() Source[queries.MarketTrades, queries.TradePage] { return c.tape }
+
 // topicsFresh is the fresh time of categories as a multiple of that of searches, because counting takes several calls.
 const topicsFresh = 20
 
-// buildSearches builds the stores of searches, events and categories.
+// buildSearches builds the stores of searches, events, categories and public trades.
 func (c *Cache) buildSearches(b *builder) {
 	v, cfg := c.venue, b.cfg
 	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
@@ -49,4 +52,6 @@ func (c *Cache) buildSearches(b *builder) {
 		func(key struct{}, _ *queries.Categories) struct{} { return key },
 		route[struct{}, queries.Categories]{reqctx.EndpointCategories, reqctx.PrioritySearch,
 			one(func(ctx context.Context, _ struct{}) (*queries.Categories, error) { return v.Categories(ctx) })})
+	c.tape = newStore(b, reqctx.KindMarketTrades, cfg.Search, weight[queries.TradePage]{shares.tape, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownMarketTrades,
+		route[queries.MarketTrades, queries.TradePage]{reqctx.EndpointMarketTrades, reqctx.PrioritySearch, one(v.MarketTrades)})
 }

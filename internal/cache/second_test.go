@@ -381,12 +381,12 @@ func TestSecondOutage(t *testing.T) {
 func TestSecondFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})
-		for _, kind := range []string{"price", "event_search", "balance"} {
+		for _, kind := range []string{"price", "event_search", "market_trades", "balance"} {
 			if _, err := a.Flush(kind, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if want := []string{"price ", "event_search "}; !slices.Equal(m.flushed, want) {
+		if want := []string{"price ", "event_search ", "market_trades "}; !slices.Equal(m.flushed, want) {
 			t.Errorf("got flushes %q, want %q", m.flushed, want)
 		}
 		mustRead(t, b.Prices(), "t")

@@ -511,7 +511,7 @@ func TestConfigDefaults(t *testing.T) {
 	for _, s := range c.Stats() {
 		names[s.Kind] = true
 	}
-	if len(names) != 14 {
-		t.Errorf("got kinds %v, want 14", names)
+	if len(names) != reqctx.Kinds {
+		t.Errorf("got kinds %v, want %d", names, reqctx.Kinds)
 	}
 }

@@ -31,6 +31,8 @@ func TestUnsupported(t *testing.T) {
 			refused("book", err)
 			_, err = readOne(t.Context(), c.Events(), market.EventRef{EventID: "e"})
 			refused("event", err)
+			_, err = readOne(t.Context(), c.MarketTrades(), queries.MarketTrades{MarketID: "m"})
+			refused("public trades", err)
 			_, err = readOne(t.Context(), c.Balances(), "0xa")
 			refused("balance", err)
 			_, err = readOne(t.Context(), c.Markets(), bySlug("s"))

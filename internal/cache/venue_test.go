@@ -237,6 +237,12 @@ func (v *venue) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) { return v.Search(ctx, queries.Search{Page: page}) })
 }
 
+func (v *venue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
+	return single(v, ctx, reqctx.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
+		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID}}, Next: fmt.Sprint(q.Limit, q.Page)}
+	})
+}
+
 func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)

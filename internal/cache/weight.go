@@ -13,9 +13,9 @@ const DefaultMemory = 64 << 20
 // shares are the parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another kind, so many
 // entries of one kind evict nothing else.
 var shares = struct {
-	price, spread, book, market, names, search, event, found, topics, history, balance, positions, orders, trades, records int
+	price, spread, book, market, names, search, event, found, topics, tape, history, balance, positions, orders, trades, records int
 }{
-	price: 7, spread: 6, book: 12, market: 11, names: 3, search: 3, event: 3, found: 2, topics: 1, history: 4,
+	price: 7, spread: 6, book: 12, market: 10, names: 3, search: 3, event: 3, found: 2, topics: 1, tape: 1, history: 4,
 	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
 }
 
@@ -207,6 +207,8 @@ func keyTexts(key any) int {
 		return texts(k.EventID, k.EventSlug)
 	case queries.SearchKey:
 		return texts(k.Text, k.Status, k.Category, k.Tag, k.EventID, k.EventSlug, k.Page)
+	case queries.MarketTrades:
+		return texts(k.MarketID, k.TokenID, k.Page)
 	case userKey:
 		return texts(string(k.address))
 	case tradesKey:

@@ -132,6 +132,7 @@ func TestWeights(t *testing.T) {
 		{"positions", 20, func(n int) { c.positions.accept(user(n), samplePositions(2000), origin{}) }, c.positions.stats},
 		{"orders", 100, func(n int) { c.orders.accept(user(n), sampleOrders(50), origin{}) }, c.orders.stats},
 		{"trades", 100, func(n int) { c.trades.accept(tradesKey{userKey: user(n)}, sampleTrades(), origin{}) }, c.trades.stats},
+		{"public trades", 100, func(n int) { c.tape.accept(queries.MarketTrades{MarketID: token(n)}, sampleTrades(), origin{}) }, c.tape.stats},
 		{"records", 100, func(n int) { c.records.accept(historyKey{userKey: user(n)}, sampleRecords(), origin{}) }, c.records.stats},
 	}
 	for _, kind := range kinds {
@@ -186,7 +187,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	sum := c.refs.bytes
 	for _, s := range c.Stats() {
 		sum += s.Bytes
-		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records", "event_search": "found", "categories": "topics"}[s.Kind])
+		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records", "event_search": "found", "categories": "topics", "market_trades": "tape"}[s.Kind])
 		if !part.IsValid() {
 			part = reflect.ValueOf(shares).FieldByName(s.Kind)
 		}

@@ -14,6 +14,11 @@ type tapeTrade struct {
 	at    millis
 }
 
+// public returns the trade as other packages see it.
+func (trade *tapeTrade) public() Trade {
+	return Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()}
+}
+
 // tape has the last trades of a token since the venue opened.
 type tape struct {
 	seq    uint64 // sequence number of the present state, from 1
@@ -32,7 +37,7 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp.trades = append(tp.trades, trade)
 	v.publishTrade(t, trade)
 	if v.config.Watch != nil {
-		v.config.Watch.Traded(t.id, Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()})
+		v.config.Watch.Traded(t.id, trade.public())
 	}
 }
 

@@ -1,6 +1,9 @@
 package demo
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Watcher is notified of every change of a venue's markets, in order. The venue holds its lock during a call, so a Watcher
 // must return soon and must not call methods of the venue.
@@ -113,6 +116,22 @@ func (v *Venue) History(tokenID string, from, until time.Time) []Point {
 		points = append(points, Point{p.at.Time(), p.price})
 	}
 	return points
+}
+
+// Tape returns the last public trades of a token, newest first and at most 50; nil for an unknown token.
+func (v *Venue) Tape(tokenID string) []Trade {
+	t := v.listing.tokenByID[tokenID]
+	if t == nil {
+		return nil
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	recent := t.recent(v.opened)
+	trades := make([]Trade, 0, len(recent))
+	for _, trade := range slices.Backward(recent) {
+		trades = append(trades, trade.public())
+	}
+	return trades
 }
 
 // Records returns the history of a wallet, newest first; nil when the address is not well-formed.

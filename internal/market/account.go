@@ -66,7 +66,7 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal numbers equal trades without ids from 0; see Numbering.
+	// Ordinal numbers trades without ids that are equal, see Numbering, and rows with the same id. It begins with 0.
 	Ordinal int
 }
 

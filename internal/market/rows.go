@@ -45,11 +45,11 @@ func NumberPositions(rows []Position) {
 	}
 }
 
-// Key returns the identity of the trade: the venue's id, or else a digest of the fields with the ordinal. The key is the same
-// on every page, over REST and over the stream.
+// Key returns the identity of the trade: the venue's id, or else a digest of the fields, with the ordinal. The key is the same on
+// every page, over REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
-		return t.TradeID
+		return numbered(t.TradeID, t.Ordinal)
 	}
 	content := t.content()
 	return keyOf(content, t.Ordinal)
@@ -83,7 +83,11 @@ func (h *HistoryRecord) content() [16]byte {
 func instantText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func keyOf(content [16]byte, ordinal int) string {
-	key := hex.EncodeToString(content[:])
+	return numbered(hex.EncodeToString(content[:]), ordinal)
+}
+
+// numbered returns the key of a row whose id or digest other rows have too.
+func numbered(key string, ordinal int) string {
 	if ordinal == 0 {
 		return key
 	}

@@ -41,6 +41,8 @@ type Driver interface {
 	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
 	// Categories returns the topics of the venue's open markets.
 	Categories(ctx context.Context) (*queries.Categories, error)
+	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
+	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
 	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
 	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
 	Orders(ctx context.Context, a market.Address) ([]market.Order, error)

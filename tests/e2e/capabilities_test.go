@@ -13,10 +13,11 @@ var capabilities = []struct {
 	Search   bool   `json:"search"`   // by text
 	Accounts bool   `json:"accounts"` // of all wallets, without credentials
 	Orders   bool   `json:"orders"`   // open orders of a wallet
+	Trades   bool   `json:"trades"`   // public trades of a market
 	examples []exampleResult
 }{
 	{
-		Driver: "polymarket", Sort: true, Search: true, Accounts: true,
+		Driver: "polymarket", Sort: true, Search: true, Accounts: true, Trades: true,
 		examples: []exampleResult{
 			{example: "price-board", absent: []string{"tokens.price.timestamp"}}, // a midpoint has no time
 			{
@@ -43,7 +44,7 @@ var capabilities = []struct {
 		},
 	},
 	{
-		Driver: "kalshi",
+		Driver: "kalshi", Trades: true,
 		examples: []exampleResult{
 			{example: "price-board", absent: []string{"tokens.price.timestamp"}},
 			{

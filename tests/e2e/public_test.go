@@ -70,7 +70,7 @@ func TestPublicAccountsAreDeclared(t *testing.T) {
 // TestStatusOfVenue: serviceStatus says which driver reads the venue, and what the venue does not serve.
 func TestStatusOfVenue(t *testing.T) {
 	for driver, unsupported := range map[string]string{
-		"generic": "[]", "polymarket": `["orders"]`, "kalshi": `["balance","positions","orders","trades","history"]`,
+		"generic": `["market-trades"]`, "polymarket": `["orders"]`, "kalshi": `["balance","positions","orders","trades","history"]`,
 	} {
 		s := start(t, "--demo-driver="+driver, "--venue-driver="+driver)
 		got := asJSON(s.ask(t, `{ serviceStatus { venue { driver unsupported } } }`, nil, anonymous))

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,9 @@ func (p fieldPath) document(selection string) string {
 	return p.before + "{ __typename " + selection + " }" + p.after
 }
 
+// unserved are the fields that the demo venue does not serve.
+var unserved = []string{"Market.trades", "Token.trades"}
+
 // fieldPaths returns a path from Query to each object type, with the arguments that fields need.
 func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fieldPath {
 	paths := map[string]fieldPath{"Query": {}}
@@ -27,7 +31,7 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 		of := schema.Types[queue[0]]
 		for _, f := range of.Fields {
 			to := schema.Types[f.Type.Name()]
-			if strings.HasPrefix(f.Name, "__") || to.Kind != ast.Object || paths[to.Name] != (fieldPath{}) {
+			if strings.HasPrefix(f.Name, "__") || to.Kind != ast.Object || paths[to.Name] != (fieldPath{}) || slices.Contains(unserved, of.Name+"."+f.Name) {
 				continue
 			}
 			p := paths[of.Name]
@@ -61,7 +65,7 @@ func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	for name, path := range fieldPaths(schema, arguments) {
 		before := ask(path.document(""))
 		for _, f := range schema.Types[name].Fields {
-			if strings.HasPrefix(f.Name, "__") {
+			if strings.HasPrefix(f.Name, "__") || slices.Contains(unserved, name+"."+f.Name) {
 				continue
 			}
 			selection := f.Name + arguments[name+"."+f.Name]

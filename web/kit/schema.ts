@@ -67,6 +67,9 @@ export const connections: Record<string, Record<string, string[]>> = {
   "Event": {
     "markets": []
   },
+  "Market": {
+    "trades": []
+  },
   "Query": {
     "searchEvents": [
       "query",
@@ -80,6 +83,9 @@ export const connections: Record<string, Record<string, string[]>> = {
       "sort",
       "order"
     ]
+  },
+  "Token": {
+    "trades": []
   },
   "User": {
     "history": [

@@ -37,6 +37,7 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/markets", "", (*Venue).answerMarkets},
 	{"GET " + Path + "/historical/markets", "", (*Venue).answerArchive},
 	{"GET " + Path + "/markets/{ticker}", "", (*Venue).answerMarket},
+	{"GET " + Path + "/markets/trades", "", (*Venue).answerTrades},
 	{"GET " + Path + "/markets/{ticker}/orderbook", "", (*Venue).answerBook},
 	{"GET " + Path + "/markets/orderbooks", "tickers", (*Venue).answerBooks},
 	{"GET " + Path + "/markets/candlesticks", "market_tickers", (*Venue).answerCandles},

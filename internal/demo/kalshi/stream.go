@@ -255,22 +255,11 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t := v.byDemoToken[demoToken]
-	price, taker := trade.Price, 0
-	if trade.Side == demo.Sell {
-		taker = 1
-	}
-	if t.no {
-		price, taker = payout-price, 1-taker
-	}
-	t.market.last = price
-	book := [...]string{"bid", "ask"}[taker]
-	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) {
-		v.numbered(c, s, object{"type": "trade", "msg": object{
-			"trade_id": trade.ID, "market_ticker": t.market.ticker, "yes_price_dollars": dollars(price), "no_price_dollars": dollars(payout - price),
-			"count_fp": count(trade.Size), "taker_side": sideNames[taker], "taker_outcome_side": sideNames[taker], "taker_book_side": book,
-			"is_block_trade": false, "ts": trade.At.Unix(), "ts_ms": trade.At.UnixMilli(),
-		}})
-	})
+	p := t.executionOf(trade)
+	t.market.last = p.Price
+	msg := p.row()
+	msg["market_ticker"], msg["ts"], msg["ts_ms"] = t.market.ticker, p.At.Unix(), p.At.UnixMilli()
+	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { v.numbered(c, s, object{"type": "trade", "msg": msg}) })
 	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
 }
 

@@ -41,6 +41,7 @@ type Venue struct {
 	config  Config
 	engine  *demo.Venue
 	clock   demo.Clock
+	created time.Time
 	mux     *http.ServeMux
 	bucket  bucket
 	events  []*event
@@ -101,6 +102,7 @@ func New(config Config) *Venue {
 	if v.config.TokensPerSecond <= 0 {
 		v.config.TokensPerSecond = 200
 	}
+	v.created = v.clock.Now()
 	d := config.Demo
 	d.Watch, d.Strict, d.Lag, d.Without, d.Gzip, d.Control = v, false, 0, nil, false, false
 	d.PublicPerMinute, d.KeyPerMinute = 0, 0

@@ -133,6 +133,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	v.send(m, 1<<t.index, false, object{
 		"event_type": "last_trade_price", "asset_id": m.tokenIDs[t.index], "market": m.conditionID, "price": trade.Price.String(),
 		"side": string(trade.Side), "size": trade.Size.String(), "fee_rate_bps": "0", "timestamp": stampOf(trade.At),
+		"transaction_hash": transaction(trade),
 	})
 	if m.movedAt.Equal(trade.At) { // the trade changed the book
 		v.sendBooks(m)

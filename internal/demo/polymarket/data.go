@@ -102,6 +102,9 @@ func (v *Venue) answerValue(r *request) (any, *refusal) {
 }
 
 func (v *Venue) answerTrades(r *request) (any, *refusal) {
+	if r.get("user") == "" && r.get("condition") != "" {
+		return v.answerTape(r)
+	}
 	return v.answerRecords(r, func(k string) bool { return k == "TRADE" }, (*Venue).trade)
 }
 

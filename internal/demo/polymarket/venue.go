@@ -27,10 +27,11 @@ import (
 
 // Venue is a simulated Polymarket. It is an [http.Handler] and safe for concurrent use.
 type Venue struct {
-	engine *demo.Venue
-	clock  demo.Clock
-	mux    *http.ServeMux
-	limits limiter
+	engine  *demo.Venue
+	clock   demo.Clock
+	created time.Time
+	mux     *http.ServeMux
+	limits  limiter
 
 	events  []*event
 	markets []*market
@@ -104,6 +105,7 @@ func New(config demo.Config) *Venue {
 	if v.clock == nil {
 		v.clock = wallClock{}
 	}
+	v.created = v.clock.Now()
 	config.Watch, config.Strict, config.Lag, config.Without = v, false, 0, nil
 	config.PublicPerMinute, config.KeyPerMinute = 0, 0
 	v.engine = demo.New(config)

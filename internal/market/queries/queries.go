@@ -127,6 +127,16 @@ func (q Trades) Key(a market.Address) TradesKey {
 	return TradesKey{a, q}
 }
 
+// MarketTrades is a query for one page of the public trades of a market, newest first. It is comparable.
+type MarketTrades struct {
+	MarketID string
+	// TokenID is a token of the market. If it is empty, each trade is on the page once, from the taker's side.
+	TokenID string
+	// Limit is the number of rows on a page, 1 to 100. A page may have fewer rows although there is a next one.
+	Limit int
+	Page  string
+}
+
 // TradePage is one page of trades.
 type TradePage struct {
 	Trades  []market.Trade

@@ -87,6 +87,7 @@ const (
 	EndpointEvent
 	EndpointEventSearch
 	EndpointCategories
+	EndpointMarketTrades
 	EndpointBalance
 	EndpointPositions
 	EndpointOrders
@@ -98,7 +99,7 @@ const (
 
 var endpointNames = [...]string{
 	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details", "event",
-	"event-search", "categories",
+	"event-search", "categories", "market-trades",
 	"balance", "positions", "orders", "trades", "history",
 }
 

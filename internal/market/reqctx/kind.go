@@ -14,6 +14,7 @@ const (
 	KindSearch
 	KindEventSearch
 	KindCategories
+	KindMarketTrades
 	KindBalance
 	KindPositions
 	KindOrders
@@ -24,7 +25,7 @@ const (
 )
 
 var kindNames = [Kinds]string{
-	"price", "spread", "book", "history", "market", "event", "search", "event_search", "categories", "balance", "positions", "orders", "trades", "user_history",
+	"price", "spread", "book", "history", "market", "event", "search", "event_search", "categories", "market_trades", "balance", "positions", "orders", "trades", "user_history",
 }
 
 // String returns the name that metrics show.

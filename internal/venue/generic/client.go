@@ -2,8 +2,11 @@ package generic
 
 import (
 	"cmp"
+	"context"
 	"errors"
 
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
 )
@@ -101,8 +104,18 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	}
 }
 
-// Can returns nil: a venue may lack endpoints of the documented API, but only a call can show which.
-func (c *Client) Can(reqctx.Endpoint) error { return nil }
+// Can returns nil for all endpoints of the documented API. A venue may lack some of them, but only a call can show which.
+func (c *Client) Can(e reqctx.Endpoint) error {
+	if e == reqctx.EndpointMarketTrades {
+		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
+	}
+	return nil
+}
+
+// MarketTrades returns UNSUPPORTED.
+func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.TradePage, error) {
+	return nil, c.Can(reqctx.EndpointMarketTrades)
+}
 
 // MaxKeys returns the greatest number of keys in one call of an endpoint. Cost says which lists the venue accepts now.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {

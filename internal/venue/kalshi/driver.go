@@ -45,6 +45,7 @@ var paths = rest.Paths{
 	reqctx.EndpointEvent:          "/events/",
 	reqctx.EndpointEventSearch:    "/events",
 	reqctx.EndpointCategories:     "/events",
+	reqctx.EndpointMarketTrades:   "/markets/trades",
 }
 
 // Paths besides those of the endpoints. Markets that settled long ago are in the archive only.

@@ -10,30 +10,31 @@ import (
 var (
 	fieldTradeID      = wire.NewField("trade_id")
 	fieldMarketTicker = wire.NewField("market_ticker", "ticker").Interned()
-	fieldCount        = wire.NewField("count_fp")
+	fieldCount        = wire.NewField("count_fp", "count")
 	fieldYesPrice     = wire.NewField("yes_price_dollars")
 	fieldTaker        = wire.NewField("taker_outcome_side", "taker_side").Interned()
 	fieldTime         = wire.NewField("ts_ms", "created_time", "ts", "time")
 )
 
 // readTrade reads a trade of a market. It returns the trade once for each token: a purchase of one outcome at p is a sale of the
-// other outcome at 1 − p.
+// other outcome at 1 − p. Both have the venue's id; the one that is not of the taker's outcome has the ordinal 1.
 func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	ticker := r.RequireID(fieldMarketTicker)
 	t := market.Trade{
 		TradeID: r.RequireID(fieldTradeID), MarketID: ticker, Size: r.Size(fieldCount), Timestamp: r.RequireTime(fieldTime),
 		SideRaw: r.RequireText(fieldTaker),
 	}
-	price := r.Price(fieldYesPrice)
+	price, taker := r.Price(fieldYesPrice), yes
+	if t.SideRaw == suffixes[no][1:] {
+		taker = no
+	}
 	for _, s := range sides {
 		t.TokenID, t.Outcome, t.Price = s.token(ticker), labels[s], s.price(price)
-		switch t.SideRaw {
-		case "yes", "no":
-			t.Side = market.SideSell
-			if (t.SideRaw == "yes") == (s == yes) {
-				t.Side = market.SideBuy
-			}
-		default:
+		t.Side, t.Ordinal = market.SideBuy, 0
+		if s != taker {
+			t.Side, t.Ordinal = market.SideSell, 1
+		}
+		if t.SideRaw != suffixes[taker][1:] {
 			t.Side = market.SideUnknown
 		}
 		trades[s] = t

@@ -1,6 +1,7 @@
 package polymarket
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"slices"
@@ -148,7 +149,7 @@ func (p pageToken) after(cursor string) string {
 	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(cursor))
 }
 
-// records is a page of an account's trades or history.
+// records is a page of trades or of an account's history.
 type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
@@ -157,9 +158,9 @@ type records[T any] struct {
 	next string
 }
 
-// readRecords requests one page. from and to are inclusive. The request contains them in whole seconds.
+// readRecords requests one page of an account's records, or of those that rq selects. from and to are inclusive. The request contains them in whole seconds.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
-	e := rq.Endpoint
+	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
 		return records[T]{}, rest.BadInput(e, "a page has 1 to 100 rows")
 	}
@@ -180,7 +181,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	}
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
 	out := records[T]{at: at}
-	return ofAccount(d, e, rq.Account, func() (records[T], error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(list), func() (records[T], error) {
 		rows, next, err := d.rows(ctx, rq)
 		if err != nil {
 			return out, err

@@ -73,10 +73,11 @@ var (
 		reqctx.EndpointMarketsByID:  "/markets/",
 	}
 	dataPaths = rest.Paths{
-		reqctx.EndpointBalance:   "/v2/value",
-		reqctx.EndpointPositions: "/v2/positions",
-		reqctx.EndpointTrades:    "/v2/trades",
-		reqctx.EndpointHistory:   "/v2/activity",
+		reqctx.EndpointMarketTrades: "/v2/trades",
+		reqctx.EndpointBalance:      "/v2/value",
+		reqctx.EndpointPositions:    "/v2/positions",
+		reqctx.EndpointTrades:       "/v2/trades",
+		reqctx.EndpointHistory:      "/v2/activity",
 	}
 )
 

@@ -22,6 +22,6 @@ func Limits() []rest.PublishedLimit {
 		limit(200, reqctx.EndpointEvent), // plus 300 for EndpointEventSearch: the documented 500 for the list of events
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
-		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory),
+		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),
 	}
 }

@@ -297,11 +297,13 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// tradeID returns the id of a trade.
+// tradeID returns the id of a trade. It contains the time only without a transaction, because REST rounds the time to seconds.
 func tradeID(t market.Trade) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{
-		t.TokenID, t.SideRaw, t.Price.Reduce().String(), t.Size.Reduce().String(), t.Timestamp.UTC().Format(time.RFC3339Nano), t.TransactionHash,
-	}, " ")))
+	at := strings.ToLower(t.TransactionHash)
+	if at == "" {
+		at = t.Timestamp.UTC().Format(time.RFC3339Nano)
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{t.TokenID, t.SideRaw, t.Price.Reduce().String(), t.Size.Reduce().String(), at}, " ")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -17,6 +17,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
+	"oddsgraph/internal/venue/wire"
 )
 
 // quiet is an observer that ignores everything.
@@ -201,6 +202,25 @@ func TestTradeIDs(t *testing.T) {
 	}
 	if id("2") == "" || id("2") != id("2.0") || id("2") == id("3") {
 		t.Errorf("the ids are %s, %s and %s", id("2"), id("2.0"), id("3"))
+	}
+}
+
+// TestTradeOfStreamAndREST reads a trade from both. Its identity, price, size and side are the same, though REST rounds its time.
+func TestTradeOfStreamAndREST(t *testing.T) {
+	v, err := wire.Parse([]byte(`{"side":"SELL","token_id":"A","condition_id":"M","size":78.5,"price":0.620,"timestamp":1900000014,"outcome":"No","transaction_hash":"0xT1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readTrade(wire.NewRow(v, ignore))
+	got.TradeID = publicID(&got)
+	s := newSocket(t, tapeA)
+	events := s.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.62","size":"78.50","side":"SELL","timestamp":"1900000013900","transaction_hash":"0xt1"}`), s.now)
+	want := events[1].Message.Trades[0]
+	if got.TradeID == "" || got.Key() != want.Key() || got.Price.Cmp(want.Price) != 0 || got.Size.Cmp(want.Size) != 0 || got.Side != want.Side || got.TokenID != want.TokenID {
+		t.Errorf("REST has %+v\nthe stream %+v", got, want)
+	}
+	if got.TransactionHash = ""; publicID(&got) != "" {
+		t.Error("a trade without a transaction has an id")
 	}
 }
 

@@ -1,0 +1,71 @@
+package polymarket
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+
+	"oddsgraph/internal/demo"
+)
+
+// execution is a public trade of a token.
+type execution struct {
+	demo.Trade
+	of token
+}
+
+// tape returns the last trades of a market, newest first. An untraded market has only those since the simulator was created.
+func (v *Venue) tape(m *market) (all []execution) {
+	for i, id := range m.demoTokens {
+		for _, trade := range v.engine.Tape(id) {
+			if !m.untraded || trade.At.After(v.created) {
+				all = append(all, execution{trade, token{m, i}})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b execution) int { return b.At.Compare(a.At) })
+	return all
+}
+
+// answerTape answers a page of the public trades of a market. A cursor contains the id of the last trade of a page.
+func (v *Venue) answerTape(r *request) (any, *refusal) {
+	limit, err := r.number("limit", maxTrades, maxTrades)
+	if err != nil {
+		return nil, err
+	}
+	if r.get("taker_only") == "false" {
+		return nil, refuse(http.StatusBadRequest, "the simulator has no trades of makers")
+	}
+	last, bad := base64.URLEncoding.DecodeString(r.get("cursor"))
+	if bad != nil {
+		return nil, invalid("invalid cursor")
+	}
+	all := []execution{}
+	if m := v.byCondition[r.get("condition")]; m != nil {
+		all = v.tape(m)
+	}
+	all = all[slices.IndexFunc(all, func(p execution) bool { return p.ID == string(last) })+1:]
+	next := ""
+	if len(all) > limit {
+		all = all[:limit]
+		next = base64.URLEncoding.EncodeToString([]byte(all[limit-1].ID))
+	}
+	list := make([]object, len(all))
+	for i, p := range all {
+		list[i] = p.row()
+	}
+	return rows(list, limit, next), nil
+}
+
+// row returns a row of /v2/trades.
+func (p *execution) row() object {
+	m := p.of.market
+	return object{
+		"proxy_wallet": "0x" + digest("wallet", p.ID)[:40], "side": string(p.Side), "token_id": m.tokenIDs[p.of.index], "condition_id": m.conditionID,
+		"size": number(p.Size), "price": number(p.Price), "timestamp": p.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
+		"outcome": m.labels[p.of.index], "outcome_index": p.of.index, "transaction_hash": transaction(p.Trade),
+	}
+}
+
+// transaction returns the hash of the transaction that settles a trade.
+func transaction(t demo.Trade) string { return "0x" + digest("transaction", t.ID) }

@@ -1,0 +1,66 @@
+package kalshi
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/venue/wire"
+)
+
+func TestTradeRows(t *testing.T) {
+	rows(t, "trades.golden", document(t, "trades.json").Member("trades").Elements(), func(r *wire.Row) any { return readTrade(r) }).compare()
+}
+
+// TestMarketTrades reads a page for a market and for each token. The venue may ignore the filter, so a row of another market is left
+// out and reported.
+func TestMarketTrades(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": file(t, "trades.json")})
+	for _, test := range []struct{ token, want string }{
+		{"", "a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0 KXRAIN-1:yes BUY 12@0.0900, "},
+		{"KXRAIN-1:yes", "a7d1-1 KXRAIN-1:yes SELL 4.50@0.0800, a7d0 KXRAIN-1:yes BUY 12@0.0900, "},
+		{"KXRAIN-1:no", "a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0-1 KXRAIN-1:no SELL 12@0.9100, "},
+	} {
+		p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", TokenID: test.token, Limit: 20, Page: "abc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, x := range p.Trades {
+			got += fmt.Sprintf("%s %s %s %s@%s, ", x.Key(), x.TokenID, x.Side, x.Size, x.Price)
+		}
+		if got != test.want || p.Next != "CgsI7abcExample" || len(p.LeftOut) != 2 {
+			t.Errorf("%q: %s, next %q, left out %v; want %s", test.token, got, p.Next, p.LeftOut, test.want)
+		}
+	}
+	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 3 || s.calls[0] != want {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Page: "CgsI7abcExample"}); err != nil || p.Next != "" {
+		t.Errorf("a repeated cursor gives %+v, %v", p, err)
+	}
+	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXHAIL-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("a page of other markets gives %+v, %v", p, err)
+	}
+}
+
+// TestTradesWithoutACall reads the trades of markets that Kalshi cannot have, and with arguments that are wrong.
+func TestTradesWithoutACall(t *testing.T) {
+	d, s := newDriver(t, nil)
+	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {
+		if p, err := d.MarketTrades(t.Context(), q); err != nil || len(p.Trades) != 0 || p.Next != "" {
+			t.Errorf("%+v: %+v, %v", q, p, err)
+		}
+	}
+	for _, q := range []queries.MarketTrades{{MarketID: "A,B"}, {MarketID: "A-1", Limit: 101}, {MarketID: "A-1", Page: string(make([]byte, maxCursor+1))}} {
+		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	if !slices.Equal(s.calls, nil) {
+		t.Errorf("calls %q", s.calls)
+	}
+}

@@ -1,0 +1,53 @@
+package polymarket
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
+)
+
+// MarketTrades returns one page of the trades of a market, each once and from the taker's side. Polymarket cannot filter by token, so
+// the page of a token may be short although there is a next one. A market that is no condition id has no trades.
+func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
+	const e = reqctx.EndpointMarketTrades
+	if !isCondition(q.MarketID) {
+		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
+	}
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set("condition", q.MarketID).Set("taker_only", "true")
+	if q.TokenID != "" && q.Limit <= recordsPage {
+		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are of the other token
+	}
+	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
+		t := readTrade(r)
+		if !strings.EqualFold(t.MarketID, q.MarketID) {
+			r.Fail(wire.FieldMarketID, "is another market's")
+		}
+		return t
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.at.numbering.NumberTrades(p.rows)
+	for i := range p.rows {
+		p.rows[i].TradeID = publicID(&p.rows[i])
+	}
+	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool { return q.TokenID != "" && t.TokenID != q.TokenID })
+	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
+}
+
+// publicID returns the id that the stream gives to a trade. It is empty without a transaction, because the id would contain the time,
+// which REST rounds to seconds.
+func publicID(t *market.Trade) string {
+	if t.TransactionHash == "" {
+		return ""
+	}
+	return tradeID(*t)
+}

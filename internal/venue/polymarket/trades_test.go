@@ -1,0 +1,81 @@
+package polymarket_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+// publicTrade returns a row of /v2/trades. Its token is 1 or 2.
+func publicTrade(condition string, token int, transaction string) map[string]any {
+	return map[string]any{
+		"proxy_wallet": account, "side": "BUY", "token_id": fmt.Sprint(token), "condition_id": condition, "size": 2, "price": 0.5,
+		"timestamp": 1900000000, "outcome": "Yes", "outcome_index": 999, "transaction_hash": transaction,
+	}
+}
+
+// TestMarketTrades reads two pages of a market and of a token. Rows that look the same have different keys on all pages.
+func TestMarketTrades(t *testing.T) {
+	d, s, _ := open(t, answers{"GET /v2/trades": func(q url.Values, _ []byte) answer {
+		if q.Get("cursor") == "" {
+			return dataPage([]any{publicTrade("0xa1", 1, "0xt"), publicTrade("0xA1", 2, "0xt"), publicTrade("0xa1", 1, "0xt")}, "p/2")
+		}
+		return dataPage([]any{publicTrade("0xa1", 1, "0xt"), publicTrade("0xa1", 1, "")}, "")
+	}})
+	for _, test := range []struct {
+		token  string
+		rows   int
+		limits [2]int
+	}{{"", 5, [2]int{3, 3}}, {"1", 4, [2]int{6, 6}}} {
+		s.calls = nil
+		q, keys, ids := queries.MarketTrades{MarketID: "0xa1", TokenID: test.token, Limit: 3}, map[string]bool{}, 0
+		for range 2 {
+			p, err := d.MarketTrades(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range p.Trades {
+				keys[p.Trades[i].Key()] = true
+				if p.Trades[i].TradeID != "" {
+					ids++
+				}
+			}
+			q.Page = p.Next
+		}
+		check(t, q.Page, "")
+		check(t, len(keys), test.rows)
+		check(t, ids, test.rows-1) // a row without a transaction has no id
+		start := "GET /v2/trades condition=0xa1&taker_only=true&start=1&limit="
+		check(t, s.calls, []string{fmt.Sprint(start, test.limits[0]), fmt.Sprint(start, test.limits[1], "&cursor=p%2F2")})
+	}
+}
+
+// TestTradesOfAnotherMarket expects no row of another market, because the venue may ignore the filter.
+func TestTradesOfAnotherMarket(t *testing.T) {
+	rows := []any{publicTrade("0xb2", 3, "0x1"), publicTrade("0xa1", 1, "0x2")}
+	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})
+	p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10})
+	if err != nil || len(p.Trades) != 1 || p.Trades[0].MarketID != "0xa1" || len(p.LeftOut) != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	rows = rows[:1]
+	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("a page of another market gives %+v, %v", p, err)
+	}
+}
+
+func TestTradesWithoutACall(t *testing.T) {
+	d, s, _ := open(t, nil)
+	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Limit: 10}); err != nil || len(p.Trades) != 0 || p.Next != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, q := range []queries.MarketTrades{{MarketID: "0xa1", Page: "x"}, {MarketID: "0xa1", Limit: 101}, {MarketID: "0xa1", TokenID: "1", Limit: 101}, {MarketID: "a,b"}} {
+		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	check(t, len(s.calls), 0)
+}

@@ -1,0 +1,73 @@
+package resolvers
+
+import (
+	"context"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/loaders"
+)
+
+func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int, after *string) (*model.TradeConnection, error) {
+	return readMarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID}, first, after)
+}
+
+// Trades reads the market of the token first, because venues list trades by market. It reads no market for a venue that lists none.
+func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
+	if r.Can != nil {
+		if err := r.Can(reqctx.EndpointMarketTrades); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := pageSize(first, defaultTrades, maxUpstreamPage); err != nil {
+		return nil, err
+	}
+	q := queries.MarketTrades{MarketID: t.MarketID, TokenID: t.TokenID}
+	if q.MarketID == "" {
+		m, _, err := r.outcomeOf(ctx, t)
+		if m == nil {
+			return nil, err
+		}
+		q.MarketID = m.MarketID
+	}
+	return readMarketTrades(ctx, q, first, after)
+}
+
+// defaultTrades is the default size of a page of public trades.
+const defaultTrades = 20
+
+// readMarketTrades reads a page of the public trades that q describes. It sets the page and the limit of q.
+func readMarketTrades(ctx context.Context, q queries.MarketTrades, first *int, after *string) (*model.TradeConnection, error) {
+	n, err := pageSize(first, defaultTrades, maxUpstreamPage)
+	if err != nil {
+		return nil, err
+	}
+	set := loaders.From(ctx)
+	p, err := readPages(ctx, func(page string, limit int) (venuePage[market.Trade], error) {
+		q.Page, q.Limit = page, limit
+		return tradePage(set.MarketTrades(q))
+	}, (*market.Trade).Key, listHash("market trades", q.MarketID+"\n"+q.TokenID), n, after)
+	if err != nil {
+		return nil, err
+	}
+	return tradeConnection(ctx, p), nil
+}
+
+// tradePage returns the page of the venue that was read.
+func tradePage(read market.Read[*queries.TradePage], err error) (venuePage[market.Trade], error) {
+	if err != nil || read.Value == nil {
+		return venuePage[market.Trade]{}, err
+	}
+	return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
+}
+
+// tradeConnection returns a page of trades as a connection.
+func tradeConnection(ctx context.Context, p page[market.Trade]) *model.TradeConnection {
+	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, tokenRefOfTrade,
+		func(cursor string, node model.Trade) model.TradeEdge {
+			return model.TradeEdge{Cursor: cursor, Node: node}
+		})
+	return &model.TradeConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
+}

@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+)
+
+const tradesPage = `trades(first: $first, after: $after) {
+	edges { cursor node { id } }
+	nodes { id tradeId tokenId side price size timestamp market { marketId } token { tokenId } }
+	pageInfo { hasNextPage hasPreviousPage endCursor } }`
+
+const (
+	marketTrades = `query($id: String!, $first: Int, $after: String) { market(marketId: $id) { ` + tradesPage + ` } }`
+	tokenTrades  = `query($id: String!, $first: Int, $after: String) { token(tokenId: $id) { ` + tradesPage + ` } }`
+)
+
+// tradedMarket is a binary market of a simulator, with at least 60 trades.
+type tradedMarket struct {
+	id     string
+	tokens []string // YES and NO
+	// all are the trades of the market, byToken those of each token: token, side, price and size, in lexical order.
+	all     []string
+	byToken [2][]string
+}
+
+// findTraded returns a market of the simulator, as the engine's tape has it.
+func (s *service) findTraded(t *testing.T) (m tradedMarket) {
+	t.Helper()
+	engine := s.Demo.Venue
+	for _, state := range engine.Markets() {
+		if state.Status != "OPEN" || !state.Binary {
+			continue
+		}
+		m = tradedMarket{id: s.simulatedID(state.MarketID), tokens: []string{s.simulatedID(state.TokenIDs[0]), s.simulatedID(state.TokenIDs[1])}}
+		for i, id := range state.TokenIDs {
+			for _, trade := range engine.Tape(id) {
+				own, other := m.tokens[i], m.tokens[1-i]
+				as := func(token string, side demo.Side, price demo.Price) string {
+					return fmt.Sprint(token, " ", side, " ", market.MustDecimal(price.String()).Reduce(), " ", market.MustDecimal(trade.Size.String()).Reduce())
+				}
+				row := as(own, trade.Side, trade.Price)
+				m.byToken[i] = append(m.byToken[i], row)
+				if s.Demo.Kalshi != nil { // a sale of one outcome is a purchase of the other
+					opposite := map[demo.Side]demo.Side{demo.Buy: demo.Sell, demo.Sell: demo.Buy}[trade.Side]
+					mirrored := as(other, opposite, 10_000-trade.Price)
+					m.byToken[1-i] = append(m.byToken[1-i], mirrored)
+					if trade.Side == demo.Sell {
+						row = mirrored
+					}
+				}
+				m.all = append(m.all, row)
+			}
+		}
+		data := s.ask(t, marketTrades, vars{"id": m.id, "first": 100}, anonymous)
+		if len(list(data, "market.trades.nodes")) >= 60 {
+			for _, rows := range [][]string{m.all, m.byToken[0], m.byToken[1]} {
+				slices.Sort(rows)
+			}
+			return m
+		}
+	}
+	t.Fatal("no market has 60 trades")
+	return m
+}
+
+// tradePages reads a list of trades to its end. It returns the rows in lexical order. Each row is there once, newest first.
+func (s *service) tradePages(t *testing.T, query, path, id string, first int) (rows []string) {
+	t.Helper()
+	seen, last := map[string]bool{}, time.Now().AddDate(100, 0, 0)
+	v := vars{"id": id, "first": first}
+	for range 100 {
+		s.clock.Advance(time.Second) // the rate limit
+		data := s.ask(t, query, v, anonymous)
+		for _, n := range list(data, path+".nodes") {
+			stamp, err := time.Parse(time.RFC3339, text(n, "timestamp"))
+			if err != nil || stamp.After(last) || seen[text(n, "id")] || text(n, "tradeId") == "" {
+				t.Errorf("%s after %v, there before: %v (%v)", asJSON(n), last, seen[text(n, "id")], err)
+			}
+			if seen[text(n, "id")], last = true, stamp; text(n, "token.tokenId") != text(n, "tokenId") || text(n, "market.marketId") == "" {
+				t.Errorf("%s has another token or no market", asJSON(n))
+			}
+			rows = append(rows, fmt.Sprint(text(n, "tokenId"), " ", text(n, "side"), " ", market.MustDecimal(text(n, "price")).Reduce(), " ", market.MustDecimal(text(n, "size")).Reduce()))
+		}
+		if at(data, path+".pageInfo.hasNextPage") != true {
+			slices.Sort(rows)
+			return rows
+		}
+		v["after"] = at(data, path+".pageInfo.endCursor")
+	}
+	t.Fatal("the list has no end")
+	return nil
+}
+
+// eachTape runs a test over the simulator of each driver that lists public trades.
+func eachTape(t *testing.T, test func(t *testing.T, s *service)) {
+	for _, venue := range capabilities {
+		if !venue.Trades {
+			t.Fatalf("%s serves no trades", venue.Driver)
+		}
+		t.Run(venue.Driver, func(t *testing.T) {
+			if venue.Driver == "kalshi" {
+				test(t, startKalshi(t))
+				return
+			}
+			test(t, start(t, "--demo-driver="+venue.Driver, "--venue-driver="+venue.Driver))
+		})
+	}
+}
+
+// simulatorCalls returns the calls that the simulator received while f ran, by path.
+func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
+	t.Helper()
+	if s.Demo.Polymarket != nil {
+		return polymarketService{s, s.Demo.Polymarket}.requestsDuring(f)
+	}
+	before, _ := kalshiCalls(t, s.App, nil)
+	f()
+	_, since := kalshiCalls(t, s.App, before)
+	made := map[string]int64{}
+	for path, n := range since {
+		made["GET "+path] = int64(n)
+	}
+	return made
+}
+
+// TestPublicTrades reads the trades of a market and of its tokens in pages. They are those of the engine's tape.
+func TestPublicTrades(t *testing.T) {
+	eachTape(t, func(t *testing.T, s *service) {
+		for range 40 {
+			s.Demo.Venue.Step() // trades at the same instant
+		}
+		m := s.findTraded(t)
+		for _, first := range []int{3, 7, 100} {
+			if got := s.tradePages(t, marketTrades, "market.trades", m.id, first); !slices.Equal(got, m.all) {
+				t.Errorf("pages of %d have %d trades of the market; want %d\n%q\n%q", first, len(got), len(m.all), got, m.all)
+			}
+			for i, id := range m.tokens {
+				if got := s.tradePages(t, tokenTrades, "token.trades", id, first); !slices.Equal(got, m.byToken[i]) {
+					t.Errorf("pages of %d have %d trades of the token; want %d\n%q\n%q", first, len(got), len(m.byToken[i]), got, m.byToken[i])
+				}
+			}
+		}
+	})
+}
+
+// TestPublicTradesAreShared counts the calls for two tokens of a market: the market is read once. All callers share what was read.
+func TestPublicTradesAreShared(t *testing.T) {
+	eachTape(t, func(t *testing.T, s *service) {
+		m := s.findTraded(t)
+		s.expireCaches()
+		read := func(credentials string) {
+			data := s.ask(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { trades(first: 5) { nodes { tokenId } } } }`, vars{"ids": m.tokens}, credentials)
+			for i, id := range m.tokens {
+				if n := text(data, fmt.Sprintf("tokens.%d.trades.nodes.4.tokenId", i)); n != id {
+					t.Errorf("the trades of %s are %s", id, asJSON(data))
+				}
+			}
+		}
+		markets, trades := "GET /markets/keyset", "GET /v2/trades"
+		if s.Demo.Kalshi != nil {
+			markets, trades = "GET /markets", "GET /markets/trades"
+		}
+		if made := s.simulatorCalls(t, func() { read(anonymous) }); made[markets] != 1 || made[trades] != 2 || len(made) != 2 {
+			t.Errorf("calls %v", made)
+		}
+		if made := s.simulatorCalls(t, func() { read(keyOf50) }); len(made) > 0 {
+			t.Errorf("a second caller made the calls %v", made)
+		}
+	})
+}
+
+func TestArgumentsOfPublicTrades(t *testing.T) {
+	eachTape(t, func(t *testing.T, s *service) {
+		m := s.findTraded(t)
+		other := text(s.ask(t, marketTrades, vars{"id": m.id, "first": 1}, anonymous), "market.trades.pageInfo.endCursor")
+		for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"after": other}} {
+			bad["id"] = m.tokens[0]
+			if _, errors := s.query(t, tokenTrades, bad, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
+				t.Errorf("%v: %v", bad, errors)
+			}
+		}
+		data := s.ask(t, tokenTrades, vars{"id": "KXNONE-1:yes"}, anonymous)
+		if at(data, "token.trades") != nil {
+			t.Errorf("the trades of an unknown token are %s", asJSON(data))
+		}
+	})
+}
+
+// TestPublicTradesAreUnsupported: the documented API has no list of trades. The field of a token costs no call.
+func TestPublicTradesAreUnsupported(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		query, id, path string
+		calls           calls
+	}{
+		{tokenTrades, s.openTokens(1)[0], "token.trades", calls{}},
+		{marketTrades, s.openMarkets(1)[0], "market.trades", calls{"market-details": {1, 1}}},
+	} {
+		var data any
+		var errors []graphError
+		wantCalls(t, s.callsDuring(func() { data, errors = s.query(t, test.query, vars{"id": test.id}, anonymous) }), test.calls)
+		if at(data, test.path) != nil || len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" || errors[0].String() != test.path+" UNSUPPORTED" {
+			t.Errorf("%s: %s, %v", test.path, asJSON(data), errors)
+		}
+	}
+}
+
+// TestPublicTradesAreStreamed compares the trades of the stream with those of the list: the same trade has the same values in both.
+func TestPublicTradesAreStreamed(t *testing.T) {
+	for _, venue := range capabilities {
+		t.Run(venue.Driver, func(t *testing.T) {
+			s := startLive(t, "--venue-driver="+venue.Driver, "--demo-driver="+venue.Driver, "--demo-control=false", "--demo-markets=60")
+			s.streaming(t)
+			positions := s.Demo.Venue.Positions(addressOf2000)
+			i := slices.IndexFunc(positions, func(p demo.Position) bool {
+				return s.Demo.Venue.Trade(addressOf2000, p.TokenID, demo.Buy, 100) == nil // the market is open
+			})
+			id := s.simulatedID(positions[i].TokenID)
+			sub := s.dial(t, anonymous).subscribe(t, subTrades, vars{"ids": []string{id}})
+			sub.reason(t, "INITIAL")
+			for range 3 {
+				if err := s.Demo.Venue.Trade(addressOf2000, positions[i].TokenID, demo.Buy, 250); err != nil {
+					t.Fatal(err)
+				}
+				want := at(sub.until(t, "a trade", func(v any) bool { return len(list(v, "trades")) > 0 }), "trades.0")
+				if _, err := s.Cache.Flush("market_trades", ""); err != nil {
+					t.Fatal(err)
+				}
+				got := at(s.ask(t, `query($id: String!) { token(tokenId: $id) { trades(first: 1) { nodes { tradeId tokenId price size side } } } }`,
+					vars{"id": id}, anonymous), "token.trades.nodes.0")
+				for _, field := range []string{"tradeId", "tokenId", "side"} {
+					wantText(t, got, field, text(want, field))
+				}
+				for _, field := range []string{"price", "size"} {
+					if number(t, at(got, field)).Cmp(number(t, at(want, field))) != 0 {
+						t.Errorf("REST has %s, the stream %s", asJSON(got), asJSON(want))
+					}
+				}
+			}
+		})
+	}
+}
