@@ -243,6 +243,10 @@ func complete(value any) bool {
 	switch v := value.(type) {
 	case *queries.SearchPage:
 		return v == nil || len(v.LeftOut) == 0
+	case *queries.EventPage:
+		return v == nil || len(v.LeftOut) == 0
+	case *queries.TradePage:
+		return v == nil || len(v.LeftOut) == 0
 	case *market.Event:
 		return v == nil || len(v.LeftOut) == 0
 	case *market.PriceHistory:

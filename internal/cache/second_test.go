@@ -164,6 +164,7 @@ func TestSecondRound(t *testing.T) {
 		&market.Book{TokenID: "t", Bids: market.NewSide([]market.Level{{Price: price, Size: price}}), Epoch: "e", Seq: 7, Depth: 20},
 		&market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: time.Unix(9, 0).UTC(), Price: price}}},
 		&market.Event{EventID: "e", Markets: []*market.Market{{MarketID: "m"}}}, &queries.SearchPage{Markets: []*market.Market{{MarketID: "m", Summary: true}}, Next: "n"},
+		&queries.TradePage{Trades: []market.Trade{{TradeID: "t", Side: market.SideBuy, Price: price, Size: price, Fee: &price, Timestamp: time.Unix(9, 0).UTC(), Ordinal: 1}}, Next: "n"},
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -194,6 +195,8 @@ func emptyLike(value any) any {
 		return &market.PriceHistory{}
 	case *market.Event:
 		return &market.Event{}
+	case *queries.TradePage:
+		return &queries.TradePage{}
 	}
 	return &queries.SearchPage{}
 }
@@ -305,6 +308,12 @@ func TestSecondPart(t *testing.T) {
 			t.Errorf("got %d calls, want 2", calls)
 		}
 	})
+	unread := market.LeftOut{errors.New("a row")}
+	for _, part := range []any{&queries.EventPage{LeftOut: unread}, &queries.TradePage{LeftOut: unread}, &market.Event{LeftOut: unread}, &market.PriceHistory{LeftOut: unread}} {
+		if complete(part) {
+			t.Errorf("%T with an unreadable row is complete", part)
+		}
+	}
 }
 
 // TestSecondInvalidation changes a market while another process reads it. The old result is not fresh in any process.

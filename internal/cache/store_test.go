@@ -54,6 +54,12 @@ var kinds = []struct {
 	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
 		return present(readOne(ctx, c.Searches(), queries.Search{Text: "k"}.Key()))
 	}},
+	{"event search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.EventSearches(), queries.Search{Text: "k"}.Key()))
+	}},
+	{"market trades", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.MarketTrades(), queries.MarketTrades{MarketID: "k", Limit: 10}))
+	}},
 	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
 		return present(readOne(ctx, c.Balances(), wallet))
 	}},

@@ -1,6 +1,6 @@
 package mutations
 
-// kalshi removes the rules by which the stream of Kalshi is read.
+// kalshi removes the rules by which Kalshi is read.
 var kalshi = []mutation{
 	{
 		name: "a lost message of Kalshi is not noticed",
@@ -41,5 +41,10 @@ var kalshi = []mutation{
 		name: "a handshake is signed for another method",
 		file: "internal/venue/kalshi/key.go", find: "[]byte(at + method + path)", replace: "[]byte(at + path)",
 		run: "^TestSignature$", message: "the signature is invalid",
+	},
+	{
+		name: "trades of another market of Kalshi are served",
+		file: "internal/venue/kalshi/trades.go", find: "if both[yes].MarketID != q.MarketID {", replace: "if false {",
+		run: "^TestMarketTrades$",
 	},
 }

@@ -1,6 +1,6 @@
 package mutations
 
-// polymarket removes the rules that keep Polymarket's books complete without sequence numbers.
+// polymarket removes the rules that keep Polymarket's books complete without sequence numbers, and that check its trades.
 var polymarket = []mutation{
 	{
 		name: "a part of an order is published",
@@ -61,5 +61,10 @@ var polymarket = []mutation{
 		name: "a frozen socket stays open",
 		file: "internal/venue/polymarket/stream_repair.go", find: "if frozen > maxFrozen && frozen*frozenShare > changed {", replace: "if changed < 0 {",
 		run: "^TestSilentFreeze$",
+	},
+	{
+		name: "trades of another market of Polymarket are served",
+		file: "internal/venue/polymarket/trades.go", find: "EqualFold(t.MarketID, q.MarketID)", replace: "EqualFold(t.MarketID, t.MarketID)",
+		run: "^TestTradesOfAnotherMarket$",
 	},
 }
