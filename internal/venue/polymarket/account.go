@@ -158,7 +158,8 @@ type records[T any] struct {
 	next string
 }
 
-// readRecords requests one page of an account's records, or of those that rq selects. from and to are inclusive. The request contains them in whole seconds.
+// readRecords requests one page of the records that rq selects. from and to are inclusive. The request contains them in whole
+// seconds.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
