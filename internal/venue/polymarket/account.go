@@ -33,15 +33,16 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofAccount calls read unless the last read of the account's list has failed a moment ago.
-func ofAccount[T any](d *Driver, e reqctx.Endpoint, a market.Address, read func() (T, error)) (T, error) {
-	return rest.WithBackoff(d.data, e, d.data.Digest(string(a)), read)
+// ofList calls read unless the last read of the list has failed a moment ago. list is the address of its account, or the query of a
+// public list.
+func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
 // Balance returns the value of an account's positions. Its cash is on the chain, which Polymarket's APIs do not show.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
-	return ofAccount(d, e, a, func() (*market.Balance, error) {
+	return ofList(d, e, string(a), func() (*market.Balance, error) {
 		payload, err := d.data.Get(ctx, forAccount(e, a))
 		if err != nil {
 			return nil, rest.NilIfNotFound(err)
@@ -60,7 +61,7 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 // a part of the list, because portfolios are sums of it.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	const e = reqctx.EndpointPositions
-	return ofAccount(d, e, a, func() ([]market.Position, error) {
+	return ofList(d, e, string(a), func() ([]market.Position, error) {
 		for range maxReads {
 			rows, moved, err := d.allPositions(ctx, a)
 			if err != nil || !moved {
@@ -182,7 +183,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	}
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
 	out := records[T]{at: at}
-	return rest.WithBackoff(d.data, e, d.data.Digest(list), func() (records[T], error) {
+	return ofList(d, e, list, func() (records[T], error) {
 		rows, next, err := d.rows(ctx, rq)
 		if err != nil {
 			return out, err
