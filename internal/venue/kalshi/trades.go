@@ -72,7 +72,7 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 
 // takerOf returns the outcome that the taker of a trade bought; yes if the venue does not say.
 func takerOf(both [2]market.Trade) side {
-	if both[no].Ordinal == 0 {
+	if both[no].Side == market.SideBuy {
 		return no
 	}
 	return yes
