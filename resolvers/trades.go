@@ -11,7 +11,11 @@ import (
 )
 
 func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int, after *string) (*model.TradeConnection, error) {
-	return readMarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID}, first, after)
+	n, err := pageSize(first, defaultTrades, maxUpstreamPage)
+	if err != nil {
+		return nil, err
+	}
+	return readMarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID}, n, after)
 }
 
 // Trades reads the market of the token first, because venues list trades by market. It reads no market for a venue that lists none.
@@ -21,7 +25,8 @@ func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, 
 			return nil, err
 		}
 	}
-	if _, err := pageSize(first, defaultTrades, maxUpstreamPage); err != nil {
+	n, err := pageSize(first, defaultTrades, maxUpstreamPage)
+	if err != nil {
 		return nil, err
 	}
 	q := queries.MarketTrades{MarketID: t.MarketID, TokenID: t.TokenID}
@@ -32,23 +37,19 @@ func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, 
 		}
 		q.MarketID = m.MarketID
 	}
-	return readMarketTrades(ctx, q, first, after)
+	return readMarketTrades(ctx, q, n, after)
 }
 
 // defaultTrades is the default size of a page of public trades.
 const defaultTrades = 20
 
 // readMarketTrades reads a page of the public trades that q describes. It sets the page and the limit of q.
-func readMarketTrades(ctx context.Context, q queries.MarketTrades, first *int, after *string) (*model.TradeConnection, error) {
-	n, err := pageSize(first, defaultTrades, maxUpstreamPage)
-	if err != nil {
-		return nil, err
-	}
+func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, after *string) (*model.TradeConnection, error) {
 	set := loaders.From(ctx)
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
 		return tradePage(set.MarketTrades(q))
-	}, (*market.Trade).Key, listHash("market trades", q.MarketID+"\n"+q.TokenID), n, after)
+	}, (*market.Trade).Key, listHash("market trades", q.MarketID+"\n"+q.TokenID), first, after)
 	if err != nil {
 		return nil, err
 	}
