@@ -104,13 +104,16 @@ func venueInIDs(cfg *config.Config) string {
 	return cfg.Venue.Driver
 }
 
-// unsupportedBy returns the names of the endpoints that a driver does not serve, in order.
+// unsupportedBy returns the names of the endpoints that a driver does not serve, in order, and "cash" if its balances have none.
 func unsupportedBy(d venue.Driver) []string {
 	names := []string{}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
 		if d.Can(e) != nil && !slices.Contains(names, e.String()) {
 			names = append(names, e.String())
 		}
+	}
+	if d.Can(reqctx.EndpointBalance) == nil && d.CanReadCash() != nil {
+		names = append(names, "cash")
 	}
 	return names
 }

@@ -24,6 +24,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 	ec := newExecutionContext(&graphql.OperationContext{}, e, nil)
 	g := &executor{
 		ec:               ec,
+		balance:          cfg.Resolvers.Balance(),
 		event:            cfg.Resolvers.Event(),
 		historyRecord:    cfg.Resolvers.HistoryRecord(),
 		market:           cfg.Resolvers.Market(),
@@ -1502,6 +1503,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 // executor writes the selected fields of each type.
 type executor struct {
 	ec               *executionContext
+	balance          BalanceResolver
 	event            EventResolver
 	historyRecord    HistoryRecordResolver
 	market           MarketResolver
@@ -1757,10 +1759,16 @@ func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o 
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PortfolioValue)
 			}
 		case 3: // cashBalance
-			if obj.CashBalance == nil {
+			v, err := g.balance.CashBalance(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = scalar.AppendDecimal(x.Buf, *obj.CashBalance)
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
 		case 4: // positionsValue
 			if obj.PositionsValue == nil {

@@ -28,6 +28,7 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	Balance() BalanceResolver
 	Event() EventResolver
 	HistoryRecord() HistoryRecordResolver
 	Market() MarketResolver
@@ -3284,7 +3285,10 @@ type Balance {
   id: ID!
   "The venue's value of the portfolio; null if it states none. Some venues include cash, see ` + "`" + `totalValue` + "`" + `."
   portfolioValue: Decimal
-  "Cash in the account, including what open orders hold; null if the venue states none."
+  """
+  Cash in the account, including what open orders hold; null if the venue states none. ` + "`" + `UNSUPPORTED` + "`" + ` if no balance of the venue
+  contains cash.
+  """
   cashBalance: Decimal
   "Value of the positions alone; null if the venue does not state it."
   positionsValue: Decimal
@@ -4196,7 +4200,7 @@ type VenueStatus {
   "Name of the driver that reads the venue's API, such as ` + "`" + `generic` + "`" + ` or ` + "`" + `polymarket` + "`" + `."
   driver: String!
   """
-  Kinds of data that the venue does not serve, such as ` + "`" + `orders` + "`" + `. Their fields are null with the error ` + "`" + `UNSUPPORTED` + "`" + `, whose message
+  Kinds of data that the venue does not serve, such as ` + "`" + `orders` + "`" + ` or ` + "`" + `cash` + "`" + `. Their fields are null with the error ` + "`" + `UNSUPPORTED` + "`" + `, whose message
   gives the reason.
   """
   unsupported: [String!]!

@@ -24,6 +24,9 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
+type BalanceResolver interface {
+	CashBalance(ctx context.Context, obj *model.Balance) (*market.Decimal, error)
+}
 type EventResolver interface {
 	Description(ctx context.Context, obj *model.Event) (*string, error)
 	Image(ctx context.Context, obj *model.Event) (*string, error)
@@ -1083,7 +1086,7 @@ func (ec *executionContext) _Balance_cashBalance(ctx context.Context, field grap
 			return ec.fieldContext_Balance_cashBalance(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.CashBalance, nil
+			return ec.Resolvers.Balance().CashBalance(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
@@ -1094,7 +1097,7 @@ func (ec *executionContext) _Balance_cashBalance(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_Balance_cashBalance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Balance", field, false, false, errors.New("field of type Decimal does not have child fields"))
+	return graphql.NewScalarFieldContext("Balance", field, true, true, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _Balance_positionsValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
@@ -10651,32 +10654,65 @@ func (ec *executionContext) _Balance(ctx context.Context, sel ast.SelectionSet, 
 		case "id":
 			out.Values[i] = ec._Balance_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "portfolioValue":
 			out.Values[i] = ec._Balance_portfolioValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "cashBalance":
-			out.Values[i] = ec._Balance_cashBalance(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Balance_cashBalance(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "positionsValue":
 			out.Values[i] = ec._Balance_positionsValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "totalValue":
 			out.Values[i] = ec._Balance_totalValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "freshness":
 			out.Values[i] = ec._Balance_freshness(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))

@@ -108,7 +108,7 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
-	if r.checkAccess(ctx, p.Address) == nil {
+	if r.CashError == nil && r.checkAccess(ctx, p.Address) == nil {
 		set.Orders.Prefetch([]market.Address{p.Address}) // fetch orders and balance together
 	}
 	cash, err := r.readCash(ctx, p.Address)
@@ -123,10 +123,13 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash returns an account's cash, or nil if the venue does not send it.
+// readCash returns an account's cash, or nil if the venue does not send it. It reads nothing from a venue without cash.
 func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
+	}
+	if r.CashError != nil {
+		return nil, r.CashError
 	}
 	read, err := loaders.From(ctx).Balances.Get(a)
 	if err != nil || read.Value == nil {

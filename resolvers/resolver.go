@@ -31,6 +31,8 @@ type Resolver struct {
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all.
 	Can func(endpoint reqctx.Endpoint) error
+	// CashError is the UNSUPPORTED error of fields that need an account's cash. It is nil if the venue's balances contain cash.
+	CashError error
 	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
 	Venue string
 	// PublicAccounts reports that the venue shows the data of every account to everybody.
@@ -39,6 +41,7 @@ type Resolver struct {
 
 // There is a resolver for each schema type with resolver fields. If one lacks a method, the methods below do not compile.
 type (
+	balanceResolver          struct{ *Resolver }
 	eventResolver            struct{ *Resolver }
 	historyRecordResolver    struct{ *Resolver }
 	marketResolver           struct{ *Resolver }
@@ -51,6 +54,9 @@ type (
 	tradeResolver            struct{ *Resolver }
 	userResolver             struct{ *Resolver }
 )
+
+// Balance implements graph.ResolverRoot.
+func (r *Resolver) Balance() graph.BalanceResolver { return &balanceResolver{r} }
 
 // Event implements graph.ResolverRoot.
 func (r *Resolver) Event() graph.EventResolver { return &eventResolver{r} }

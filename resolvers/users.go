@@ -64,6 +64,13 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 	return &model.Balance{Balance: read.Value, Address: u.Address, Meta: read.Meta}, nil
 }
 
+func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*market.Decimal, error) {
+	if b.CashBalance == nil {
+		return nil, r.CashError
+	}
+	return b.CashBalance, nil
+}
+
 func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
 	part, in, err := listArguments("orders", u.Address, first, after, marketIDs)
 	if err != nil {

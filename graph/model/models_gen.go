@@ -333,7 +333,7 @@ func (TradesUpdate) IsUpdate() {}
 type VenueStatus struct {
 	// Name of the driver that reads the venue's API, such as `generic` or `polymarket`.
 	Driver string `json:"driver"`
-	// Kinds of data that the venue does not serve, such as `orders`. Their fields are null with the error `UNSUPPORTED`, whose message
+	// Kinds of data that the venue does not serve, such as `orders` or `cash`. Their fields are null with the error `UNSUPPORTED`, whose message
 	// gives the reason.
 	Unsupported []string `json:"unsupported"`
 	// True if the accounts of all wallets can be read by address, without credentials.

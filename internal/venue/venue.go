@@ -24,6 +24,9 @@ type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The answer never changes.
 	Can(endpoint reqctx.Endpoint) error
+	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The answer never
+	// changes.
+	CanReadCash() error
 	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
 

@@ -13,6 +13,7 @@ var capabilities = []struct {
 	Search   bool   `json:"search"`   // by text
 	Accounts bool   `json:"accounts"` // of all wallets, without credentials
 	Orders   bool   `json:"orders"`   // open orders of a wallet
+	Cash     bool   `json:"cash"`     // of a wallet
 	Trades   bool   `json:"trades"`   // public trades of a market
 	examples []exampleResult
 }{
@@ -35,9 +36,12 @@ var capabilities = []struct {
 				absent:  []string{"searchMarkets.nodes.category", "searchMarkets.totalCount"},
 			},
 			{
-				example: "portfolio", unsupported: []string{"user.orders UNSUPPORTED"},
+				example: "portfolio", unsupported: []string{
+					"user.balance.cashBalance UNSUPPORTED", "user.orders UNSUPPORTED", "user.portfolio.availableCash UNSUPPORTED",
+					"user.portfolio.totalValue UNSUPPORTED",
+				},
 				absent: []string{
-					"user.balance.cashBalance", "user.balance.totalValue", "user.portfolio.availableCash", "user.portfolio.totalValue",
+					"user.balance.totalValue",
 					"user.portfolio.freshness.asOf", // open positions have midpoints, which have no time
 				},
 			},

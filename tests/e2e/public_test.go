@@ -57,6 +57,31 @@ func TestUnsupportedOrders(t *testing.T) {
 	}
 }
 
+// TestUnsupportedCash: cash is null with UNSUPPORTED beside the rest of a balance, in queries and subscriptions. Sums with cash read
+// neither the balance nor the orders.
+func TestUnsupportedCash(t *testing.T) {
+	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
+	const user = `user(address: "0x2222222222222222222222222222222222222222")`
+	data, errs := s.query(t, `{ `+user+` { portfolio { positionsValue totalValue availableCash } } }`, nil, anonymous)
+	if len(errs) != 2 || errs[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errs[1].Message, "blockchain") || text(data, "user.portfolio.positionsValue") == "" {
+		t.Errorf("got %s, %+v", asJSON(data), errs)
+	}
+	for _, kind := range s.Cache.Stats() {
+		if (kind.Kind == "balance" || kind.Kind == "orders") && kind.Calls != 0 {
+			t.Errorf("%s: %d calls", kind.Kind, kind.Calls)
+		}
+	}
+	data, errs = s.query(t, `{ `+user+` { balance { cashBalance positionsValue } } }`, nil, anonymous)
+	if len(errs) != 1 || errs[0].Extensions.Code != "UNSUPPORTED" || text(data, "user.balance.positionsValue") == "" {
+		t.Errorf("got %s, %+v", asJSON(data), errs)
+	}
+	r := s.request(t, asJSON(vars{"query": `subscription { balanceChanged(address: "0x2222222222222222222222222222222222222222") { balance { cashBalance positionsValue } } }`}), anonymous)
+	r.Header.Set("Accept", "text/event-stream")
+	if got := s.firstAnswer(t, r); !strings.Contains(got, `"UNSUPPORTED"`) || !strings.Contains(got, `"positionsValue":"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestPublicAccountsAreDeclared: config check refuses public accounts with a driver that does not declare accounts public.
 func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
@@ -70,7 +95,7 @@ func TestPublicAccountsAreDeclared(t *testing.T) {
 // TestStatusOfVenue: serviceStatus says which driver reads the venue, and what the venue does not serve.
 func TestStatusOfVenue(t *testing.T) {
 	for driver, unsupported := range map[string]string{
-		"generic": `["market-trades"]`, "polymarket": `["orders"]`, "kalshi": `["balance","positions","orders","trades","history"]`,
+		"generic": `["market-trades"]`, "polymarket": `["orders","cash"]`, "kalshi": `["balance","positions","orders","trades","history"]`,
 	} {
 		s := start(t, "--demo-driver="+driver, "--venue-driver="+driver)
 		got := asJSON(s.ask(t, `{ serviceStatus { venue { driver unsupported } } }`, nil, anonymous))

@@ -26,18 +26,20 @@ const tabs = ['Positions', 'Orders', 'Trades', 'History', 'Profit'] as const
 
 interface Props {
   address: string
+  /** Whether the venue shows the cash of accounts. */
+  cash: boolean
   onClose: () => void
   /** Receives the code of the refusal. */
   onRefused: (code: string) => void
 }
 
-export function Portfolio({ address, onClose, onRefused }: Props) {
+export function Portfolio({ address, cash, onClose, onRefused }: Props) {
   const { link } = useConnection()
   const { state } = useLink()
   const [tab, setTab] = useState<(typeof tabs)[number]>('Positions')
   useTitle('Portfolio')
   const { data: portfolio, error, ended } = useLive<PortfolioSubscription, State, PortfolioSubscriptionVariables>(
-    { query: PortfolioDocument, variables: { address } },
+    { query: PortfolioDocument, variables: { address, cash } },
     (before, { portfolioChanged: event }) => ({ positions: applyPortfolio(before?.positions ?? [], event), summary: event.summary, session: link().session }),
   )
   const refused = state === 'refused' ? 'UNAUTHENTICATED' : !portfolio && isLasting(error) ? String(error!.graphQLErrors[0]!.extensions.code) : ''
@@ -49,12 +51,12 @@ export function Portfolio({ address, onClose, onRefused }: Props) {
     <>
       <div className="title">
         <h1 tabIndex={-1}>Portfolio</h1>
-        <Source of="Portfolio" document={PortfolioDocument} variables={{ address }} />
+        <Source of="Portfolio" document={PortfolioDocument} variables={{ address, cash }} />
         <button type="button" onClick={onClose}>Close the wallet</button>
       </div>
       <p className="crumbs"><code>{address}</code> <Freshness heard={heard} /></p>
       {error && !refused && <p role="alert">{reason(error)}</p>}
-      <Sums summary={portfolio?.summary} stale={useStale(heard)} />
+      <Sums summary={portfolio?.summary} cash={cash} stale={useStale(heard)} />
       <div className="chips tabs" role="group" aria-label="Lists of the wallet">
         {tabs.map(name => <button key={name} type="button" aria-pressed={name === tab} onClick={() => setTab(name)}>{name}</button>)}
       </div>
@@ -67,15 +69,15 @@ export function Portfolio({ address, onClose, onRefused }: Props) {
   )
 }
 
-function Sums({ summary, stale }: { summary: Update['summary'] | undefined; stale: boolean }) {
+function Sums({ summary, cash, stale }: { summary: Update['summary'] | undefined; cash: boolean; stale: boolean }) {
   const { money } = useMoney()
   return (
     <>
       <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
-        <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>
+        {cash && <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>}
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
         <div><dt>Profit and loss</dt><dd data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</dd></div>
-        <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}</dd></div>
+        {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}</dd></div>}
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
     </>

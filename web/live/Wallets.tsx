@@ -17,11 +17,13 @@ interface Props {
   /** Undefined while it is not known. */
   demo: boolean | undefined
   accounts: Accounts
+  /** Whether the venue shows the cash of accounts. */
+  cash: boolean
   wallet: Wallet | undefined
   onWallet: (wallet: Wallet | undefined) => void
 }
 
-export function Wallets({ demo, accounts, wallet, onWallet }: Props) {
+export function Wallets({ demo, accounts, cash, wallet, onWallet }: Props) {
   const [entered, setEntered] = useState<Credentials>()
   const [refusal, setRefusal] = useState<Refusal>()
   const start = (credentials: Credentials) => {
@@ -44,7 +46,7 @@ export function Wallets({ demo, accounts, wallet, onWallet }: Props) {
   return (
     <ConnectionContext value={wallet.connection}>
       <Provider value={wallet.connection.client}>
-        <Portfolio address={wallet.address} onClose={() => close()} onRefused={code => close(refusalOf(code))} />
+        <Portfolio address={wallet.address} cash={cash} onClose={() => close()} onRefused={code => close(refusalOf(code))} />
       </Provider>
     </ConnectionContext>
   )

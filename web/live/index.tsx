@@ -62,7 +62,7 @@ function Board() {
         {route.page === 'market' && <Market key={route.marketId} {...route} />}
         {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
         {route.page === 'watchlist' && <Watchlist />}
-        {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} wallet={wallet} onWallet={setWallet} />}
+        {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} cash={!venue?.unsupported.includes('cash')} wallet={wallet} onWallet={setWallet} />}
         {route.page === 'unknown' && <Unknown />}
       </main>
       <Alerts />

@@ -5,7 +5,7 @@ import { book, go, listed, paths, prices } from './board'
 import { eventually, visit, wantAccessible } from './browser'
 
 /** What the venue serves: see tests/e2e/capabilities_test.go. */
-const serves: { sort: boolean; search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env['SERVES']!)
+const serves: { sort: boolean; search: boolean; accounts: boolean; orders: boolean; cash: boolean } = JSON.parse(process.env['SERVES']!)
 
 test('markets with live prices and their last day', async t => {
   const { page } = await visit(t, '/live')
@@ -55,6 +55,8 @@ test('a wallet', async t => {
   assert.equal(await page.getByRole('textbox').count(), 1, 'no credentials are needed')
   await page.getByRole('button', { name: 'Open', exact: true }).click()
   await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+  assert.equal(await page.locator('[data-sum=cash]').count(), serves.cash ? 1 : 0)
+  assert.equal(await page.getByRole('alert').count(), 0)
   await wantAccessible(page)
   await page.getByRole('button', { name: 'Orders' }).click()
   if (serves.orders) await page.locator('[data-list=orders] tbody tr').first().waitFor()

@@ -112,6 +112,9 @@ func (c *Client) Can(e reqctx.Endpoint) error {
 	return nil
 }
 
+// CanReadCash returns nil: the documented API sends the cash of an account.
+func (c *Client) CanReadCash() error { return nil }
+
 // MarketTrades returns UNSUPPORTED.
 func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.TradePage, error) {
 	return nil, c.Can(reqctx.EndpointMarketTrades)

@@ -102,6 +102,9 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 	return nil
 }
 
+// CanReadCash returns the error of balances.
+func (d *Driver) CanReadCash() error { return d.Can(reqctx.EndpointBalance) }
+
 // Balance returns UNSUPPORTED.
 func (d *Driver) Balance(context.Context, market.Address) (*market.Balance, error) {
 	return nil, d.Can(reqctx.EndpointBalance)

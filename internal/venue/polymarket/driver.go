@@ -128,3 +128,9 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 	}
 	return nil
 }
+
+// CanReadCash returns UNSUPPORTED: the cash of an account is a balance on the blockchain.
+func (d *Driver) CanReadCash() error {
+	return market.Errorf(market.CodeUnsupported, "the cash of a Polymarket account is on the blockchain, and Polymarket's API does not contain it (%s)",
+		reqctx.EndpointBalance)
+}
