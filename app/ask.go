@@ -45,6 +45,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 			q.print(e.String(), "unsupported: "+err.Error())
 		}
 	}
+	if err := client.CanReadCash(); err != nil && client.Can(reqctx.EndpointBalance) == nil {
+		q.print("cash", "unsupported: "+err.Error())
+	}
 	q.print("accounts", "not requested: "+why(cfg))
 	if err := errors.Join(q.failed, ctx.Err()); err != nil {
 		return err
@@ -122,7 +125,39 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		}
 		return fmt.Sprintf("%d trades", len(page.Trades)), errors.Join(page.LeftOut...)
 	})
+	q.events(ctx, found)
 	return found
+}
+
+// events requests a page of events, the event of one of the markets, and the topics of the venue.
+func (q *inquiry) events(ctx context.Context, markets []*market.Market) {
+	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
+		page, err := q.client.SearchEvents(ctx, queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets})
+		if err != nil {
+			return "nothing", err
+		}
+		return fmt.Sprintf("%d events", len(page.Events)), errors.Join(page.LeftOut...)
+	})
+	for _, m := range markets {
+		if m.EventID == "" {
+			continue
+		}
+		q.request(reqctx.EndpointEvent, "event by id", func() (string, error) {
+			event, err := q.client.Event(ctx, market.EventRef{EventID: m.EventID})
+			if err != nil || event == nil {
+				return "0 of 1", err
+			}
+			return fmt.Sprintf("%d markets", len(event.Markets)), errors.Join(event.LeftOut...)
+		})
+		break
+	}
+	q.request(reqctx.EndpointCategories, "categories", func() (string, error) {
+		categories, err := q.client.Categories(ctx)
+		if err != nil {
+			return "nothing", err
+		}
+		return fmt.Sprintf("%d categories", len(categories.List)), nil
+	})
 }
 
 // request makes one read of an endpoint, unless the venue does not serve it.

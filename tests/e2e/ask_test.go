@@ -18,7 +18,8 @@ func TestConfigCheckAsks(t *testing.T) {
 	complete := []string{
 		"search: 5 markets", "markets by id: 5 of 5", "markets by token: 1 of 1", "market by slug: 1 of 1", "prices: \\d+ of \\d+",
 		"spreads: \\d+ of \\d+", "book: 1 of 1", "price history: \\d+ points",
-		"public trades: unsupported: UNSUPPORTED: the venue's API has no list of public trades.*", "stream of market: answered", "stream of prices: answered",
+		"public trades: unsupported: UNSUPPORTED: the venue's API has no list of public trades.*",
+		"events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "stream of market: answered", "stream of prices: answered",
 		"stream of orderbook: answered", "accounts: not requested: .*",
 	}
 	for _, test := range []struct {
@@ -88,7 +89,7 @@ func TestConfigCheckAsksDriver(t *testing.T) {
 	defer server.Close()
 	var out bytes.Buffer
 	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-retries=0", "--venue-url=" + server.URL}, nil, &out, io.Discard)
-	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades"} {
+	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "cash: unsupported: UNSUPPORTED: .* blockchain.*"} {
 		if !regexp.MustCompile("(?m)^" + line + "$").MatchString(out.String()) {
 			t.Errorf("no line %q in\n%s", line, &out)
 		}
