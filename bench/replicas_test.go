@@ -20,8 +20,11 @@ func TestReplicas(t *testing.T) {
 	tool.Require(t, "redis-server")
 	o := options{duration: 50 * time.Millisecond, rounds: 1, connections: 4, variety: variety{1, 4, 8}, replicas: []int{1, 2}}
 	f, err := measureFleets(t.Context(), shared, o)
-	if err != nil || f.missing != "" {
-		t.Fatalf("%v, %s", err, f.missing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.missing != "" {
+		t.Fatal(f.missing)
 	}
 	rounds := map[string]fleetRound{}
 	for _, r := range f.rows {

@@ -157,12 +157,20 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 			s.stop()
 			return nil, fmt.Errorf("%s does not listen on %s\n%s", name, s.address, said.Bytes())
 		case <-dial.C:
-			if c, err := net.Dial("tcp", s.address); err == nil {
-				_ = c.Close()
+			if listening(s.address) && (s.admin == "" || listening(s.admin)) {
 				return s, nil
 			}
 		}
 	}
+}
+
+// listening reports whether a process accepts connections on an address.
+func listening(address string) bool {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
 }
 
 // freeAddresses returns addresses of this host that nobody listens on.

@@ -41,7 +41,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const address = "0x2222222222222222222222222222222222222222"
 	const query = `query($address: Address!) { user(address: $address) {
-			balance { positionsValue cashBalance totalValue }
+			balance { positionsValue totalValue }
 			positions(first: 50) { nodes { size outcome market { marketId status tokens { outcome winner } } token { tokenId price { price basis } } valuation { value basis } } }
 			portfolio { positionsValue unpricedPositions }
 		} }`
