@@ -118,13 +118,14 @@ func (f family) largest(g *Guard) (text string) {
 	return f.text(low)
 }
 
-// validation returns the processor time and the allocations of validating a document, over several runs if time counts.
+// validation returns the processor time and the allocations of validating a document. The time is that of the fastest of several
+// runs, because a busy machine only makes a run slower.
 func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
 	t.Helper()
 	if !timed {
 		runs = 1
 	}
-	for range runs {
+	for n := range runs {
 		doc, err := parser.ParseQuery(&ast.Source{Input: text})
 		if err != nil {
 			t.Fatal(err)
@@ -132,11 +133,13 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 		_, mallocs := allocated(func() {
 			start := processorTime()
 			validator.ValidateWithRules(schema(), doc, nil)
-			took += processorTime() - start
+			if spent := processorTime() - start; n == 0 || spent < took {
+				took = spent
+			}
 		})
 		steps = mallocs
 	}
-	return took / time.Duration(runs), steps
+	return took, steps
 }
 
 // maxSteps bounds the allocations, which stand for steps, of measuring and of validating any document.
@@ -161,7 +164,7 @@ func TestWorstDocuments(t *testing.T) {
 			t.Errorf("%s: no document passes", f.name)
 			continue
 		}
-		took, steps := validation(t, 2, text)
+		took, steps := validation(t, 4, text)
 		t.Logf("%-46s %6d bytes %7.1f ms %6d portfolios %7d steps", f.name, len(text), took.Seconds()*1000, took/unit, steps)
 		if timed && took/unit > most || steps > maxSteps {
 			t.Errorf("%s: validation takes %d times what the portfolio takes, and %d steps:\n%.300s", f.name, took/unit, steps, text)
