@@ -6,8 +6,8 @@
 //	httpapi    GraphQL over HTTP, WebSocket and event streams; limits, accounts, response cache
 //	graph      the schema and its executor
 //	resolvers  a function for each field that needs to read data
-//	loaders    one value for each key of a response, one batch for each list
-//	internal   cache, rate limit and clients of the venue; feed keeps the state of its stream
+//	loaders    read each key of a response once, and many keys in one batch
+//	internal   cache, rate limit and clients of the venue; feed maintains the state of the venue's stream
 package main
 
 import (

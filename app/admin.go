@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdown bounds the time of operators' requests after the shutdown has begun.
+// adminShutdown is the longest time that operators' requests may still take after the shutdown has begun.
 const adminShutdown = time.Second
 
 // responseKind is the kind under which operators flush the cache of whole responses.

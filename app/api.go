@@ -31,7 +31,7 @@ import (
 	"oddsgraph/web"
 )
 
-// files are the configured files. They are read again when they change.
+// files are the configured files. watch reads them again when they change.
 type files struct {
 	Accounts  *auth.Store   // nil without an accounts file and without demo tokens
 	signed    *jwt.Verifier // nil without an identity provider
@@ -131,11 +131,11 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 const (
 	// Unread output may use 1/outputShare of GOMEMLIMIT, or defaultOutput bytes if there is no limit.
 	outputShare, defaultOutput = 6, 64 << 20
-	// leastResponses is the number of responses of the maximum size for which there is always room.
+	// leastResponses is the number of unread responses of the maximum size that are always allowed.
 	leastResponses = 4
 )
 
-// outputRoom returns the greatest number of unread bytes of output of all clients together.
+// outputRoom returns the maximum number of response bytes, of all clients together, that wait until clients read them.
 func outputRoom(cfg *config.Config) int {
 	room := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -149,8 +149,9 @@ func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.Connection
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
-// ofHosts refuses requests whose Host is not a name of the service, if hosts are configured or the service listens on a
-// loopback address. Otherwise a web page could reach the service under the page's host name (DNS rebinding).
+// ofHosts refuses requests whose Host is not a name of the service. Without this check a web page could reach the service under
+// the page's host name (DNS rebinding). ofHosts checks nothing if no hosts are configured and the service listens on an address
+// that is not a loopback address.
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {

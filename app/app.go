@@ -21,7 +21,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// App is the whole service. Its ports are bound before it serves.
+// App is the whole service. Open binds its ports; Serve accepts connections.
 type App struct {
 	*Server
 	log    *slog.Logger
@@ -34,10 +34,10 @@ type App struct {
 	unsupported []string
 	// publicAccounts reports that callers need no credentials for an account.
 	publicAccounts bool
-	budget         *ratelimit.Budget // nil if the venue has no limit of calls
+	budget         *ratelimit.Budget // nil if no limit of calls is known
 	record         *spent.Record     // nil if calls are not recorded
-	fleet          *fleet.Fleet      // nil if the replica is alone
-	secret         []byte            // secret of the fleet; nil without a secret
+	fleet          *fleet.Fleet      // nil if the process runs without Redis
+	secret         []byte            // secret of the fleet; nil if none is configured
 	stream         stream.Config     // address and protocol of the venue's stream
 	replicas       int               // greatest number of replicas in the fleet
 	Cache          *cache.Cache
@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. After that, the service still accepts requests for as long as the field delay says.
+	// draining is set when the shutdown begins. The service still accepts requests for the duration in the field delay.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)

@@ -21,8 +21,8 @@ import (
 // askMarkets is the greatest number of markets whose data ask requests.
 const askMarkets = 5
 
-// ask requests public data of every kind from the configured venue and prints a line for each kind: how much it read and which
-// parts it could not read. It returns an error if a kind could not be read at all.
+// ask requests public data of every kind from the configured venue and prints a line for each kind: how many values it read and
+// which parts it could not read. It returns an error if any of the reads returned an error.
 func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	if embedded(cfg) {
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
@@ -68,7 +68,7 @@ type inquiry struct {
 	client venue.Driver
 	unread *unreadParts
 	out    io.Writer
-	// failed is set if a kind could not be read. printing is the first error of out.
+	// failed is not nil after a read with an error. printing is the first error of a write to out.
 	failed, printing error
 }
 
@@ -160,7 +160,7 @@ func (q *inquiry) events(ctx context.Context, markets []*market.Market) {
 	})
 }
 
-// request makes one read of an endpoint, unless the venue does not serve it.
+// request calls read if the venue serves the endpoint. If not, it prints that the kind is unsupported.
 func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, error)) {
 	if err := q.client.Can(e); err != nil {
 		q.print(kind, "unsupported: "+err.Error())
@@ -169,7 +169,7 @@ func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, e
 	q.read(kind, call)
 }
 
-// read makes one read and prints how much it returned, its error, and the parts that it could not read.
+// read runs call and prints the text and the error that call returned, and the parts of responses that could not be read.
 func (q *inquiry) read(kind string, call func() (string, error)) {
 	text, err := call()
 	if err != nil {
@@ -189,7 +189,7 @@ func (q *inquiry) print(kind, text string) {
 	}
 }
 
-// count returns the number of values and the first error of a read of several keys.
+// count returns a text such as "2 of 3" for a read of several keys, with the first error of the read.
 func count[T any](results []market.Result[*T], err error) (string, error) {
 	n := 0
 	for _, r := range results {
@@ -203,7 +203,7 @@ func count[T any](results []market.Result[*T], err error) (string, error) {
 	return fmt.Sprintf("%d of %d", n, len(results)), err
 }
 
-// countOne returns the text of a read of one key.
+// countOne returns "1 of 1" or "0 of 1" for a read of one key, with the error of the read.
 func countOne[T any](value *T, err error) (string, error) {
 	if value == nil {
 		return "0 of 1", err

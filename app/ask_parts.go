@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxUnread bounds the parts that are remembered for one read.
+// maxUnread is the maximum number of unreadable parts that unreadParts stores until the next call of take.
 const maxUnread = 1000
 
 // unreadParts collects the parts of responses and frames that could not be read. It is safe for concurrent use.
@@ -23,7 +23,7 @@ func (u *unreadParts) add(what string) {
 	}
 }
 
-// take returns the different parts since the last call.
+// take returns the parts that were collected since the last call of take, sorted and without duplicates.
 func (u *unreadParts) take() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

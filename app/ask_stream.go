@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// stream subscribes to the market and to the price and the book of its first token, and waits for the first answer about each of them. It
-// waits no longer than within.
+// stream subscribes to the market and to the price and the book of its first token. It waits for the first answer about each
+// of these topics, at most for the duration within.
 func (q *inquiry) stream(ctx context.Context, cfg stream.Config, within time.Duration, m *market.Market) {
 	heard := newFirstMessages(m)
 	client, err := stream.New(cfg, heard)
@@ -47,7 +47,7 @@ type firstMessages struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// answers has nil for a message or a confirmation, and the error of a refusal.
+	// answers maps each topic with an answer to nil for a message or a confirmation, and to the error for a refusal.
 	answers map[messages.Topic]error
 	// down is the cause of the last lost connection.
 	down error
@@ -75,7 +75,7 @@ func (h *firstMessages) answer(t messages.Topic, err error) {
 	}
 }
 
-// result describes the answer about a topic. The error is that of the refusal, or the reason why there is no answer.
+// result describes the answer about a topic. It returns an error if the venue refused the topic or sent no answer.
 func (h *firstMessages) result(t messages.Topic) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

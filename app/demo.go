@@ -43,7 +43,8 @@ type demoVenue struct {
 	engine     engine
 	// path is the path of the REST API; streamPath is the path of the stream.
 	path, streamPath string
-	// keyID and key are an API key that the stream accepts; key is a PEM text. Both are empty if the stream needs none.
+	// keyID is the id of an API key that the stream accepts. key is its private key as a PEM text. Both are empty if the stream
+	// needs no key.
 	keyID string
 	key   []byte
 	still bool
@@ -101,8 +102,8 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid: only with the embedded venue, if both the venue
-// and the service are reachable from this machine alone.
+// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid. They are valid only with the embedded venue of
+// the generic driver, and only if no other machine can reach the venue or the service.
 func (s *App) hasDemoTokens(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)

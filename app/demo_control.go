@@ -11,21 +11,21 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// demoControlPath is the path at which the service's own pages control the embedded demo venue. A GET request reports whether they
-// are allowed to.
+// demoControlPath is the path at which the service's own pages control the embedded demo venue. A GET request returns whether the
+// pages are allowed to control the venue.
 const demoControlPath = "/demo/control"
 
 // demoActions are the control endpoints of the venue that the service serves under demoControlPath.
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
-// hasDemoControl reports whether the service serves the control endpoints: with --demo-control and the embedded venue, if both the
-// venue and the service are reachable from this machine alone and no proxy is trusted.
+// hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control and the embedded venue of
+// the generic driver. No other machine may reach the venue or the service, and no proxy may be trusted.
 func (s *App) hasDemoControl(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return cfg.Demo.Control && s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host) && len(cfg.TrustedProxies) == 0
 }
 
-// withDemoControl adds the control endpoints to next. Without the embedded venue it adds nothing.
+// withDemoControl adds the control endpoints to next. If there is no embedded venue, it returns next unchanged.
 func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handler {
 	if s.Demo == nil {
 		return next
@@ -46,8 +46,8 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 	return mux
 }
 
-// control passes a request to the venue's control endpoint of the same name. The endpoint refuses pages of other origins. Browsers
-// send JSON to another origin only after a preflight request, and no preflight request is answered here.
+// control passes a request to the venue's control endpoint of the same name, which refuses pages of other origins. control also
+// requires JSON. Browsers send JSON to another origin only after a preflight request, and the service answers none for this path.
 func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
 	action := r.PathValue("action")
 	if !slices.Contains(demoActions, action) {

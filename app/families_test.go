@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestDocumentedLimits expects the limits of a driver's venue instead of the configured ones.
+// TestDocumentedLimits expects the budget to apply the limits that a driver's venue documents, not the configured limits.
 func TestDocumentedLimits(t *testing.T) {
 	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// minSecret is the least number of bytes of the secret of a fleet.
+// minSecret is the minimum length of a fleet's secret in bytes.
 const minSecret = 32
 
 // openFleet opens the fleet, if one is configured, and returns how its replicas share the venue's limits.
@@ -42,7 +42,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	}, nil
 }
 
-// sharedStatus returns the value of the field shared. The fleet is not nil.
+// sharedStatus returns the value of the GraphQL field shared of serviceStatus. The fleet must not be nil.
 func (s *App) sharedStatus() *model.SharedStatus {
 	link := s.fleet.Stats()
 	status := &model.SharedStatus{Connected: link.Connected, Since: link.Since, Replicas: link.Replicas}
@@ -65,7 +65,7 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	return status
 }
 
-// sharedStream returns what a shared stream needs, or nil if this replica does not share its stream.
+// sharedStream returns what openLive needs to share the stream, or nil if this replica does not share its stream.
 func (s *App) sharedStream(cfg *config.Config) *sharedStream {
 	if s.fleet == nil || !cfg.Shared.Stream {
 		return nil

@@ -8,21 +8,22 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is the number of bytes of garbage that start a collection. If the live heap is larger, a collection starts when there is
-// as much garbage as live data. Responses make much short-lived garbage while the live heap is small. A fixed GOGC that suits
-// responses would multiply the memory of idle subscribers.
+// headroom is the number of bytes of garbage at which a collection starts. If the live heap is larger than headroom, a collection
+// starts when there is as much garbage as live data. Responses make much short-lived garbage, even if the live heap is small, so
+// they need a large GOGC. The same GOGC would multiply the memory of many idle subscribers.
 const headroom = 64 << 20
 
-// leastPercent is the GOGC of a large heap. firstPercent is the GOGC until the first collection.
+// leastPercent is the minimum GOGC, for a large heap. firstPercent is the maximum GOGC, which also applies until the first
+// collection.
 const leastPercent, firstPercent = 100, 1600
 
-// gcPercent returns the GOGC with which a collection begins after headroom bytes of garbage. live is the number of live bytes,
-// including stacks and global variables.
+// gcPercent returns the GOGC with which a collection starts at headroom bytes of garbage, from leastPercent to firstPercent. live
+// is the number of live bytes, including stacks and global variables.
 func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }
 
-// tuneGC adjusts GOGC after each collection, so that the headroom stays constant. It does nothing if the environment sets GOGC.
+// tuneGC sets GOGC to the result of gcPercent after each collection. It does nothing if the environment sets GOGC.
 func tuneGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return

@@ -2,7 +2,7 @@ package app
 
 import "testing"
 
-// TestGCPercent checks GOGC for sizes of the live heap.
+// TestGCPercent checks the GOGC value that gcPercent chooses for a size of the live heap.
 func TestGCPercent(t *testing.T) {
 	for _, test := range []struct {
 		live uint64

@@ -27,7 +27,7 @@ func readKey(v config.Venue) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) cannot be read: %w", err)
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // an error does not matter, because the file was only read
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) cannot be read: %w", err)
@@ -38,7 +38,8 @@ func readKey(v config.Venue) ([]byte, error) {
 	return text, nil
 }
 
-// openStream returns the configuration of the venue's stream, without bounds. The URL is empty without a stream.
+// openStream returns the configuration of the venue's stream without the numbers of connections and topics. The URL is empty if
+// the venue has no stream.
 func openStream(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
 	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, KeyID: cfg.Venue.KeyID, Clock: clock}
 	if c.Key, err = readKey(cfg.Venue); err != nil {

@@ -27,8 +27,8 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// WriteTimeout bounds the time from the end of a request's header until the client has read the response. It applies to every
-// route, and to the responses of net/http and of middleware. Handlers whose responses take longer set their own deadlines.
+// WriteTimeout bounds the time from the end of a request's header until the client has read the response. It applies to the
+// responses of all routes, of middleware and of net/http itself. Handlers whose responses take longer set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
 // listen binds the address that a flag names.
@@ -56,8 +56,9 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts connections until ctx ends, and then waits for running requests within the server's shutdown time. It returns
-// an error if operations are still running then. Responses that clients have not read are cut off without an error.
+// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration in the field shutdown. It
+// returns an error if requests are still running after this duration. If no operation is running, the remaining requests only
+// wait for clients to read their responses, and serve closes their connections without an error.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

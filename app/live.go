@@ -22,14 +22,14 @@ import (
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
-	// Relay shares the stream with other replicas; nil without --shared-stream.
+	// Relay shares the stream with other replicas. It is nil without --shared-stream or without a stream.
 	Relay *relay.Relay
 	// ended is closed when run has returned.
 	ended chan struct{}
 }
 
 // openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be nil.
-// linger is the time for which a topic without watches stays open. shared may be nil.
+// linger is the time for which a topic without watches stays open. shared is nil if the replica does not share its stream.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -61,13 +61,13 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	return l, nil
 }
 
-// sharedStream contains what a stream needs if several replicas share it.
+// sharedStream contains what openLive needs if several replicas share the stream. replicas is the maximum number of replicas.
 type sharedStream struct {
 	fleet    *fleet.Fleet
 	replicas int
 }
 
-// relayedFeed is the feed as the relay uses it.
+// relayedFeed adapts a feed to the interface relay.Feed.
 type relayedFeed struct{ *feed.Feed }
 
 // Hold implements relay.Feed.
@@ -89,14 +89,14 @@ func (l *live) run(ctx context.Context) error {
 	return err
 }
 
-// end ends the watches and the stream, and waits until the relay has given its leases back.
+// end ends the watches and the stream, and waits until run has returned and the relay has released its leases.
 func (l *live) end(stop context.CancelFunc) {
 	l.Feed.Close()
 	stop()
 	<-l.ended
 }
 
-// Status returns the state of the stream. A live stream is RESYNCING while a topic waits for a snapshot after a gap.
+// Status returns the state of the stream. The state is RESYNCING in place of LIVE if a topic waits for a snapshot after a gap.
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {

@@ -19,14 +19,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// openMetrics creates the metrics. If there is no private address to serve them, they stay nil and nothing is measured.
+// openMetrics creates the metrics. Without a private address that serves metrics, Metrics stays nil and nothing is measured.
 func (s *App) openMetrics(cfg *config.Config) {
 	if cfg.AdminListen != config.Off {
 		s.Metrics = telemetry.NewMetrics(BuildVersion())
 	}
 }
 
-// registerMetrics adds the counts of the parts of the service. All parts must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, fleet, feed and stream. All of them must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -85,7 +85,7 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each of values. The sample is 1 for the value now and 0 for the others.
+// oneOf samples a series for each element of values. The sample is 1 for the present value, now, and 0 for all other values.
 func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.

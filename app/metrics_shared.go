@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the state of the fleet at the time now. limit is the state of the shared limit of public calls; nil if the
-// replicas share none.
+// sharedState is the state of the fleet at the time now. limit is the state of the shared limit of public calls. It is nil if the
+// replicas share no limit.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus
@@ -64,8 +64,8 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 		})},
 }
 
-// ofLimit returns a function for Family.Read that reports a number of the shared limit. Without a shared limit, the function
-// reports no series.
+// ofLimit returns a function for Family.Read that samples one value of the shared limit. Without a shared limit, the function
+// samples nothing.
 func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(float64, ...string)) {
 	return func(s sharedState, sample func(float64, ...string)) {
 		if s.limit != nil {

@@ -41,7 +41,7 @@ func (o *Observer) Ended(ctx context.Context, j *reqctx.Log) {
 	}
 }
 
-// SendTraces sends the remaining traces within patience.
+// SendTraces sends the remaining traces. It waits at most for the duration patience.
 func (s *App) SendTraces(patience time.Duration) {
 	if s.Tracer == nil {
 		return

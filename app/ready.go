@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// knownFor is the time for which the service is ready after a public endpoint of the venue has answered. The service may serve
-	// stale values in that time.
+	// knownFor is the time for which the service stays ready after the last successful call to a public endpoint of the venue. If
+	// the venue fails in that time, the service serves stale values.
 	knownFor = 5 * time.Minute
 	// probeEvery is the least time between two probes of the venue.
 	probeEvery = 5 * time.Second
 )
 
-// readiness remembers when the venue last answered a public call. Different venues lack different endpoints, so the answer may come
-// from any public endpoint.
+// readiness records when the venue last answered a public call. The answer may come from any public endpoint, because no endpoint
+// exists at all venues.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
@@ -41,8 +41,8 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note records the outcome of a call. A refused parameter also counts as an answer, because it shows that the endpoint exists.
-// A 404 does not, because the base URL may be wrong.
+// note records the outcome of a call. The statuses 400 and 422 count as an answer, because a refused parameter proves that the
+// endpoint exists. The status 404 does not count, because the base URL may be wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {
@@ -73,7 +73,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls probe if no recent answer is known.
+// check calls probe if the venue has not answered within knownFor. It returns the error of the last probe again until probeEvery
+// has passed.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()
@@ -97,11 +98,11 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 	return err
 }
 
-// probeTokens are ids for a probe. They need not exist, because an empty list is an answer, too.
+// probeTokens are the token ids of a probe. The tokens do not have to exist, because an empty list also counts as an answer.
 var probeTokens = []string{"0", "1"}
 
-// probe makes a search, which needs no id. If the search fails, probe reads prices. If both fail, it returns the error of the
-// search.
+// probe makes a search, which needs no id, and returns the error of the search. If the search fails, probe also reads prices.
+// check ignores the error of the search if the venue answers the read of the prices.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})

@@ -22,12 +22,12 @@ type reloader struct {
 	level *slog.LevelVar
 	files *files
 	log   *slog.Logger
-	// terminalClosed reports whether the terminal was closed; nil if the program has none.
+	// terminalClosed reports whether the program's terminal was closed. It is nil if watchTerminal returned nil.
 	terminalClosed func() bool
 }
 
-// watchTerminal returns a function that reports whether the program's terminal was closed. It returns nil if there is no
-// terminal, or if SIGHUP is ignored, as under nohup.
+// watchTerminal returns a function that reports whether the program's terminal was closed. It returns nil if the program has no
+// terminal or ignores SIGHUP, for example under nohup.
 func watchTerminal() (terminalClosed func() bool) {
 	opened := func() error {
 		tty, err := os.Open("/dev/tty")
@@ -42,7 +42,7 @@ func watchTerminal() (terminalClosed func() bool) {
 	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
 }
 
-// during runs serve. It reloads at each signal. If the terminal was closed, it ends serve.
+// during runs serve. At each signal it calls reload, or cancels the context of serve if the terminal was closed.
 func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup
@@ -66,7 +66,7 @@ func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve f
 	return serve(watched)
 }
 
-// reload reads everything again and logs the outcome.
+// reload reads the configuration and the files again and logs the outcome.
 func (r *reloader) reload() {
 	next, err := r.read()
 	if err != nil {

@@ -30,7 +30,8 @@ func accountsOf(tokens ...string) string {
 	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
 }
 
-// TestAClosedTerminalEndsTheProgram sends the signal while the terminal exists, and again after it has gone.
+// TestAClosedTerminalEndsTheProgram sends SIGHUP twice. The program must reload while its terminal is open, and end after its
+// terminal has closed.
 func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
 	cfg := config.Default()

@@ -25,7 +25,7 @@ import (
 // version is set by the build.
 var version = ""
 
-// LogLines is the greatest number of bytes of log lines that wait to be written.
+// LogLines is the maximum size in bytes of the log lines that wait to be written.
 const LogLines = 4 << 20
 
 // Main runs the program until a signal ends it. licenses are the licence texts of the program's Go code.
@@ -40,7 +40,7 @@ func Main(licenses string) {
 	}
 }
 
-// Run runs the command in args. It returns when the command has ended or ctx has ended.
+// Run runs the command in args. The command serve runs until ctx ends.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
 	cfg, err := config.Parse(args, environ, stdout)
 	if errors.Is(err, config.ErrHelp) {
@@ -109,7 +109,8 @@ func printSchema(cfg *config.Config, stdout io.Writer) error {
 	return err
 }
 
-// BuildVersion returns the version that the build has set, or else the commit of the build.
+// BuildVersion returns the version that the build has set. Without a version it returns the commit of the build, or
+// "development" if the commit is unknown.
 func BuildVersion() string {
 	if version != "" {
 		return version

@@ -39,7 +39,7 @@ func (s *App) Serve(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		// Subscriptions do not end by themselves, so they are ended while running requests finish.
+		// Subscriptions do not end by themselves. So drain ends them at the same time as Server.serve waits for running requests.
 		drained := make(chan struct{})
 		var began time.Time
 		drain := sync.OnceFunc(func() {
@@ -70,7 +70,7 @@ func (s *App) Serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// drain ends subscriptions and WebSockets. It waits for them at most for the time patience.
+// drain ends subscriptions and WebSockets. It waits until they have ended, at most for the duration patience.
 func (s *App) drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

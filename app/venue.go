@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns the time for which the venue may still count calls of an earlier process: a minute plus the time that the
-// earlier process may need to stop. It returns 0 for the demo venue, which belongs to this process.
+// coldStart returns the duration after the start in which the venue may still count calls of an earlier process. This is a minute
+// plus the time that the earlier process may need to stop. It returns 0 for the demo venue, which started with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -35,7 +35,8 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget passes the calls of an earlier process to the rate limit.
+// startBudget tells the rate limit that the venue may count calls of an earlier process for the duration cold. If the earlier
+// process recorded its calls, startBudget also passes the recorded calls.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
@@ -50,7 +51,8 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the rate limit of a venue, or nil if the venue has none. record may be nil.
+// newBudget returns the rate limit of a venue. It returns nil if the driver documents no limit and none is configured. record may
+// be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
@@ -106,14 +108,14 @@ func currency(cfg *config.Config) *string {
 	return &unit
 }
 
-// venueName returns the name of the venue in records of calls. It is the configured URL. Without a URL, it is the name of the
-// driver, because the driver has its own addresses.
+// venueName returns the name of the venue in records of calls: the configured URL, or the name of the driver if no URL is
+// configured. A driver that needs no URL serves one venue.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
-// credentialsPublic is the mode in which accounts are read by address, without credentials of the caller.
+// credentialsPublic is the mode in which the service reads accounts by address, without credentials of the caller.
 const credentialsPublic = "public"
 
-// sentCredentials returns how credentials are sent to the venue.
+// sentCredentials returns how the service sends credentials to the venue: in the query, in a header, or not at all.
 func sentCredentials(cfg *config.Config) string {
 	if mode := credentialsMode(cfg); mode != credentialsPublic {
 		return mode
@@ -124,8 +126,8 @@ func sentCredentials(cfg *config.Config) string {
 // accountsArePublic reports whether the service reads accounts by address, without credentials of a caller.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. The default is public if the driver declares accounts public. Otherwise
-// it is the header for an embedded demo venue that is not strict, and the query in all other cases.
+// credentialsMode returns the value of --venue-credentials. For the value auto it returns public if the accounts of the driver are
+// public, header for an embedded demo venue without --demo-strict, and query in all other cases.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
@@ -172,7 +174,8 @@ func (s *App) Drift(endpoint, what string) {
 // lostAfter is the number of consecutive failures after which the venue is unreachable.
 const lostAfter = 3
 
-// reach counts the failed calls since the last successful one. In the zero value the venue is reachable.
+// reach counts the calls without a response or with status 5xx since the last other call. The zero value means that the venue is
+// reachable.
 type reach struct{ failed atomic.Uint64 }
 
 func (r *reach) note(status int) {

@@ -16,14 +16,14 @@ import (
 	"oddsgraph/loaders"
 )
 
-// Wiring configures the parts that talk to the venue.
+// Wiring configures the REST client, the cache and the stream of the venue.
 type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is the time for which the venue may still count calls of an earlier process.
+	// Cold is the duration after the start in which the venue may still count calls of an earlier process.
 	Cold time.Duration
-	// Linger is the time for which a topic of the stream stays open after its last watch has ended; zero means the feed's default.
+	// Linger is the time for which a topic of the stream stays open after its last watch has ended. Zero means the default of feed.
 	Linger time.Duration
 }
 
@@ -47,7 +47,7 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	return w
 }
 
-// withProtocol sets the protocol of a stream if the driver has one of its own.
+// withProtocol sets the protocol of a stream if the driver implements venue.Streamer.
 func withProtocol(client venue.Driver, c stream.Config) stream.Config {
 	if d, ok := client.(venue.Streamer); ok {
 		_, c.Protocol = d.Stream()
@@ -55,8 +55,8 @@ func withProtocol(client venue.Driver, c stream.Config) stream.Config {
 	return c
 }
 
-// spread divides topics among the fewest connections. Each connection gets the same number of topics, rounded up, so the total
-// may be slightly greater than topics.
+// spread divides topics among as few connections as possible. The result each is the maximum number of topics of a connection.
+// Because each is rounded up, connections*each may be slightly greater than topics.
 func spread(topics int) (connections, each int) {
 	connections = (topics + stream.DefaultTopicsPerConnection - 1) / stream.DefaultTopicsPerConnection
 	return connections, (topics + connections - 1) / connections
@@ -96,7 +96,8 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	}
 }
 
-// venueInIDs returns the name of the venue in global ids. It is empty for the generic driver, which reads any venue of its API.
+// venueInIDs returns the name of the venue in global ids. The name is empty for the generic driver, because many venues can have
+// the API of this driver.
 func venueInIDs(cfg *config.Config) string {
 	if cfg.Venue.Driver == venue.Generic {
 		return ""
@@ -104,7 +105,8 @@ func venueInIDs(cfg *config.Config) string {
 	return cfg.Venue.Driver
 }
 
-// unsupportedBy returns the names of the endpoints that a driver does not serve, in order, and "cash" if its balances have none.
+// unsupportedBy returns the names of the endpoints that a driver does not serve, in the order of reqctx.Endpoint. It appends "cash"
+// if the driver serves balances without cash.
 func unsupportedBy(d venue.Driver) []string {
 	names := []string{}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
@@ -118,7 +120,7 @@ func unsupportedBy(d venue.Driver) []string {
 	return names
 }
 
-// Status returns the value of the field serviceStatus.
+// Status returns the value of the GraphQL field serviceStatus.
 func (s *App) Status(context.Context) model.ServiceStatus {
 	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
 	status.Currency = s.currency

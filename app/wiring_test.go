@@ -16,7 +16,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestCacheRemembersChanges has the cache remember a change of as many markets as the stream can follow.
+// TestCacheRemembersChanges expects the cache to remember changes of as many markets as the stream can follow.
 func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000

@@ -16,11 +16,13 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// These tests measure what a server adds to the venue's own time for a portfolio that is not cached. The portfolio
-// takes two levels of calls: the positions, then their markets and prices at once. The venue's own time is that of the
-// same calls made by hand. Both are measured in turn, so that a busy machine affects both.
+// These tests measure what a server adds to the venue's own time for a portfolio that is not cached. The portfolio takes two levels
+// of calls. The first level is the call for the positions. The second level is the concurrent calls for their markets and prices.
+// The venue's own time is the time of the same calls made by hand. The tests alternate between the server and the calls by hand, so
+// that a busy machine slows down both.
 
-// call is a call that the venue received. The end of a query's last call may be missing when the query is answered.
+// call is a call that the venue received. The field end of the last call may still be zero when the client already has the response
+// to its query.
 type call struct {
 	path       string
 	keys       int
@@ -35,7 +37,7 @@ type watchedVenue struct {
 	calls []*call
 }
 
-// newWatchedVenue returns a venue that takes the latency for each answer.
+// newWatchedVenue returns a venue that delays each response by the latency.
 func newWatchedVenue(t testing.TB, latency time.Duration) *watchedVenue {
 	w := &watchedVenue{}
 	venue := demo.New(demo.Config{Latency: latency})
@@ -116,8 +118,8 @@ func byHand(ctx context.Context, base string) (time.Duration, error) {
 type trial struct {
 	// hand is how long the calls by hand took, server how long the query took.
 	hand, server time.Duration
-	// between is the time from the venue's answer to the first call until the last call of the second level.
-	// handBetween is the same for the calls by hand.
+	// between is the time from the end of the first call to the start of the last call of the second level. handBetween is that
+	// time for the calls by hand.
 	between, handBetween time.Duration
 }
 
@@ -207,9 +209,9 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 
 var portfolioQuestion = string(portfolio(holder, "").body)
 
-// TestBatchingAddsLittle checks that no timer runs between the levels of a query. It compares the fastest query with
-// the fastest calls by hand, because a busy machine only slows them down, and allows more runs on a busy machine. The
-// default wait of a dataloader would add two fifths of the venue's own time; the limit is a quarter.
+// TestBatchingAddsLittle checks that no timer runs between the levels of a query. It compares the fastest query with the fastest
+// calls by hand, because a busy machine can only make a run slower. It makes more runs if the limit is exceeded after the usual
+// number. The default wait of a dataloader would add two fifths of the venue's own time. The limit is a quarter.
 // BenchmarkColdPortfolio measures the actual time.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
@@ -238,11 +240,11 @@ func TestBatchingAddsLittle(t *testing.T) {
 // medians in milliseconds:
 //
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the part of it between the venue's first answer and the last call of the second level
-//	upstream-ms/op  the calls by hand
-//	empty-ms/op     { __typename } after an equal pause: the time of any request to the server
+//	batching-ms/op  the time from the venue's first response to the last call of the second level
+//	upstream-ms/op  the time of the calls by hand
+//	empty-ms/op     the time of the query { __typename }, which needs no call, after an equal pause
 //
-// allocs/op and B/op are those of the server's process. ns/op is the whole query.
+// allocs/op and B/op count the allocations of the server's process. ns/op is the time of the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
 	for _, latency := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond} {
 		name := "latency=" + latency.String() + "/"

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// bar is one of a group: the share of the limit that a server reaches.
+// bar is the bar of one server. Its share is the CPU time per query of the program limit divided by that of the server.
 type bar struct {
 	class, label string
 	share        float64
 }
 
-// bars are those of a workload.
+// bars is the group of bars of one workload.
 type bars struct {
 	name, about string
 	bars        []bar
 }
 
-// chart draws what a query costs as a share of what it costs the limit, at no latency, and reports whether everything that
-// it shows was measured.
+// chart draws a group of bars for each workload. It uses the measurements without venue latency. If a table is missing, or the
+// row of the program limit for a workload, chart draws nothing and returns false.
 func (r *report) chart(out io.Writer) bool {
 	still, moving := r.table(0, false), r.table(0, true)
 	if still == nil || moving == nil {
@@ -71,8 +71,8 @@ const (
 	chartTop   = 96
 	barHeight  = 13
 	groupSpace = 12
-	fullBar    = 480 // of the limit
-	mostShare  = 1.1 // where a bar ends that is longer
+	fullBar    = 480 // length of a bar with a share of 1
+	mostShare  = 1.1 // share at which longer bars are cut off
 )
 
 const chartStyle = `

@@ -10,19 +10,20 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the number of calls for single books, and of those for histories, that oddsgraph makes at the same time.
+	// together is how many calls for books oddsgraph makes at the same time. The limit for histories is equal.
 	together = 16
 )
 
 var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: %d) { nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } } } }"}`, pageMarkets)
 
-// BenchmarkColdPage measures a page of 25 markets with the prices, books and last weeks of their tokens, with nothing cached: a call
-// for the page, then one for each book and history, 16 of each at the same time. Its metrics are
+// BenchmarkColdPage measures a page of 25 markets with the prices, books and last weeks of their tokens. Nothing is cached. The
+// server makes a call for the page. It then makes a call for each book and a call for each history, with at most 16 calls of each
+// kind at the same time. The metrics are
 //
-//	added-ms/op  what the query takes beyond the latency of its calls; the venue's own work is part of it
+//	added-ms/op  the query's time without the latency of its calls, but with the venue's own work
 //	calls/op     calls to the venue
 //
-// allocs/op and B/op are those of the server's process.
+// allocs/op and B/op count the allocations of the server's process.
 func BenchmarkColdPage(b *testing.B) {
 	const latency = 5 * time.Millisecond
 	b.Run("latency=5ms/oddsgraph", func(b *testing.B) {
@@ -76,7 +77,7 @@ func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency tim
 		for _, m := range data.SearchMarkets.Nodes {
 			tokens += len(m.Tokens)
 		}
-		waiting := time.Duration(1 + (tokens+together-1)/together) // the calls that run one after another
+		waiting := time.Duration(1 + (tokens+together-1)/together) // latencies that the query waits for one after another
 		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
 		calls += len(venue.take())
 	}

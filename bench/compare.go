@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// beforeServer and nowServer are the two programs of a comparison.
+// beforeServer and nowServer name the earlier and the current program of a comparison.
 const (
 	beforeServer = "before"
 	nowServer    = "now"
@@ -24,8 +24,9 @@ var coldFlags = []string{
 	"--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
 }
 
-// compare measures the program against the one of an earlier revision: pairs of short runs of the same workload, alternating
-// which program goes first. W workloads run with the response cache, V workloads without it, and V1 once more with cold caches.
+// compare measures the program of the working tree against the program of an earlier revision. It measures pairs of short runs of
+// the same workload and alternates which program goes first. W workloads run with the response cache, V workloads without it. V1
+// runs a second time with cold caches.
 func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 	now, err := b.oddsgraph(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 	return nil
 }
 
-// oddsgraphAt builds the program of a revision from a work tree of its own.
+// oddsgraphAt builds the program of a revision in a temporary git work tree.
 func (b *builds) oddsgraphAt(ctx context.Context, revision string) (string, error) {
 	tree := filepath.Join(b.dir, "tree")
 	git := func(args ...string) error {
@@ -85,15 +86,15 @@ func (b *builds) oddsgraphAt(ctx context.Context, revision string) (string, erro
 	return (&builds{dir: dir, root: tree}).oddsgraph(ctx)
 }
 
-// pairs holds what both sides of a comparison took under each workload, pair by pair.
+// pairs holds the measurements of both sides of a comparison, by workload and by pair of runs.
 type pairs struct {
 	setting string
-	// sides name what is compared.
+	// sides are the names of the two sides.
 	sides [2]string
 	rows  []pairRow
 }
 
-// side is a server under a workload, given by its index.
+// side is a server and the index of the workload that it is measured with.
 type side struct {
 	server   *server
 	workload int
@@ -104,7 +105,7 @@ type pairRow struct {
 	before, now []cell
 }
 
-// newPairLab starts a still venue.
+// newPairLab returns a lab with a demo venue whose prices do not move, and without servers.
 func newPairLab(ctx context.Context, b *builds, o options, program string) (l *lab, err error) {
 	l = &lab{connections: o.connections, answers: map[*server][][][]byte{}}
 	if l.process, err = startVenue(ctx, b, program, o.latencies[0]); err != nil {
@@ -118,12 +119,12 @@ func newPairLab(ctx context.Context, b *builds, o options, program string) (l *l
 	return l, nil
 }
 
-// flags returns those of a program that reads the venue.
+// flags returns the flags that connect a program to the lab's venue without a limit on its calls.
 func (l *lab) flags() []string {
 	return append(slices.Clone(unlimited), "--venue-url="+l.process.url(), "--stream-url=ws://"+l.process.address+"/ws")
 }
 
-// measure starts a still venue and both programs over it, and measures the chosen workloads.
+// measure starts a venue whose prices do not move and both programs in front of it, and measures the chosen workloads.
 func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]string, flags []string, chosen func(workload) bool) error {
 	l, err := newPairLab(ctx, b, o, programs[1])
 	if err != nil {
@@ -155,7 +156,7 @@ func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]s
 	return nil
 }
 
-// add measures a row: pairs of short runs that alternate which side goes first.
+// add measures pairs of short runs, alternates which side goes first, and adds a row with the results.
 func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [2]side) (err error) {
 	row := pairRow{workload: name}
 	for n := range o.rounds {
@@ -172,7 +173,7 @@ func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [
 	return nil
 }
 
-// ratios returns now to before of a column, pair by pair.
+// ratios returns one ratio for each pair of runs: the column's value in now divided by the value in before.
 func (r *pairRow) ratios(column int) []float64 {
 	out := make([]float64, len(r.now))
 	for i := range out {
@@ -181,8 +182,8 @@ func (r *pairRow) ratios(column int) []float64 {
 	return out
 }
 
-// bounds returns the ends of the interval that holds the median of what the values are samples of: each end is wrong in at
-// most 5 % of all cases, whatever the distribution (binomial order statistics).
+// bounds returns a confidence interval for the median of the distribution from which the values were drawn. Each bound is wrong
+// with a probability of at most 5 % for any distribution (binomial order statistics), if there are at least five values.
 func bounds(values []float64) (lower, upper float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -199,7 +200,7 @@ func bounds(values []float64) (lower, upper float64) {
 	return sorted[k], sorted[n-1-k]
 }
 
-// markdown returns a table of medians, and every ratio.
+// markdown returns a table of medians and a list of all CPU ratios.
 func (p *pairs) markdown() string {
 	if len(p.rows) == 0 {
 		return ""

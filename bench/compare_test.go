@@ -7,7 +7,7 @@ func TestBounds(t *testing.T) {
 	for i := range 30 {
 		values = append(values, float64(30-i)) // 30 … 1
 	}
-	// P(Bin(30, ½) ≤ 10) = 0.049, P(Bin(30, ½) ≤ 11) = 0.10.
+	// For 30 values P(Bin(30, ½) ≤ 10) is 0.049 and P(Bin(30, ½) ≤ 11) is 0.10.
 	if lower, upper := bounds(values); lower != 11 || upper != 20 {
 		t.Errorf("bounds of 1 to 30 are %v and %v, want 11 and 20", lower, upper)
 	}

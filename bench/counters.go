@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// cacheFlag is the one that sets the memory of the response cache.
+// cacheFlag is the flag that sets the memory of the response cache.
 const cacheFlag = "--cache-responses"
 
-// withoutResponseCache returns the flags that disable the response cache of a program; nil if the program has none.
+// withoutResponseCache returns the flags that disable the response cache of a program. It returns no flags if the program has no
+// response cache.
 func withoutResponseCache(ctx context.Context, program string) ([]string, error) {
 	return known(ctx, program, []string{cacheFlag + "=0"})
 }
 
-// known returns the flags that a program has. An earlier revision may lack some.
+// known returns those of the flags that a program has. An earlier revision may lack some of them.
 func known(ctx context.Context, program string, flags []string) ([]string, error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {
@@ -31,10 +32,10 @@ func known(ctx context.Context, program string, flags []string) ([]string, error
 	}), nil
 }
 
-// counters are the samples of a server's metrics by their names, each with its labels; nil where it shows none.
+// counters maps the name and labels of each of a server's metrics to its value. It is nil if the server publishes no metrics.
 type counters map[string]float64
 
-// The metrics of which the table makes columns.
+// The metrics that become columns of the table.
 const (
 	metricOperations = "oddsgraph_operations_total"
 	metricResponses  = "oddsgraph_response_cache_requests_total"
@@ -95,7 +96,8 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// hits returns the share of the requests since before that the response cache answered; 0 where that is not known.
+// hits returns the share of requests that the response cache answered, for the time between the readings before and c. It returns 0
+// if the metrics do not tell.
 func (c counters) hits(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {
@@ -105,8 +107,8 @@ func (c counters) hits(before counters) float64 {
 	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executed returns how many operations were executed since before: those that the response cache missed, or, without one,
-// all; 0 where that is not known.
+// executed returns the number of operations that were executed between the readings before and c. With a response cache, only its
+// misses are executed. It returns 0 if the metrics do not tell.
 func (c counters) executed(before counters) float64 {
 	if c.sum(metricResponses) > before.sum(metricResponses) {
 		const miss = `verdict="miss"`

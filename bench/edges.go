@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// fixedRate is the number of requests a second of the rows with a fixed rate.
+	// fixedRate is the number of requests per second that paced sends.
 	fixedRate = 3000
-	// expiringServer is oddsgraph without the response cache, whose account data expire as with the default settings.
+	// expiringServer is the name of oddsgraph without the response cache and with account data that expire after the default time.
 	expiringServer = "now"
-	// expiry is the shortest run of the row with expiring accounts. It has three of their lifetimes.
+	// expiry is the minimum duration of a run with expiring account data. It is three times the lifetime of the data.
 	expiry = 6 * time.Second
-	// starts is the number of starts of which the median is shown.
+	// starts is the maximum number of times that atRest starts the program.
 	starts = 9
 )
 
-// measureEdges measures what the tables of measure leave out, and prints it to out.
+// measureEdges measures the figures that measure leaves out, and prints them to out.
 func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) error {
 	fmt.Fprintf(out, "%s. Medians of %d rounds, %d connections.\n", machine(), o.rounds, o.connections)
 	for _, part := range []struct {
@@ -52,8 +52,8 @@ func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) erro
 	return nil
 }
 
-// paced sends requests at a fixed rate to limit and to oddsgraph without the response cache, everything cached, and once more with
-// account data that expire.
+// paced measures requests at a fixed rate. The servers are the program limit, oddsgraph with cached data but without the response
+// cache, and the same oddsgraph with account data that expire.
 func paced(ctx context.Context, b *builds, o options) (string, error) {
 	o.workloads, o.plain, o.benchfmt = []string{"V1", "V3"}, false, ""
 	t := &table{latency: 5 * time.Millisecond}
@@ -117,7 +117,7 @@ func pacedMarkdown(rows map[string][]cell) string {
 	return markdown(lines, 1)
 }
 
-// fullMemory runs the program in the directory resident.
+// fullMemory runs the program in the directory resident and returns its figures as a table.
 func fullMemory(ctx context.Context, b *builds, _ options) (string, error) {
 	program, err := b.build(ctx, "resident", "./bench/resident")
 	if err != nil {
@@ -143,7 +143,8 @@ func fullMemory(ctx context.Context, b *builds, _ options) (string, error) {
 	return markdown(lines, 1), nil
 }
 
-// atRest starts the program as it is shipped, and measures the time to its first answer, its memory a second later and its size.
+// atRest builds and starts the program as it is shipped. It measures the time to the first response, the memory one second
+// later and the size of the binary.
 func atRest(ctx context.Context, b *builds, o options) (string, error) {
 	program, err := b.build(ctx, "shipped", "-ldflags=-s -w", ".")
 	if err != nil {
@@ -191,8 +192,8 @@ func atRest(ctx context.Context, b *builds, o options) (string, error) {
 	return table + "\nThe largest parts of the binary, by `go tool nm -size`:\n\n" + parts, nil
 }
 
-// contributors returns the modules and packages with the most code and constants in a program. The rest of size is what the linker
-// adds, such as the tables of functions and lines.
+// contributors returns the modules and packages with the most code and constants in a program. It attributes the remainder of
+// size to variables and to tables that the linker adds, such as the tables of functions and lines.
 func contributors(ctx context.Context, program string, size int64) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "tool", "nm", "-size", program).Output()
 	if err != nil {
@@ -201,7 +202,7 @@ func contributors(ctx context.Context, program string, size int64) (string, erro
 	sizes := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.ContainsAny(fields[2], "TtRr") { // variables may be zero, and are then not in the file
+		if len(fields) < 4 || !strings.ContainsAny(fields[2], "TtRr") { // skip variables: the file does not contain zero variables
 			continue
 		}
 		if n, err := strconv.Atoi(fields[1]); err == nil {
@@ -238,7 +239,7 @@ func moduleOf(symbol string) string {
 	return "standard library"
 }
 
-// layers runs the benchmarks of ingest and of watched tokens.
+// layers runs the benchmarks of stream ingest and of watched tokens.
 func layers(ctx context.Context, b *builds, o options) (string, error) {
 	return goBenchmarks(ctx, b, "./bench/layers", "^(BenchmarkIngest|BenchmarkWatched)$/^(bare|service|tokens=100|tokens=10000)$", "1s", o)
 }
@@ -248,7 +249,7 @@ func coldReads(ctx context.Context, b *builds, o options) (string, error) {
 	return goBenchmarks(ctx, b, "./bench", "^(BenchmarkColdPortfolio|BenchmarkColdPage)$/^latency=5ms$/^oddsgraph$", "3s", o)
 }
 
-// goBenchmarks runs benchmarks of a package in a process of their own, and returns their lines.
+// goBenchmarks runs benchmarks of a package in a separate process, and returns the lines of their output.
 func goBenchmarks(ctx context.Context, b *builds, pkg, names, duration string, o options) (string, error) {
 	program := filepath.Join(b.dir, filepath.Base(pkg)+".test")
 	cmd := exec.CommandContext(ctx, "go", "test", "-trimpath", "-vet=off", "-run=^$", "-bench="+names, "-benchtime="+duration, fmt.Sprintf("-count=%d", min(o.rounds, 5)), "-o", program, pkg)

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// A field that fails, for what the client asks. It reads nothing.
+// A field that fails because of an invalid argument. It reads nothing from the venue.
 const (
 	failingName  = "failing"
 	failingField = ` failing: token(tokenId: "x") { orderbook(depth: 0) { hash } }`
-	// invalidID is no id of a token.
+	// invalidID can't be the id of a token.
 	invalidID = "no,id"
 )
 
-// failedData is what a query with the field gets for it.
+// failedData is the data that a response contains for the failing field.
 var failedData = object{"orderbook": nil}
 
-// withField returns the request with a field that fails before all others.
+// withField returns the request with a failing field in front of all other fields.
 func (r request) withField() request {
 	var in struct {
 		Query, OperationName string
 		Variables            map[string]any
 	}
 	if err := json.Unmarshal(r.body, &in); err != nil {
-		panic("bench: " + err.Error()) // newRequest wrote it
+		panic("bench: " + err.Error()) // impossible: newRequest wrote the body
 	}
 	in.Query = strings.Replace(in.Query, "{", "{"+failingField, 1)
 	q := r.question
@@ -43,7 +43,8 @@ func (r request) withInvalidID() request {
 	return out
 }
 
-// withFailures returns the workloads, each followed by the same with a failure.
+// withFailures returns pairs of workloads. Each pair is a workload and the same workload with a failure. A workload of prices is in
+// two pairs, because it can fail in two ways.
 func withFailures(all []workload) (out []workload) {
 	with := func(w workload, failure string, change func(request) request) {
 		failing := w
@@ -63,8 +64,8 @@ func withFailures(all []workload) (out []workload) {
 	return out
 }
 
-// compareFailures measures each workload and the same with a failure, in alternating pairs of short runs of one process: W
-// workloads with the response cache, V workloads without it.
+// compareFailures measures each workload without and with a failure, in alternating pairs of short runs of one process. W
+// workloads run with the response cache, V workloads without it.
 func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error) {
 	program, err := b.oddsgraph(ctx)
 	if err != nil {
@@ -92,7 +93,7 @@ func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error
 	return out, nil
 }
 
-// measureFailures starts a still venue and the program over it, and measures the chosen workloads.
+// measureFailures starts a venue whose prices do not move and the program in front of it, and measures the chosen workloads.
 func (p *pairs) measureFailures(ctx context.Context, b *builds, o options, program string, flags []string, varied bool) error {
 	l, err := newPairLab(ctx, b, o, program)
 	if err != nil {
@@ -116,7 +117,7 @@ func (p *pairs) measureFailures(ctx context.Context, b *builds, o options, progr
 	return nil
 }
 
-// failuresMarkdown returns the tables of what failures cost.
+// failuresMarkdown returns the tables of the cost of failures.
 func failuresMarkdown(all []*pairs, o options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Each workload beside the same with a failure: %d alternating pairs of %v in one process, %d connections.\n\n", o.rounds, o.duration, o.connections)

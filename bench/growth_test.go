@@ -25,9 +25,9 @@ query Portfolio($address: Address!, $first: Int!, $after: String, $more: Boolean
 
 // BenchmarkPositions queries portfolios of growing size. Everything is cached, and nothing else runs. Its metrics are
 //
-//	cpu-ns/item, allocs/item  of the server's process, for one position
+//	cpu-ns/item, allocs/item  CPU time and allocations of the server's process for one position
 //
-// Neither should grow with the size.
+// Neither metric should grow with the size.
 func BenchmarkPositions(b *testing.B) {
 	program, err := shared.oddsgraph(b.Context())
 	if err != nil {

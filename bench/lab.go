@@ -11,40 +11,41 @@ import (
 	"time"
 )
 
-// The servers, in the order in which each round asks them.
+// The servers, in the order in which each round measures them.
 const (
 	limitServer = "limit"
 	plainServer = "plain"
-	// graphServer is oddsgraph as it is; uncachedServer executes every query.
+	// graphServer is oddsgraph with its response cache. uncachedServer is oddsgraph without response cache and executes every
+	// query.
 	graphServer    = "oddsgraph"
 	uncachedServer = "uncached"
 )
 
-// lab is a venue, the servers over it and the workloads.
+// lab is a venue, the servers in front of it and the workloads.
 type lab struct {
 	venue     venue
 	servers   []*server
 	workloads []workload
 	listing   *listing
-	// answers are the expected ones by server, workload and request.
+	// answers are the expected response bodies by server, workload and request.
 	answers     map[*server][][][]byte
 	connections int
 	// every is the time between two requests under load; see task.
 	every  time.Duration
 	moving bool
-	// patience is how far an answer may be behind a venue that moves.
+	// patience is how old the prices of a response may be when the prices of the venue move.
 	patience time.Duration
-	process  *server // of the venue
+	process  *server // process of the venue
 }
 
-// warm keeps what was read: over a venue that stands still nothing is read again.
-// The portfolios of V1's 1,000 wallets take more memory than the default.
+// warm keeps all data fresh, so that oddsgraph reads nothing twice from a venue whose prices do not move.
+// The portfolios of V1's 1,000 wallets need more cache memory than the default.
 var warm = []string{"--cache-memory=1GiB", "--cache-price-fresh=1h", "--cache-book-fresh=1h", "--cache-market-fresh=1h", "--cache-user-fresh=1h"}
 
-// unlimited lets oddsgraph ask as often as the plain server does.
+// unlimited lets oddsgraph call the venue without a rate limit, as the plain server does.
 var unlimited = []string{"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0"}
 
-// newLab starts a venue and the servers over it, and has the servers give every answer once.
+// newLab starts a venue and the servers in front of it, and sends every request to every server once.
 func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err error) {
 	l := &lab{connections: o.connections, moving: t.moving, patience: o.behind, answers: map[*server][][][]byte{}}
 	defer func() {
@@ -74,14 +75,14 @@ func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err er
 	return l, nil
 }
 
-// startServers starts all servers over the venue. program is the path of oddsgraph.
+// startServers starts all servers in front of the venue. program is the path of oddsgraph.
 func (l *lab) startServers(ctx context.Context, b *builds, o options, t *table, program string) error {
-	// Each of 10,000 subscribers has a connection of its own.
+	// There may be 10,000 subscribers, each with its own connection.
 	flags := slices.Concat(unlimited, []string{"--max-connections=20000", "--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"})
 	if !t.moving {
 		flags = append(flags, warm...)
 	}
-	flags = append(flags, o.flags...) // the last of equal flags counts
+	flags = append(flags, o.flags...) // a later flag overrides an earlier flag with the same name
 	subject, err := l.start(ctx, b, graphServer, program, flags)
 	if err != nil {
 		return err
@@ -121,12 +122,12 @@ func order(server string) int {
 	return slices.Index([]string{limitServer, plainServer, graphServer, uncachedServer}, server)
 }
 
-// startVenue starts a demo venue that moves only when it is told to.
+// startVenue starts a demo venue whose prices move only on request.
 func startVenue(ctx context.Context, b *builds, program string, latency time.Duration) (*server, error) {
 	return b.start(ctx, "venue", program, "--demo-listen", "venue", "--demo-still", "--demo-control", "--log-level=warn", "--demo-latency="+latency.String())
 }
 
-// start starts a server, and compares with the venue what it answers.
+// start starts a server, records its responses and compares some of them with the venue.
 func (l *lab) start(ctx context.Context, b *builds, name, program string, flags []string) (*server, error) {
 	s, err := b.start(ctx, name, program, "--listen", flags...)
 	if err != nil {
@@ -145,7 +146,8 @@ func (l *lab) stop() {
 	}
 }
 
-// choose keeps the workloads that are named and have a place in the lab; no names are all.
+// choose sets the workloads of the lab to those with the given names, or to all if there are no names. A lab whose prices move
+// leaves out workloads without tokens.
 func (l *lab) choose(all []workload, names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(w workload) bool { return w.name == name }) {
@@ -164,15 +166,16 @@ func (l *lab) varied() bool {
 	return slices.ContainsFunc(l.workloads, func(w workload) bool { return w.varied })
 }
 
-// suits reports whether a server is measured under a workload: where all requests are equal, the response cache is on.
+// suits reports whether a server is measured with a workload. The server without a response cache is measured only with workloads
+// whose requests vary.
 func (l *lab) suits(s *server, w int) bool {
 	return s.name != uncachedServer || l.workloads[w].varied
 }
 
-// checkEvery is how many of the answers there are for each one that is compared with the venue.
+// checkEvery is the number of responses of which one is compared with the venue.
 const checkEvery = 10
 
-// record asks a server everything once. Its answers are those that it has to give from then on.
+// record sends every request to a server once. From then on, the server must return the same responses.
 func (l *lab) record(ctx context.Context, s *server) error {
 	connections, err := l.dial(ctx, s)
 	if err != nil {
@@ -197,7 +200,7 @@ func (l *lab) record(ctx context.Context, s *server) error {
 	return nil
 }
 
-// write writes the answers of a server to a file for the limit.
+// write writes the responses of a server to a file for the program limit.
 func (l *lab) write(file string, s *server) error {
 	type answer struct {
 		Request []byte `json:"request"`
@@ -217,15 +220,16 @@ func (l *lab) write(file string, s *server) error {
 }
 
 const (
-	// settling is how long a server is under load at a time until it keeps up with the venue: at first it reads over REST,
-	// and follows the stream when it has found that the tokens are asked for again and again.
+	// settling is the duration of one warm-up run on a venue whose prices move. A server first reads over REST. It subscribes
+	// to the stream after it has received several requests for the tokens. Warm-up runs repeat until the server keeps up with
+	// the venue.
 	settling = 500 * time.Millisecond
-	// keepsUp is how far its answers are behind then, and maxSettling how long it may take.
+	// keepsUp is the age of prices at which the warm-up ends. maxSettling is the time after which the warm-up ends anyway.
 	keepsUp     = 250 * time.Millisecond
 	maxSettling = 10 * time.Second
 )
 
-// view is what a server and the venue show of what they did.
+// view is the number of calls that the venue has received and the metrics of a server.
 type view struct {
 	calls    int64
 	counters counters
@@ -250,10 +254,10 @@ func closeAll(connections []*connection) {
 	}
 }
 
-// profileTime is how long each workload is profiled.
+// profileTime is the duration of each CPU profile.
 const profileTime = 5 * time.Second
 
-// profile writes a CPU profile of oddsgraph and of limit under each workload, and one of all their allocations.
+// profile writes one CPU profile per workload and one allocation profile for each server, but none for plain.
 func (l *lab) profile(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

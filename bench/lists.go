@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// listedTokens is the number of tokens that lists are made of, and listEvents the number of events that each list gets in a second.
+	// listedTokens is the number of tokens from which lists are made. listEvents is the number of events per second for each list.
 	listedTokens = 500
 	listEvents   = 2
 	listDocument = `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
 )
 
-// subscribeLists has n clients subscribe to different lists of tokens of oddsgraph and as many listen to a bare broadcast. In each
-// round the prices of some tokens move once. Then the broadcast sends about as many messages to its clients: copies of a message of
-// this round, with other prices.
+// subscribeLists has n clients subscribe to different lists of tokens at oddsgraph, and n clients listen to the program
+// broadcast. In each round the prices of some tokens move once. Afterwards broadcast sends about the same number of messages to
+// its clients. They are copies of one message from oddsgraph, with different prices.
 func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
 	t, err := newTheatre(ctx, b, o)
 	defer t.stop()
@@ -32,7 +32,7 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 	}
 	var markets []listedMarket
 	var tokens []string
-	for _, m := range l.open[:min(listedTokens, len(l.open))] { // one token of each, because the prices of a market move together
+	for _, m := range l.open[:min(listedTokens, len(l.open))] { // one token per market: the prices of a market move together
 		markets, tokens = append(markets, m), append(tokens, m.Outcomes[0].TokenID)
 	}
 	ours, theirs, err := t.audiences(ctx, n, listDocument, tokens...)
@@ -41,7 +41,7 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 	}
 	defer theirs.stop()
 	defer ours.stop()
-	each := max(o.events*listEvents/changesPerSecond, 1) // as long as with one token
+	each := max(o.events*listEvents/changesPerSecond, 1) // a round lasts as long as a round with one token
 	for round := range o.rounds {
 		moves, err := t.venue.moveEach(markets[:min(each*len(markets)/subscribers.ListLength, len(markets))], round)
 		if err != nil {
@@ -64,7 +64,7 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 	return &crowd{subscribers: n, lists: true, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
 }
 
-// moveEach returns an order that moves one token of each market by one tick, back and forth round by round.
+// moveEach returns an order that moves one token of each market by one tick in even rounds, and back in odd rounds.
 func (v venue) moveEach(markets []listedMarket, round int) (o subscribers.Order, err error) {
 	o.URL = v.url + "/__control/price"
 	for _, m := range markets {
@@ -87,7 +87,7 @@ func (v venue) moveEach(markets []listedMarket, round int) (o subscribers.Order,
 	return o, nil
 }
 
-// alike returns a message with each of several prices.
+// alike returns one copy of the message for each price.
 func alike(message string, prices []int) (messages []string) {
 	for _, p := range prices {
 		messages = append(messages, statedPrice.ReplaceAllString(message, fmt.Sprintf(`"price":{"price":"%d.%04d"`, p/10_000, p%10_000)))
@@ -95,7 +95,7 @@ func alike(message string, prices []int) (messages []string) {
 	return messages
 }
 
-// title returns what the crowd is.
+// title returns the number of subscribers, and whether they subscribe to lists.
 func (c *crowd) title() string {
 	if c.lists {
 		return fmt.Sprintf("%d, lists", c.subscribers)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// connection speaks as much HTTP/1.1 as a load client needs, so that the client leaves the processors to the server.
+// connection is a minimal HTTP/1.1 client. It uses little CPU time, so that most of the CPU time remains for the server.
 type connection struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -33,7 +33,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 
 func (c *connection) close() { _ = c.conn.Close() }
 
-// wire returns a POST as it is sent. credentials may be empty.
+// wire returns the bytes of a POST request. credentials may be empty.
 func wire(path string, body []byte, credentials string) []byte {
 	b := []byte("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 		"Accept: application/graphql-response+json, application/json;q=0.9\r\n")
@@ -44,7 +44,7 @@ func wire(path string, body []byte, credentials string) []byte {
 	return append(b, body...)
 }
 
-// ask sends a request and returns the body of a 200, which holds until the next.
+// ask sends a request and returns the body of a response with status 200. The body is valid until the next call of ask.
 func (c *connection) ask(request []byte) ([]byte, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *connection) chunks() error {
 	}
 }
 
-// read appends n bytes to the body.
+// read appends the next n bytes of the connection to the body.
 func (c *connection) read(n int) error {
 	start := len(c.body)
 	c.body = slices.Grow(c.body, n)[:start+n]
@@ -126,14 +126,14 @@ func (c *connection) read(n int) error {
 	return err
 }
 
-// load is what some clients saw.
+// load is the duration of a run and the latencies of all its requests.
 type load struct {
 	elapsed time.Duration
 	// latencies are in ascending order.
 	latencies []time.Duration
 }
 
-// percentile returns the latency that this share of the requests did not exceed.
+// percentile returns the latency that the given share of the requests did not exceed.
 func (l *load) percentile(share float64) time.Duration {
 	if len(l.latencies) == 0 {
 		return 0
@@ -141,31 +141,31 @@ func (l *load) percentile(share float64) time.Duration {
 	return l.latencies[min(int(share*float64(len(l.latencies))), len(l.latencies)-1)]
 }
 
-// patience is how long the last answers may take.
+// patience is the maximum time that a run may continue after its duration, to wait for the last responses.
 const patience = 30 * time.Second
 
-// sampleEvery is the time between two answers that are looked into while a server is under load.
+// sampleEvery is the minimum time between two responses that are passed to a task's sample function.
 const sampleEvery = 20 * time.Millisecond
 
-// task is what the clients do.
+// task is the work of all clients together.
 type task struct {
 	requests []request
-	// answers are what each request is answered with, byte for byte; nil where that changes.
+	// answers are the exact bodies that the server must return, one per request. answers is nil if the bodies change over time.
 	answers [][]byte
-	// sample judges some of the answers; nil judges none.
+	// sample checks some of the responses. If it is nil, no responses are checked this way.
 	sample func(answer []byte, sent, received time.Time) error
-	// once asks each request once; otherwise all are asked in turn for the duration.
+	// once sends each request once. If it is false, the clients send the requests in turn, again and again, for the duration.
 	once     bool
 	duration time.Duration
-	// every is the time between two requests of all clients together, whether or not earlier ones are answered. A request that no
-	// client is free to send in time waits, and its latency includes the wait. 0 lets each client send when it has its answer.
+	// every is the time between the due times of two requests of all clients together. If no client is free at the due time, the
+	// request is sent later, and its latency includes the delay. With 0, a client sends its next request after each response.
 	every time.Duration
-	// keep takes the answers; nil leaves them.
+	// keep receives the index of the request and the body for each response. It may be nil.
 	keep func(n int, answer []byte) error
 }
 
-// run has as many clients as there are connections do a task, each asking again when it has its answer. A wrong answer ends
-// it.
+// run has one client per connection do a task. Each client waits for a response before it sends its next request. A client
+// stops at a wrong response, and run then returns an error.
 func run(ctx context.Context, connections []*connection, t task) (*load, error) {
 	var (
 		wg       sync.WaitGroup
@@ -199,13 +199,13 @@ func run(ctx context.Context, connections []*connection, t task) (*load, error) 
 	return &out, errors.Join(firstErr, ctx.Err())
 }
 
-// asker sends requests of a task over one connection. All askers of a run share next.
+// asker sends requests of a task over one connection. next counts the requests of all askers of a run.
 type asker struct {
 	*connection
 	task
 	next      *atomic.Int64
 	start     time.Time
-	samples   bool // passes answers to sample
+	samples   bool // whether this asker passes responses to sample
 	latencies []time.Duration
 }
 
@@ -250,7 +250,7 @@ func (a *asker) run(ctx context.Context) error {
 	return nil
 }
 
-// post sends JSON with net/http and returns the body of a 200.
+// post sends JSON with net/http and returns the body of a response with status 200.
 func post(ctx context.Context, url string, body []byte, credentials string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -263,10 +263,10 @@ func post(ctx context.Context, url string, body []byte, credentials string) ([]b
 	return fetch(req)
 }
 
-// uncompressed asks for responses as they are, as the load client does.
+// uncompressed requests uncompressed responses, as the load client does.
 var uncompressed = &http.Client{Transport: &http.Transport{DisableCompression: true}}
 
-// fetch sends a request with net/http and returns the body of a 200.
+// fetch sends a request with net/http and returns the body of a response with status 200.
 func fetch(req *http.Request) ([]byte, error) {
 	resp, err := uncompressed.Do(req)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Command bench puts the same load on several servers in turn, each a process of its own: limit, which knows the answers;
-// plain, which is gqlgen with a dataloader as one writes it first; and oddsgraph, with its response cache and without. Then
-// it has many clients subscribe to one token. It prints what a query and a delivery cost in each.
+// Command bench puts the same load on several server processes, one after the other. The program limit returns stored
+// responses. The program plain is a simple server with gqlgen and a dataloader. Oddsgraph runs with and without its response
+// cache. Afterwards bench measures many subscribers of one token and of lists of tokens, several replicas, and failing queries.
+// It prints the cost of a query and of a delivered message for each server.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	duration    time.Duration
 	rounds      int
@@ -37,26 +38,26 @@ type options struct {
 	out         string
 	benchfmt    string
 	profile     string
-	// against is the revision that the program is compared with; empty measures tables.
+	// against is the revision with which the working tree is compared. If it is empty, there is no comparison.
 	against string
-	// failing compares each workload with the same with a failure, and nothing else.
+	// failing makes bench measure only the cost of failures: each workload without and with a failure.
 	failing bool
-	// edges measures the rows of edges.go, and nothing else.
+	// edges makes bench measure only the rows of edges.go.
 	edges bool
 }
 
-// chooses reports whether a workload is one of those that are named; no names are all.
+// chooses reports whether a workload is selected: by its name, or because no names are given.
 func (o *options) chooses(w workload) bool {
 	return len(o.workloads) == 0 || slices.Contains(o.workloads, w.name)
 }
 
-// inPairs returns the options for alternating pairs of short runs: 30 unless there are fewer rounds than usual.
+// inPairs returns the options for alternating pairs of short runs. There are six pairs per round, but at most 30.
 func (o options) inPairs() options {
 	o.rounds, o.duration, o.latencies = min(30, 6*o.rounds), min(o.duration, 300*time.Millisecond), []time.Duration{0}
 	return o
 }
 
-// quick is for a look at whether all works.
+// quick has the options of a short run that only tests whether everything works.
 var quick = options{
 	duration: 200 * time.Millisecond, rounds: 1, latencies: []time.Duration{0}, variety: variety{100, 20, 40},
 	subscribers: []int{200}, events: 10, replicas: []int{1, 2, 3},
@@ -130,7 +131,7 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// pairDefaults changes the defaults of flags that are not given, for pairs of short runs.
+// pairDefaults sets the defaults for pairs of short runs. It does not change flags that the command line sets.
 func pairDefaults(f *flag.FlagSet, o *options, latencies *string) {
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -166,7 +167,7 @@ func split[T any](list string, read func(string) (T, error)) (out []T, err error
 	return out, nil
 }
 
-// buildAndMeasure measures programs that are built for it.
+// buildAndMeasure builds the programs in a temporary directory and measures them.
 func buildAndMeasure(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -190,7 +191,7 @@ func buildAndMeasure(ctx context.Context, o options) error {
 	return measure(ctx, b, o, os.Stdout)
 }
 
-// measure does what the flags say and prints the tables to out.
+// measure measures the workloads, subscribers, replicas and failures that the options select, and prints the tables to out.
 func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	r := &report{machine: machine(), rounds: o.rounds, connections: o.connections}
 	if !slices.Equal(o.workloads, []string{"none"}) {
@@ -242,7 +243,7 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	}
 	var picture bytes.Buffer
 	if !r.chart(&picture) {
-		return nil // a part is not to take the place of the whole
+		return nil // incomplete results must not overwrite complete results
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(o.out, "results.md"), []byte("# Results of `make bench`\n\n"+text), 0o644),
@@ -250,7 +251,7 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	)
 }
 
-// serve measures the workloads over a venue of its own and fills the table.
+// serve starts a venue and servers, measures the workloads and adds the results to the table.
 func serve(ctx context.Context, b *builds, o options, t *table) error {
 	l, err := newLab(ctx, b, o, t)
 	if err != nil {

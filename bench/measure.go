@@ -8,7 +8,7 @@ import (
 	"oddsgraph/bench/probe"
 )
 
-// measure puts a workload on a server, for some time to warm up and then for the time.
+// measure puts a workload on a server. It discards the results of a warm-up run and measures a second run of duration d.
 func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c cell, err error) {
 	connections, err := l.dial(ctx, s)
 	if err != nil {
@@ -49,8 +49,8 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	return c, nil
 }
 
-// count runs a task and returns what the server used for it. The views are read outside of the two readings of the usage, so that
-// they are not measured.
+// count runs a task and returns the resources that the server used for it. It reads the views before the first and after the second
+// reading of the usage, so that the usage does not include the reading of the views.
 func (l *lab) count(ctx context.Context, s *server, connections []*connection, t task) (c cell, err error) {
 	shown, err := l.look(ctx, s)
 	if err != nil {
@@ -93,8 +93,8 @@ func (l *lab) count(ctx context.Context, s *server, connections []*connection, t
 	}, nil
 }
 
-// settle puts a load on a server until it keeps up with the venue, or for as long as that may take. From then on its answers
-// are judged.
+// settle puts a load on a server until the server keeps up with the venue, or until maxSettling has passed. Afterwards the mover
+// accepts no more wrong or old responses.
 func (m *mover) settle(ctx context.Context, connections []*connection, t task) error {
 	t.duration = settling
 	for deadline := time.Now().Add(maxSettling); ; {
@@ -108,7 +108,7 @@ func (m *mover) settle(ctx context.Context, connections []*connection, t task) e
 	}
 }
 
-// settled waits until a server answers as the venue does, now that it stands still.
+// settled waits until a server's response agrees with the venue. The prices of the venue must have stopped moving.
 func (l *lab) settled(ctx context.Context, c *connection, r request) error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {

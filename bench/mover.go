@@ -13,47 +13,48 @@ import (
 )
 
 const (
-	// changesPerSecond is how often the price of each token moves.
+	// changesPerSecond is the number of price changes of each token per second.
 	changesPerSecond = 10
-	// walk is how many different prices a token takes in turn, so that an answer tells how old it is.
+	// walk is the number of different prices that a token has in turn. The price in a response tells how old the response is.
 	walk = 16
-	// remembered is how many prices of each token are.
+	// remembered is the number of prices that a mover remembers for each token.
 	remembered = 10 * walk
 )
 
-// mover moves the prices of tokens, each ten times a second, evenly spread over time, and remembers when it did. The book
-// moves with the price.
+// mover moves the price of each token ten times per second and remembers the prices and times. The moves are evenly spread over
+// time. The venue moves the book of a token with its price.
 type mover struct {
 	conn   *connection
 	places []place
-	// patience is how far an answer may be behind the venue.
+	// patience is the maximum age of the prices in a response.
 	patience time.Duration
 
-	// mu protects the rest.
+	// mu protects the fields below.
 	mu   sync.Mutex
 	past map[string]*past
-	// lenient lets wrong answers pass, and only remembers them.
+	// lenient makes judge accept wrong responses and record them in behind as one hour old.
 	lenient bool
-	// behind is how far the answers that were judged were behind.
+	// behind has the age of each response since the last call of begin.
 	behind []time.Duration
 }
 
-// place is what has one price: a token, or the two of a market with two, of which the other's is what is left of 1.
+// place is a token, or the two tokens of a binary market. The prices of these two tokens add up to 1.
 type place struct {
 	token, other string
-	first        int // in ticks
-	tick, ticks  int // of 1/10,000 and in 1
+	first        int // lowest price of the token, in ticks
+	tick, ticks  int // size of a tick in 1/10,000, and number of ticks in 1
 	step         int
 }
 
-// past are the latest prices of a token, the last one last. A price was the token's until the next one was sent.
+// past holds the latest prices of a token in the order of time, with the times when they were sent to the venue. A price is valid
+// until the next price is sent.
 type past struct {
 	prices []int // in 1/10,000
 	sent   []time.Time
-	spread int // how far the best prices may be from the price
+	spread int // maximum distance of the best bid and ask from the price, in 1/10,000
 }
 
-// moves returns a mover of tokens, those left out whose market is not open.
+// moves returns a mover for those of the tokens whose market is open.
 func (v venue) moves(ctx context.Context, address string, l *listing, tokens []string, patience time.Duration) (*mover, error) {
 	m := &mover{patience: patience, past: make(map[string]*past)}
 	for _, listed := range l.open {
@@ -73,7 +74,7 @@ func (v venue) moves(ctx context.Context, address string, l *listing, tokens []s
 			m.past[t.TokenID] = &past{prices: []int{now}, sent: []time.Time{{}}, spread: 4 * tick}
 			if len(listed.Outcomes) == 2 {
 				if p.other = listed.Outcomes[1].TokenID; i == 1 {
-					continue // it moves with the first
+					continue // this token moves with the first token
 				}
 			}
 			p.first = min(max(now/tick-walk/2, 1), p.ticks-walk)
@@ -85,13 +86,14 @@ func (v venue) moves(ctx context.Context, address string, l *listing, tokens []s
 	return m, err
 }
 
-// fixed returns a price in 1/10,000.
+// fixed converts a decimal literal to an integer in units of 1/10,000.
 func fixed(literal string) (int, error) {
 	f, err := strconv.ParseFloat(literal, 64)
 	return int(math.Round(f * 10_000)), err
 }
 
-// start moves the prices until the function is called, or ctx ends. Calling it again does nothing more.
+// start starts to move the prices. They stop when ctx ends or when the caller calls the returned function, which waits for the
+// end. More calls of the function have no further effect.
 func (m *mover) start(ctx context.Context) (still func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -137,7 +139,7 @@ func (m *mover) move(p *place) error {
 	return err
 }
 
-// setPrice is what the venue is told to move a price, in 1/10,000.
+// setPrice returns the body of the control request that sets a price. The price is in 1/10,000.
 func setPrice(token string, price int) []byte {
 	return fmt.Appendf(nil, `{"tokenId":%q,"price":%d.%04d}`, token, price/10_000, price%10_000)
 }
@@ -152,7 +154,8 @@ func (m *mover) note(token string, price int) {
 	}
 }
 
-// judge fails on an answer with a price or book that the venue did not have lately, and remembers how far behind it was.
+// judge checks a response and records its age. It fails if the response is older than patience, or has a price or book that the
+// venue did not have recently.
 func (m *mover) judge(answer []byte, sent, _ time.Time) error {
 	var data any
 	if err := readData(answer, &data); err != nil {
@@ -164,11 +167,11 @@ func (m *mover) judge(answer []byte, sent, _ time.Time) error {
 	err := eachQuote(data, func(q quote) error {
 		p := m.past[q.token]
 		if p == nil {
-			return nil // it does not move
+			return nil // the price of this token does not move
 		}
 		i := len(p.prices) - 1
 		for i >= 0 && p.prices[i] != q.price {
-			i-- // the price before the first move may come again
+			i-- // backwards, because prices repeat and the latest time counts
 		}
 		if i < 0 {
 			return fmt.Errorf("token %s has the price %d/10000, lately it had %v", q.token, q.price, p.prices[max(0, len(p.prices)-walk):])
@@ -193,8 +196,8 @@ func (m *mover) judge(answer []byte, sent, _ time.Time) error {
 	return err
 }
 
-// begin says how what follows is judged, and returns how far the answers before were behind at worst; 0 where there were
-// none.
+// begin sets how judge treats the responses from now on. It returns the maximum age of the responses since the last call of
+// begin, or 0 if there were none.
 func (m *mover) begin(lenient bool) (behind time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +208,7 @@ func (m *mover) begin(lenient bool) (behind time.Duration) {
 	return behind
 }
 
-// quote is a token's price in an answer, with the best prices of its book where that is shown, in 1/10,000.
+// quote is a token's price in a response, in 1/10,000. If the response has the token's book, bid and ask are its best prices.
 type quote struct {
 	token    string
 	price    int
@@ -213,7 +216,7 @@ type quote struct {
 	bid, ask int
 }
 
-// eachQuote calls f for each token in an answer that has a price, until f fails.
+// eachQuote calls f for each token with a price in the data of a response, until f fails.
 func eachQuote(data any, f func(quote) error) error {
 	switch data := data.(type) {
 	case []any:
@@ -262,7 +265,7 @@ func readQuote(o object) (q quote, ok bool, err error) {
 	return q, true, errors.Join(errs[:]...)
 }
 
-// best returns the first price of the levels of a side, which have to be in order.
+// best returns the first price of one side of a book. If sign is 1, the prices must ascend. If sign is -1, they must descend.
 func best(side any, sign int) (int, error) {
 	b, err := json.Marshal(side)
 	if err != nil {

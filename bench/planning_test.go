@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// The figures of docs/scaling.md to plan with: CPU of a query and of a delivery in microseconds, memory of a socket in kilobytes.
+// These are the planning figures of docs/scaling.md: the CPU time of a query and of a delivery in microseconds, and the memory of a
+// socket in kilobytes.
 const (
 	plannedQuery    = 100
 	plannedDelivery = 25
 	plannedSocket   = 40
 )
 
-// measured returns the columns of the rows of a server in results.md, from the tables with such a column.
+// measured returns the rows of a server in results.md. It reads only the tables with the given column.
 func measured(t *testing.T, server, column string) (rows []map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile("results.md")
@@ -60,7 +61,7 @@ func figure(t *testing.T, row map[string]string, column string) float64 {
 	return n
 }
 
-// TestPlanningFigures compares the figures of docs/scaling.md with what was measured.
+// TestPlanningFigures compares the planning figures of docs/scaling.md with the measurements in results.md.
 func TestPlanningFigures(t *testing.T) {
 	for _, row := range measured(t, graphServer, "workload") {
 		if got := figure(t, row, "CPU µs"); got > plannedQuery {
@@ -78,7 +79,7 @@ func TestPlanningFigures(t *testing.T) {
 	}
 }
 
-// TestScalingArithmetic compares the tables of docs/scaling.md with their arithmetic.
+// TestScalingArithmetic recalculates the tables of docs/scaling.md.
 func TestScalingArithmetic(t *testing.T) {
 	b, err := os.ReadFile("../docs/scaling.md")
 	if err != nil {

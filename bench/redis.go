@@ -21,7 +21,7 @@ type redis struct {
 	cmd             *exec.Cmd
 }
 
-// redis starts an empty redis-server. The error is errNoRedis, with what to install, if there is none.
+// redis starts an empty redis-server. If no redis-server is installed, the error wraps errNoRedis and says what to install.
 func (b *builds) redis(ctx context.Context) (*redis, error) {
 	find := exec.CommandContext(ctx, "sh", filepath.Join(b.root, "scripts", "tools"), "find", "redis-server")
 	out, err := find.Output()
@@ -60,7 +60,7 @@ func (r *redis) cli(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// openLedger makes the ledger of a venue, which grants calls at once.
+// openLedger creates the call ledger of a venue in such a state that the ledger grants calls immediately.
 func (r *redis) openLedger(ctx context.Context, venue string) error {
 	return ledgertest.Open(venue, func(args ...string) (string, error) { return r.cli(ctx, args...) })
 }

@@ -11,34 +11,36 @@ import (
 	"time"
 )
 
-// replicaServer begins the names of replicas.
+// replicaServer is the prefix of the names of replicas.
 const replicaServer = "replica"
 
 const (
 	metricSharedCalls = "oddsgraph_shared_calls_total"
 	metricConnected   = "oddsgraph_shared_connected"
-	// replicaLatency is the latency of the replicas' venue. Without latency, replicas would hardly ask for a value at the same time.
+	// replicaLatency is the latency of the replicas' venue. Without latency, replicas would rarely read the same value at the
+	// same time.
 	replicaLatency = 5 * time.Millisecond
 )
 
-// fleets are the measurements of several replicas, which clients ask in equal parts.
+// fleets has the measurements of different numbers of replicas. Each replica has the same number of clients.
 type fleets struct {
-	// missing is why nothing was measured; empty if something was.
+	// missing says why there are no measurements. It is empty if there are measurements.
 	missing  string
 	requests int
 	rows     []*fleetRow
 }
 
-// fleetRow is a number of replicas, with or without a Redis, under one workload.
+// fleetRow has the rounds for one number of replicas and one workload, with or without a Redis.
 type fleetRow struct {
 	replicas int
 	redis    bool
-	// cold means that nothing is cached and each replica gets each request once.
+	// cold means that the caches are empty at first and each replica gets each request once.
 	cold   bool
 	rounds []fleetRound
 }
 
-// fleetRound is one round. cpu is nanoseconds a query of all replicas, p50 and p99 are nanoseconds. The calls are totals.
+// fleetRound is one round. cpu is the CPU time of all replicas per query. cpu, p50 and p99 are in nanoseconds. The numbers of
+// calls and ids are totals of the round.
 type fleetRound struct{ queries, perSecond, cpu, p50, p99, venueCalls, venueIDs, redisCalls float64 }
 
 // measureFleets measures each number of replicas, without and with a Redis.
@@ -84,7 +86,7 @@ func measureFleets(ctx context.Context, b *builds, o options) (*fleets, error) {
 	return out, nil
 }
 
-// measureFleet starts replicas and measures a round of both workloads.
+// measureFleet starts replicas and measures one round of the cold and the warm workload.
 func measureFleet(ctx context.Context, b *builds, o options, v venue, requests []request, cold, warmed *fleetRow) error {
 	f, err := startFleet(ctx, b, o, v, cold.replicas, cold.redis)
 	if err != nil {
@@ -121,7 +123,7 @@ func measureFleet(ctx context.Context, b *builds, o options, v venue, requests [
 	return nil
 }
 
-// fleet is the replicas of one round, with their connections and first answers.
+// fleet has the replicas of one round, and for each replica the connections and the first response to each request.
 type fleet struct {
 	venue       venue
 	redis       *redis // nil if the replicas share nothing
@@ -130,7 +132,7 @@ type fleet struct {
 	answers     [][][]byte
 }
 
-// startFleet starts n replicas with nothing in their caches, and a Redis for them if shares is true.
+// startFleet starts n replicas with empty caches. If shares is true, it also starts a Redis that the replicas share.
 func startFleet(ctx context.Context, b *builds, o options, v venue, n int, shares bool) (f *fleet, err error) {
 	f = &fleet{venue: v}
 	defer func() {
@@ -166,7 +168,8 @@ func startFleet(ctx context.Context, b *builds, o options, v venue, n int, share
 	return f, f.connected(ctx)
 }
 
-// check compares some of the first answers of each replica with the venue. It calls the venue, so it runs after the measurement.
+// check compares some of the first responses of each replica with the venue. It calls the venue, so it must run after the
+// measurement of the venue calls.
 func (f *fleet) check(ctx context.Context, requests []request) error {
 	for _, answers := range f.answers {
 		for n := 0; n < len(requests); n += checkEvery {
@@ -178,7 +181,7 @@ func (f *fleet) check(ctx context.Context, requests []request) error {
 	return nil
 }
 
-// dial opens connections to a replica.
+// dial opens n connections to a replica.
 func (f *fleet) dial(ctx context.Context, s *server, n int) error {
 	var connections []*connection
 	defer func() { f.connections = append(f.connections, connections) }()
@@ -226,7 +229,7 @@ func (f *fleet) stop() {
 	}
 }
 
-// used is what the replicas and the venue have done so far.
+// used has the resources that the replicas have used so far and the calls that the venue and Redis have received.
 type used struct {
 	cpu                              time.Duration
 	venueCalls, venueIDs, redisCalls float64
@@ -253,7 +256,8 @@ func (f *fleet) used(ctx context.Context) (u used, err error) {
 	return u, nil
 }
 
-// measure has the clients of all replicas do their tasks at the same time.
+// measure runs the clients of all replicas at the same time, each with the task of its replica, and returns the figures of the
+// round.
 func (f *fleet) measure(ctx context.Context, of func(replica int) task) (r fleetRound, err error) {
 	before, err := f.used(ctx)
 	if err != nil {
@@ -300,7 +304,7 @@ func (r *fleetRow) shares() string {
 	return "no"
 }
 
-// markdown returns the medians.
+// markdown returns a table of the medians.
 func (f *fleets) markdown() string {
 	if f.missing != "" {
 		return "Not measured: " + f.missing + ".\n"

@@ -12,7 +12,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestReplicas measures replicas. Those that share a Redis read each id once from the venue, and need no Redis for what is cached.
+// TestReplicas measures one and two replicas, with and without a shared Redis. Two replicas with a shared Redis must read fewer ids
+// from the venue than two without one. Queries of cached data must need no calls of the venue.
 func TestReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test builds and runs the servers")
@@ -40,7 +41,7 @@ func TestReplicas(t *testing.T) {
 	if alone.venueIDs == 0 || two.venueIDs != 2*alone.venueIDs || alone.redisCalls+two.redisCalls != 0 || two.queries != 24 {
 		t.Errorf("one replica alone: %+v, two: %+v", alone, two)
 	}
-	// A replica that waits for another one may time out on a busy machine and read the ids itself.
+	// A replica waits for ids that another replica is reading. On a busy machine it may time out and read the ids itself.
 	if together.venueIDs >= two.venueIDs || together.redisCalls == 0 {
 		t.Errorf("two replicas that share: %+v, one alone: %+v", together, alone)
 	}
@@ -57,7 +58,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasWithoutRedis runs where redis-server cannot be found. The result has the reason instead of a table.
+// TestReplicasWithoutRedis runs with a PATH that lacks redis-server. The result must have the reason instead of a table.
 func TestReplicasWithoutRedis(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat", "tr"} {

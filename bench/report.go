@@ -11,19 +11,19 @@ import (
 	"oddsgraph/bench/subscribers"
 )
 
-// report is all that was measured.
+// report has the results of all measurements.
 type report struct {
 	machine             string
 	rounds, connections int
 	tables              []*table
 	crowds              []*crowd
 	fleets              *fleets // nil if they were not measured
-	// failures are what failures cost, measured with failuresIn.
+	// failures are the measurements of the cost of failures. failuresIn are the options of these measurements.
 	failures   []*pairs
 	failuresIn options
 }
 
-// markdown returns the tables.
+// markdown returns all tables in Markdown.
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. Medians of %d rounds, %d connections.\n", r.machine, r.rounds, r.connections)
@@ -84,7 +84,7 @@ func (r *report) benchfmt() []byte {
 	return b.Bytes()
 }
 
-// machine names what the figures were measured on, as far as the system says.
+// machine describes the computer and its load average, as far as the system reports them.
 func machine() string {
 	s := fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {

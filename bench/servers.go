@@ -21,9 +21,9 @@ import (
 	"oddsgraph/bench/probe"
 )
 
-// builds makes the programs that are measured, in a directory of its own.
+// builds builds and starts the measured programs.
 type builds struct {
-	// dir holds the programs and their sockets, root is that of the module.
+	// dir is the directory of the built programs and their sockets. root is the root directory of the module.
 	dir, root string
 }
 
@@ -35,7 +35,8 @@ func newBuilds(ctx context.Context, dir string) (*builds, error) {
 	return &builds{dir, filepath.Dir(strings.TrimSpace(string(out)))}, nil
 }
 
-// oddsgraph builds the program itself. The only difference is a file laid over the package that imports the probe.
+// oddsgraph builds the program oddsgraph and returns its path. A build overlay adds a file that imports the probe. Apart from
+// this file, the program is the same as the shipped one.
 func (b *builds) oddsgraph(ctx context.Context) (string, error) {
 	source, overlay := filepath.Join(b.dir, "probe.go"), filepath.Join(b.dir, "overlay.json")
 	if err := os.WriteFile(source, []byte("package main\n\nimport _ \"oddsgraph/bench/probe\"\n"), 0o600); err != nil {
@@ -63,7 +64,7 @@ func (b *builds) subscribers(ctx context.Context) (string, error) {
 	return b.build(ctx, "subscribers", "./bench/subscribers/run")
 }
 
-// errNotGenerated tells that the plain server's generated half is missing.
+// errNotGenerated means that the generated code of the plain server is missing.
 var errNotGenerated = errors.New("bench/plain/graph is not there: run go generate ./bench/plain first, as make bench does")
 
 func (b *builds) plain(ctx context.Context) (string, error) {
@@ -73,14 +74,14 @@ func (b *builds) plain(ctx context.Context) (string, error) {
 	return b.build(ctx, "plain", "bench/plain/main.go")
 }
 
-// build makes a program, once: what is measured stays the same when its source changes meanwhile.
+// build returns the path of a program. It builds the program only once, so that later changes of the source have no effect.
 func (b *builds) build(ctx context.Context, name string, args ...string) (string, error) {
 	program := filepath.Join(b.dir, name)
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", program}, args...)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the program is shipped
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as for the shipped program
 	cmd.Dir = b.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
@@ -88,7 +89,7 @@ func (b *builds) build(ctx context.Context, name string, args ...string) (string
 	return program, nil
 }
 
-// server is a program that runs and listens.
+// server is a running program that listens on a TCP address.
 type server struct {
 	name, address string
 	// admin is the address of oddsgraph's metrics; empty for other programs.
@@ -101,9 +102,10 @@ type server struct {
 
 func (s *server) url() string { return "http://" + s.address }
 
-// start runs a program that listens where -listen says, and returns when it does. It ends with ctx or by stop.
+// start runs a program and returns when the program listens on a free address. It passes the address with the flag listenFlag. The
+// program ends when ctx ends or the caller calls stop.
 func (b *builds) start(ctx context.Context, name, program, listenFlag string, args ...string) (s *server, err error) {
-	for range 3 { // a port that was free may be taken before the program has it
+	for range 3 { // another program may take the free port before this program listens on it
 		if s, err = b.startOnce(ctx, name, program, listenFlag, args); err == nil {
 			return s, nil
 		}
@@ -134,7 +136,7 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 	s.cmd.Env = environment(probe.Variable + "=" + socket)
 	var said bytes.Buffer
 	s.cmd.Stdout, s.cmd.Stderr = &said, &said
-	if _, err := s.cmd.StdinPipe(); err != nil { // it ends with this process
+	if _, err := s.cmd.StdinPipe(); err != nil { // the pipe ends with this process, and the probe then ends the program
 		s.cancel()
 		return nil, err
 	}
@@ -173,7 +175,7 @@ func listening(address string) bool {
 	return c.Close() == nil
 }
 
-// freeAddresses returns addresses of this host that nobody listens on.
+// freeAddresses returns n addresses of this host on which no program listens.
 func freeAddresses(n int) (out []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -186,10 +188,11 @@ func freeAddresses(n int) (out []string, err error) {
 	return out, nil
 }
 
-// environment is what programs run in: the same for all, so that no server has more memory for its garbage than another.
-// All have the same GOGC, that of a server with little that lives.
+// environment returns the environment variables of the measured programs. All programs have the same GOGC, so that no server
+// may leave more garbage on its heap than another. GOGC is 400, which suits servers with small live heaps, unless the
+// environment of bench sets it.
 func environment(more ...string) []string {
-	env := append([]string{"GOGC=400"}, more...) // the last of equal names counts
+	env := append([]string{"GOGC=400"}, more...) // a later variable overrides an earlier variable with the same name
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "ODDSGRAPH_") {
 			env = append(env, v)
@@ -205,13 +208,13 @@ func (s *server) stop() {
 	s.probe.CloseIdleConnections()
 }
 
-// usage asks the probe.
+// usage reads the resource usage of the process from the probe.
 func (s *server) usage(ctx context.Context) (u probe.Usage, err error) {
 	err = s.ask(ctx, "/usage", func(body io.Reader) error { return json.NewDecoder(body).Decode(&u) })
 	return u, err
 }
 
-// profile writes a profile that the probe makes to a file.
+// profile gets a profile from the probe and writes it to a file.
 func (s *server) profile(ctx context.Context, path, file string) error {
 	f, err := os.Create(file)
 	if err != nil {
@@ -240,7 +243,7 @@ func (s *server) ask(ctx context.Context, path string, read func(io.Reader) erro
 	return read(resp.Body)
 }
 
-// memory returns the resident memory of the process in bytes; 0 where the system doesn't say.
+// memory returns the resident memory of the process in bytes, or 0 if the system does not report it.
 func (s *server) memory() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {

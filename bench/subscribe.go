@@ -17,29 +17,31 @@ import (
 	"oddsgraph/bench/subscribers"
 )
 
-// broadcastServer sends the same bytes to bare WebSockets.
+// broadcastServer is the name of the program broadcast, which sends the same bytes to all WebSockets without GraphQL.
 const broadcastServer = "broadcast"
 
 const subscription = `subscription { priceChanged(tokenIds: [%q]) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
 
-// crowd is what many subscribers of one token, or of lists of tokens, cost, server by server.
+// crowd has the measurements of each server with many subscribers, either of one token or of lists of tokens.
 type crowd struct {
 	subscribers int
 	lists       bool
 	servers     []*delivering
 }
 
-// delivering is one server, round by round.
+// delivering has the rounds of one server.
 type delivering struct {
 	name   string
 	rounds []delivery
 }
 
-// delivery is one round. share is that of the messages which arrived, load the server's CPU time a second; cpu, clientCPU
-// (nanoseconds) and allocs are those of one delivery, p50 and p99 (nanoseconds) from the cause of an event to its arrival.
+// delivery is one round. deliveries is the number of messages that arrived, and share is their share of the expected messages.
+// load is the CPU time of the server per second. cpu (server) and clientCPU (subscribers) are nanoseconds per delivery, allocs
+// are allocations per delivery. p50 and p99 are nanoseconds from the cause of an event to the arrival of its message. resident
+// is in bytes.
 type delivery struct{ deliveries, share, load, cpu, allocs, clientCPU, p50, p99, resident float64 }
 
-// audience is a server with its subscribers, which are a process of their own.
+// audience is a server and the separate process of its subscribers.
 type audience struct {
 	*delivering
 	server  *server
@@ -49,7 +51,7 @@ type audience struct {
 	said    bytes.Buffer
 }
 
-// gather has subscribers connect to a server.
+// gather starts n subscribers and waits until they are connected to a server.
 func gather(ctx context.Context, program string, s *server, n int, document string, tokens ...string) (*audience, error) {
 	a := &audience{delivering: &delivering{name: s.name}, server: s}
 	a.cmd = exec.CommandContext(ctx, program, "-address="+s.address, "-n="+strconv.Itoa(n), "-document="+document, "-tokens="+strings.Join(tokens, ","))
@@ -77,7 +79,7 @@ func (a *audience) read() (r subscribers.Report, err error) {
 	return r, err
 }
 
-// stop ends the subscribers, and returns what they complained of. Stopping again does nothing.
+// stop ends the subscribers. If their process fails, the error contains its error output. A second call does nothing.
 func (a *audience) stop() error {
 	if a.orders == nil {
 		return nil
@@ -90,7 +92,8 @@ func (a *audience) stop() error {
 	return nil
 }
 
-// deliver causes events and measures a round, which it returns with the last message.
+// deliver has the subscribers cause the events of an order, and records the measurements as a round. It returns one of the messages
+// that arrived.
 func (a *audience) deliver(ctx context.Context, o subscribers.Order) (string, error) {
 	before, err := a.server.usage(ctx)
 	if err != nil {
@@ -127,10 +130,10 @@ func (a *audience) deliver(ctx context.Context, o subscribers.Order) (string, er
 	return r.Last, nil
 }
 
-// statedPrice is the price in a message.
+// statedPrice matches the price in a message.
 var statedPrice = regexp.MustCompile(`"price":\{"price":"[^"]*"`)
 
-// theatre is the venue, the servers and the program of their subscribers.
+// theatre has the venue, the servers oddsgraph (subject) and broadcast (bare), and the path of the program of their subscribers.
 type theatre struct {
 	venue         venue
 	subject, bare *server
@@ -144,7 +147,8 @@ func (t *theatre) stop() {
 	}
 }
 
-// newTheatre starts oddsgraph over a venue, and a bare broadcast. The caller must stop it, even after an error.
+// newTheatre starts a venue, oddsgraph in front of it, and the program broadcast. The caller must stop the theatre, even after
+// an error.
 func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
 	t := &theatre{}
 	program, err := b.oddsgraph(ctx)
@@ -173,7 +177,7 @@ func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
 	return t, err
 }
 
-// audiences has n clients subscribe to a document at oddsgraph, and as many listen to the bare broadcast.
+// audiences has n clients subscribe to a document at oddsgraph, and n clients listen to the program broadcast.
 func (t *theatre) audiences(ctx context.Context, n int, document string, tokens ...string) (ours, theirs *audience, err error) {
 	if ours, err = gather(ctx, t.program, t.subject, n, document, tokens...); err != nil {
 		return nil, nil, err
@@ -184,8 +188,8 @@ func (t *theatre) audiences(ctx context.Context, n int, document string, tokens 
 	return ours, theirs, nil
 }
 
-// subscribe has n clients subscribe to a token of oddsgraph and as many listen to a bare broadcast. In each round the token's
-// price moves, and then the broadcast sends the same messages.
+// subscribe has n clients subscribe to a token at oddsgraph, and n clients listen to the program broadcast. In each round the
+// token's price moves several times. Afterwards broadcast sends messages with the same prices.
 func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
 	t, err := newTheatre(ctx, b, o)
 	defer t.stop()
@@ -216,7 +220,7 @@ func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error)
 	return &crowd{subscribers: n, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
 }
 
-// busy returns a token with a fine grid of prices, and an order to move it.
+// busy returns a token with enough prices above its present price, and an order that moves the token up by one tick per event.
 func (v venue) busy(ctx context.Context, events int) (token string, o subscribers.Order, err error) {
 	l, err := v.list(ctx, 1)
 	if err != nil {
@@ -232,7 +236,8 @@ func (v venue) busy(ctx context.Context, events int) (token string, o subscriber
 		if err != nil {
 			return "", o, err
 		}
-		// The prices before the last come back, so that each round begins by a change.
+		// Every round repeats these prices. The first price differs from the last one, so that the first event of a round is a
+		// change.
 		if first := now + tick; events*tick+first < 10_000 {
 			token = m.Outcomes[0].TokenID
 			for i := range events {
@@ -245,7 +250,7 @@ func (v venue) busy(ctx context.Context, events int) (token string, o subscriber
 	return "", o, errors.New("no token has so many prices")
 }
 
-// crowdsMarkdown returns the medians.
+// crowdsMarkdown returns a table of the medians.
 func crowdsMarkdown(crowds []*crowd) string {
 	lines := [][]string{{"subscribers", "server", "CPU", "CPU µs", "allocs", "p50 ms", "p99 ms", "arrived", "RSS MB", "× broadcast's CPU", "× its p99", "client µs"}}
 	for _, c := range crowds {
@@ -277,7 +282,7 @@ func (s *delivering) median(of func(delivery) float64) float64 {
 	return median(values)
 }
 
-// ratio returns the median of what a figure is to that of another server in the same round.
+// ratio divides a figure of each round by the figure of another server in the same round, and returns the median of the results.
 func (s *delivering) ratio(to *delivering, of func(delivery) float64) float64 {
 	values := make([]float64, len(s.rounds))
 	for i, d := range s.rounds {

@@ -12,34 +12,34 @@ import (
 // The columns of a measurement.
 const (
 	perSecond = iota
-	cpu       // nanoseconds a query
-	allocs    // a query
-	heapBytes // a query
+	cpu       // nanoseconds per query
+	allocs    // allocations per query
+	heapBytes // bytes per query
 	p50       // nanoseconds
 	p99       // nanoseconds
-	upstream  // calls a query
+	upstream  // venue calls per query
 	resident  // bytes
-	clientCPU // nanoseconds a query
+	clientCPU // nanoseconds per query
 	hits      // share of the queries that the response cache answered
-	executed  // operations a query
-	behind    // nanoseconds
+	executed  // executed operations per query
+	behind    // maximum age of the prices in the responses, in nanoseconds
 	columns
 )
 
-// cell is one server under one workload in one round.
+// cell has the measurements of one server with one workload in one round.
 type cell struct {
 	queries int
 	values  [columns]float64
 }
 
-// row is one server under one workload, round by round.
+// row has the measurements of one server with one workload in all rounds.
 type row struct {
 	workload workload
 	server   string
 	cells    []cell
 }
 
-// table collects the rounds of one lab.
+// table has the measurements of one lab.
 type table struct {
 	latency time.Duration
 	moving  bool
@@ -55,7 +55,7 @@ func (t *table) title() string {
 	return fmt.Sprintf("Queries over %s, %v of latency", venue, t.latency)
 }
 
-// note adds a remark to the table, if it is true.
+// note adds a remark to the table if the condition is true.
 func (t *table) note(is bool, text string) {
 	if is {
 		t.notes = append(t.notes, text)
@@ -71,7 +71,7 @@ func (t *table) add(w workload, server string, c cell) {
 	r.cells = append(r.cells, c)
 }
 
-// row returns the row of a server under a workload, or nil.
+// row returns the row of a server with a workload, or nil if there is none.
 func (t *table) row(workload, server string) *row {
 	i := slices.IndexFunc(t.rows, func(r *row) bool { return r.workload.name == workload && r.server == server })
 	if i < 0 {
@@ -90,7 +90,8 @@ func (r *row) column(column int) []float64 {
 
 func (r *row) median(column int) float64 { return median(r.column(column)) }
 
-// ratio returns the median of what the column of one row is to that of another in the same round; 0 without either.
+// ratio divides the column of one row by the column of another row for each round, and returns the median of the results. It
+// returns 0 if one of the rows is nil.
 func ratio(of, to *row, column int) float64 {
 	if of == nil || to == nil {
 		return 0
@@ -102,7 +103,7 @@ func ratio(of, to *row, column int) float64 {
 	return median(values)
 }
 
-// median returns the middle of some values; 0 of none.
+// median returns the median of the values, or 0 if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -111,7 +112,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// spread returns how far the values lie apart, as a share of their median.
+// spread returns the difference of the greatest and the least value, divided by the median.
 func spread(values []float64) float64 {
 	if m := median(values); m > 0 {
 		return (slices.Max(values) - slices.Min(values)) / m
@@ -119,7 +120,7 @@ func spread(values []float64) float64 {
 	return 0
 }
 
-// number formats a value; one that is 0 is not known, or there is none.
+// number formats a value. It returns "-" for 0 and NaN, because such a value is unknown or does not exist.
 func number(format string, v float64) string {
 	if v == 0 || math.IsNaN(v) {
 		return "-"
@@ -127,7 +128,7 @@ func number(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-// markdown returns the medians.
+// markdown returns a table of the medians.
 func (t *table) markdown() string {
 	lines := [][]string{{
 		"workload", "server", "req/s", "CPU µs", "±", "allocs", "KB", "p50 ms", "p99 ms", "calls", "executed", "hits", "behind ms", "RSS MB",
@@ -168,7 +169,8 @@ func (t *table) markdown() string {
 	return markdown(lines, 2)
 }
 
-// markdown returns lines as a table, whose first columns are aligned left.
+// markdown returns the lines as a Markdown table. The first line is the header. The given number of columns from the left are
+// aligned left, the others right.
 func markdown(lines [][]string, left int) string {
 	var b bytes.Buffer
 	widths := make([]int, len(lines[0]))

@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// venue is the demo venue as it is when nothing stands before it. What the servers answer is compared with it.
+// venue reads the demo venue directly. The responses of the servers are compared with its data.
 type venue struct{ url string }
 
-// listing is what the workloads need to know of the venue.
+// listing has the venue's data from which the workloads are made.
 type listing struct {
 	open []listedMarket
-	// deep are the markets with two tokens whose books have 20 levels a side.
+	// deep are open markets with exactly two tokens, whose books both have at least 20 levels on each side.
 	deep []listedMarket
 	// held are the tokens of the holder's positions.
 	held []string
@@ -53,7 +53,7 @@ func (l *listing) tokens() (ids []string) {
 	return ids
 }
 
-// list reads the open markets, and finds as many deep ones.
+// list reads all open markets, and finds up to the given number of deep markets.
 func (v venue) list(ctx context.Context, deep int) (*listing, error) {
 	l := &listing{}
 	for cursor := ""; ; {
@@ -105,7 +105,7 @@ func (v venue) list(ctx context.Context, deep int) (*listing, error) {
 	return l, nil
 }
 
-// bookDepth is how many levels a side the market page shows.
+// bookDepth is the number of levels that the market page has on each side of a book.
 const bookDepth = 20
 
 type (
@@ -151,7 +151,8 @@ func (v venue) markets(ctx context.Context, ids []string) (map[string]venueMarke
 	return out, nil
 }
 
-// prices returns prices by tokens, null where the venue has none. It does not ask for an invalid id.
+// prices returns a map from tokens to prices. The map omits tokens without a price at the venue. prices does not send invalidID
+// to the venue.
 func (v venue) prices(ctx context.Context, tokens []string) (map[string]any, error) {
 	tokens = slices.DeleteFunc(slices.Clone(tokens), func(id string) bool { return id == invalidID })
 	out := make(map[string]any, len(tokens))
@@ -167,7 +168,7 @@ func (v venue) prices(ctx context.Context, tokens []string) (map[string]any, err
 	return out, nil
 }
 
-// answer is what a server has to answer, made of straight reads.
+// answer reads the venue and returns the data that a server must respond to a question.
 func (v venue) answer(ctx context.Context, q question) (any, error) {
 	switch {
 	case q.address != "":
@@ -187,7 +188,8 @@ func (v venue) answer(ctx context.Context, q question) (any, error) {
 
 type object = map[string]any
 
-// price is a token's, with its id where named is set.
+// price returns the price object of a token, or nil if the price is not known. If named is true, the object also has the
+// token's id.
 func price(known object, id string, named bool) any {
 	p, ok := known[id]
 	switch {
@@ -265,7 +267,7 @@ func levels(in []venueLevel) []any {
 	return out
 }
 
-// check compares the answer to a question with what the venue says at this moment.
+// check compares the response to a question with the present data of the venue.
 func (v venue) check(ctx context.Context, q question, answer []byte) error {
 	want, err := v.answer(ctx, q)
 	if err != nil {
@@ -290,13 +292,13 @@ func (v venue) check(ctx context.Context, q question, answer []byte) error {
 	return nil
 }
 
-// calls returns how many requests the venue has had.
+// calls returns the number of requests that the venue has received.
 func (v venue) calls(ctx context.Context) (n int64, err error) {
 	n, _, err = v.stats(ctx)
 	return n, err
 }
 
-// stats returns how many requests the venue has had, and how many ids they named.
+// stats returns the number of requests that the venue has received, and the number of ids in these requests.
 func (v venue) stats(ctx context.Context) (calls, ids int64, err error) {
 	var stats struct{ Requests, Keys map[string]int64 }
 	err = v.get(ctx, "/__control/stats", nil, &stats)
@@ -321,7 +323,7 @@ func (v venue) get(ctx context.Context, path string, query url.Values, into any)
 	return json.Unmarshal(b, into)
 }
 
-// readFailing reads the data of an answer with one error.
+// readFailing reads the data of a response that must have exactly one error.
 func readFailing(answer []byte, data any) error {
 	var in struct {
 		Data   json.RawMessage   `json:"data"`
@@ -336,7 +338,7 @@ func readFailing(answer []byte, data any) error {
 	return json.Unmarshal(in.Data, data)
 }
 
-// readData reads the data of an answer without errors.
+// readData reads the data of a response that must have no errors.
 func readData(answer []byte, data any) error {
 	var in struct {
 		Data   json.RawMessage `json:"data"`

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// leaves returns the strings in an answer. Of each list it reads the first two elements.
+// leaves returns the strings in an answer. It reads only the first two elements of each list.
 func leaves(v any, found []string) []string {
 	switch v := v.(type) {
 	case string:

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// The documents.
+// The GraphQL documents of the workloads.
 const (
 	portfolioQuery = `query Portfolio($address: Address!) {
   user(address: $address) {
@@ -26,7 +26,7 @@ const (
 	typenameQuery = `{ __typename }`
 )
 
-// The demo account with 50 positions, and credentials that open all accounts but the demo ones.
+// holder is the address of the demo account with 50 positions.
 const holder = "0x2222222222222222222222222222222222222222"
 
 var (
@@ -36,29 +36,29 @@ var (
 
 func encode(credentials string) string { return base64.StdEncoding.EncodeToString([]byte(credentials)) }
 
-// workload is a set of requests that are asked in turn.
+// workload is a list of requests that clients send in turn.
 type workload struct {
 	name, about string
 	requests    []request
-	// tokens are those whose prices move where the venue moves.
+	// tokens are the tokens whose prices move in measurements with moving prices.
 	tokens []string
-	// varied tells that every request differs from the one before.
+	// varied means that each request differs from the previous request.
 	varied bool
 }
 
-// request is one request, as JSON and as it is sent, and what it asks for.
+// request is a request as a JSON body and as the bytes that are sent, together with its question.
 type request struct {
 	body, wire []byte
 	question
 }
 
-// question is what a request asks for: the portfolio of an address, the page of a market, the prices of tokens, or nothing
-// of the venue's.
+// question says which data a request asks for: the portfolio of an address, the page of a market, the prices of tokens, or no
+// data of the venue.
 type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails means that one item can't be answered and the response has an error; besides adds a failing field.
+	// fails means that the response must have one error. besides means that the request has the additional failing field.
 	fails, besides bool
 }
 
@@ -69,7 +69,7 @@ func newRequest(document, operation string, variables map[string]any, q question
 		Variables     map[string]any `json:"variables,omitempty"`
 	}{document, operation, variables})
 	if err != nil {
-		panic("bench: " + err.Error()) // strings can't fail
+		panic("bench: " + err.Error()) // impossible: strings and lists of strings always have a JSON form
 	}
 	return request{body, wire("/graphql", body, q.credentials), q}
 }
@@ -86,13 +86,13 @@ func prices(tokens []string) request {
 	return newRequest(pricesQuery, "Prices", map[string]any{"ids": tokens}, question{tokens: tokens})
 }
 
-// boardSize is the number of prices on a board.
+// boardSize is the number of prices in a request of W3 or V3.
 const boardSize = 50
 
-// variety is how many different requests the workloads have whose requests differ.
+// variety has the numbers of different requests of the workloads V1 (wallets), V2 (markets) and V3 (boards).
 type variety struct{ wallets, markets, boards int }
 
-// newWorkloads makes the requests, the same in every run over the same venue.
+// newWorkloads returns all workloads. The requests are the same in every run with the same venue.
 func newWorkloads(l *listing, v variety) []workload {
 	random := rand.New(rand.NewPCG(1, 2))
 	tokens := l.tokens()

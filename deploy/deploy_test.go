@@ -1,5 +1,5 @@
-// Package deploy holds the deployment files. Its tests compare them with the program: each setting exists, and each
-// port and path is served.
+// Package deploy holds the deployment files. Its tests compare the files with the program. The program must have each setting, and
+// must serve each port and path.
 package deploy
 
 import (
@@ -55,7 +55,7 @@ func environ(variables map[string]string) []string {
 	return list
 }
 
-// wantPatience fails unless the given stop timeout is longer than the program's longest shutdown.
+// wantPatience requires the given stop timeout to exceed the program's longest shutdown by at least five seconds.
 func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 	t.Helper()
 	if longest := c.DrainDelay + c.ShutdownTimeout; patience < longest+5*time.Second {
@@ -63,7 +63,8 @@ func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 	}
 }
 
-// wantMemory fails unless GOMEMLIMIT leaves some room below the memory limit.
+// wantMemory requires the memory limit to exceed GOMEMLIMIT by the memory that the kernel needs for connections, with a tolerance
+// of a quarter.
 func wantMemory(t testing.TB, heap, memory string) {
 	t.Helper()
 	// The kernel holds up to 80 KiB of unsent bytes for each connection; docs/limits.md has the sum.

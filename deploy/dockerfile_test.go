@@ -262,8 +262,8 @@ func get(t testing.TB, url string) string {
 	return string(body)
 }
 
-// TestDockerfile runs the commands of the Dockerfile with only the files that it copies, and then the built program as
-// the image would. The program must be static, report the given version, serve the pages and be healthy.
+// TestDockerfile runs the commands of the Dockerfile in directories that contain only the files that the Dockerfile copies. It then
+// runs the built program as the image would. The program must be static, report the given version, serve the pages and be healthy.
 func TestDockerfile(t *testing.T) {
 	for _, name := range []string{"make", "node", "npm"} {
 		tool.Require(t, name)
@@ -280,7 +280,7 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// installed replaces npm ci: it links the packages that were installed from the same lock file, or copies them.
+	// installed replaces npm ci. It links or copies the packages in web/node_modules, which npm installed from the same lock file.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shared has the fields of the kubernetes-replicas manifests that the tests compare. A file has several of these manifests.
+// shared has the fields of the kubernetes-replicas manifests that the tests compare. A file contains several manifests.
 type shared struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -117,7 +117,7 @@ func TestKubernetesReplicas(t *testing.T) {
 	if d.Replicas != 3 || *before.Spec.Strategy.RollingUpdate.MaxUnavailable != 0 || surge != 1 {
 		t.Errorf("%d replicas are replaced by %+v", d.Replicas, before.Spec.Strategy)
 	}
-	// A pod that is ending is not counted by Kubernetes. It has ended when the next one is available.
+	// Kubernetes does not count a pod that is ending as a replica. That pod must have ended before the next pod becomes available.
 	if grace := before.Spec.Template.Spec.Grace; cfg.Shared.Replicas < d.Replicas+2*surge || d.MinReadySeconds < grace {
 		t.Errorf("%d replicas for %d, pods that are available after %d s and end within %d s", cfg.Shared.Replicas, d.Replicas, d.MinReadySeconds, grace)
 	}
@@ -160,7 +160,7 @@ func TestKubernetesReplicas(t *testing.T) {
 	}
 }
 
-// wantValkeyPod fails unless one Valkey runs, as in compose, for the replicas alone.
+// wantValkeyPod requires one Valkey with the settings of the compose file, which only the replicas can connect to.
 func wantValkeyPod(t testing.TB, server map[string]shared) {
 	t.Helper()
 	compose := readCompose(t, "compose/replicas.yaml").Services["valkey"]
@@ -210,7 +210,7 @@ func TestKustomize(t *testing.T) {
 		}
 	}
 	secrets := filepath.Join(dir, "kubernetes-replicas", "secrets")
-	if err := os.RemoveAll(secrets); err != nil { // those of this machine
+	if err := os.RemoveAll(secrets); err != nil { // the copied secrets of this machine, if any
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(secrets, os.DirFS(makeSecrets(t))); err != nil {

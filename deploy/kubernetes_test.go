@@ -15,7 +15,7 @@ import (
 
 type labels map[string]string
 
-// manifest has the fields that the tests compare, of all kinds of manifests.
+// manifest has the fields that the tests compare. One type serves all kinds of manifests.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }

@@ -98,7 +98,8 @@ func TestComposeReplicas(t *testing.T) {
 	}
 }
 
-// wantBalancer fails unless the balancer knows the replicas, waits long enough for them, and is the only proxy that they trust.
+// wantBalancer requires the balancer to list all replicas and to time out later than they do. The balancer must be the only proxy
+// that the replicas trust.
 func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	t.Helper()
 	text := read(t, "compose/haproxy.cfg")
@@ -137,7 +138,8 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A check that has just passed is followed by as many that must fail.
+	// In the worst case a check has just passed. The balancer notices the end after this many intervals, because this many checks
+	// must fail.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
 		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)

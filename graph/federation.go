@@ -15,21 +15,21 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxRepresentations is the greatest number of entities that one field returns.
+// maxRepresentations is the greatest number of representations in the arguments of one _entities field.
 const maxRepresentations = 500
 
-// The generated code knows the fields of federation. Only operations on the schema of a subgraph can select them.
+// subgraph is the schema with the fields of Apollo Federation. public is the schema without them. The generated code supports both.
 var subgraph, public = parsedSchema, gqlparser.MustLoadSchema(sources[0])
 
 func init() {
 	parsedSchema = public // used by a Config without a schema
 	for _, schema := range []*ast.Schema{subgraph, public} {
-		delete(schema.Directives, "defer") // responses have no later parts
+		delete(schema.Directives, "defer") // the server does not support @defer
 	}
 }
 
-// Schema returns the schema of schema.graphqls. With federation it has the fields of a Federation 2 subgraph, too. The caller
-// must not change it.
+// Schema returns the schema of schema.graphqls. If federation is true, the schema also has the fields of a Federation 2 subgraph.
+// The caller must not change the schema.
 func Schema(federation bool) *ast.Schema {
 	if federation {
 		return subgraph
@@ -47,8 +47,8 @@ func (ec *executionContext) __resolve__service(context.Context) (model.Subgraph,
 	return model.Subgraph{SDL: text}, err
 }
 
-// __resolve_entities resolves Query._entities: it finds each entity by its global id, as Query.nodes does, so that all entities of
-// a type are one batch. A representation that is invalid, or whose entity cannot be read, becomes null with an error.
+// __resolve_entities resolves Query._entities. Like Query.nodes, it finds each entity by its global id, and all entities of a type
+// are read in one batch. If a representation is invalid or its entity cannot be read, its result is null with an error.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) []model.Node {
 	entities := make([]model.Node, len(representations))
 	if len(representations) > maxRepresentations {

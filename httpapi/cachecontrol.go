@@ -90,8 +90,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials. The
-// whole response to such a request may depend on them.
+// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials. Any
+// part of the response to a request with credentials may depend on the credentials.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

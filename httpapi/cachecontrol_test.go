@@ -54,7 +54,7 @@ func TestCacheControl(t *testing.T) {
 		`{ nodes(ids: ["1"]) { ...F } } fragment F on Order { size }`:                        "private, max-age=0",
 		`{ serviceStatus { version } }`:                                                      noStore,
 		`{ market(marketId: "1") { question } serviceStatus { version } }`:                   noStore,
-		// Selections that a variable may exclude count, too.
+		// Selections that a variable may exclude also limit the max-age.
 		`query ($a: Boolean!) { market(marketId: "1") { question tokens @include(if: $a) { price { price } } } }`:                         "public, max-age=1",
 		`{ ...F } fragment F on Query { market(marketId: "1") { ...G } } fragment G on Market { question tokens { spread { bestBid } } }`: "public, max-age=1",
 	} {
@@ -73,7 +73,7 @@ var parts = []string{
 	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge", "EventConnection", "EventEdge",
-	"Token", // its fields do the reads
+	"Token", // the fields of a token read the data
 }
 
 // TestEveryTypeHasAHint fails for a type without a hint that is not in parts. Otherwise a new type would have the max-age of its
@@ -128,7 +128,7 @@ func TestConditionalRequests(t *testing.T) {
 	if again, _, _, _ := get(prices); again != tag {
 		t.Error("the same response has another tag")
 	}
-	// The encoded bytes differ, so the tag is weak.
+	// The bytes of a compressed and of a plain response differ, so that the ETag must be weak.
 	plain, _, _, _ := get(many)
 	coded, _, _, _ := get(many, "Accept-Encoding", "gzip")
 	if coded != "W/"+plain {

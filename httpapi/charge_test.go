@@ -30,8 +30,9 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return out
 }
 
-// TestWaitingQueriesHaveRoom has one client send queries with long variables by event streams while the venue hangs. The client may hold
-// three quarters of the memory for them. All of it is released in the end.
+// TestWaitingQueriesHaveRoom has one client send queries with long variables over event streams while the venue hangs. The
+// variables of the client may take three quarters of the memory for subscriptions. The API must release all of this memory when the
+// queries end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}

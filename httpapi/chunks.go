@@ -14,7 +14,7 @@ const chunk = 16 << 10
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // chunked writes a response in chunks and yields the processor after each chunk. Without these pauses, a goroutine would fill the
-// kernel buffer of its connection, which may have megabytes, at once. Queries would wait for hundreds of such goroutines.
+// kernel buffer of its connection in one go. The buffer may have megabytes. Queries would wait for hundreds of such goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

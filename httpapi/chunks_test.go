@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// turns records the order of writes by client.
+// turns records which client each write was for, in the order of the writes.
 type turns struct {
 	mu sync.Mutex
 	of []string

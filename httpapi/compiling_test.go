@@ -26,7 +26,7 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running = compiling.operations // other clients'
+	compiling.running = compiling.operations // documents of other clients
 	compiling.mu.Unlock()
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Errorf("known: %d %s", w.Code, w.Body)
@@ -48,8 +48,8 @@ func atOnce(ctx context.Context, t *slot) error {
 	return nil
 }
 
-// TestWaitingDocumentsTakeNoPlace fills the compile limiter and has a client send more unknown documents than it may have running
-// operations. Its other operations still run, over every transport.
+// TestWaitingDocumentsTakeNoPlace fills the compile limiter. A client then sends more unknown documents than it may have running
+// operations. Operations of that client with a known document must still run, over every transport.
 func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 8, 8
@@ -63,7 +63,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running, compiling.queue = compiling.operations, 100 // other clients'
+	compiling.running, compiling.queue = compiling.operations, 100 // documents of other clients
 	compiling.mu.Unlock()
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -105,7 +105,8 @@ func unknownNames(operations int) string {
 	return b.String() + "}}"
 }
 
-// TestUnknownNamesCostLittle bounds the errors of a validation. Each compares a name with all fields.
+// TestUnknownNamesCostLittle bounds the number of errors of a validation. The validator compares an unknown name with all fields
+// for each error.
 func TestUnknownNamesCostLittle(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	text := unknownNames(limits.Default().Operations)

@@ -56,7 +56,7 @@ func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	w, _ := pool.Get().(encoder)
 	defer pool.Put(w)
 	w.Reset(buf)
-	_, _ = w.Write(b) // a buffer takes everything
+	_, _ = w.Write(b) // writing to a bytes.Buffer does not fail
 	_ = w.Close()
 }
 

@@ -48,7 +48,7 @@ func credentialsOf(key string) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":%q,"secret":"s","passphrase":"p"}`, key))
 }
 
-// closer is a body.
+// closer is a request body. Its Close does nothing.
 type closer struct{ *bytes.Reader }
 
 func (closer) Close() error { return nil }

@@ -29,7 +29,7 @@ func newParsedCredentials() *parsedCredentials {
 	return &parsedCredentials{cache}
 }
 
-// parse returns the cached result of parseCredentials, or calls it.
+// parse returns the cached result of parseCredentials. If there is none, parse calls parseCredentials.
 func (p *parsedCredentials) parse(value string) (*market.Credentials, error) {
 	hash := sha256.Sum256([]byte(value))
 	if known, ok := p.cache.Get(hash); ok {

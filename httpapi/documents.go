@@ -64,7 +64,7 @@ type plan struct {
 	executable *exec.Operation
 }
 
-// documentCache caches documents. It also caches invalid ones.
+// documentCache caches valid and invalid documents.
 type documentCache struct {
 	schema   *ast.Schema
 	rules    []core.Rule
@@ -121,8 +121,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. If the cache is full, a new document evicts others only if it is trusted or had a recent
-// earlier load.
+// load returns the document with a text. If the cache is full, a new document evicts other documents only if the new document is
+// trusted or was loaded before, not long ago.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc

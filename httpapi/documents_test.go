@@ -51,8 +51,8 @@ func TestDocumentsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestDocumentsSentOnceDisplaceNone fills the cache. A document that is sent once displaces no other. A document that is sent twice,
-// and a trusted document, enter the cache.
+// TestDocumentsSentOnceDisplaceNone fills the cache. A document that is sent once must not displace another document. A document
+// that is sent twice and a trusted document must enter the cache.
 func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
 		c := newDocumentCache(testConfig(t))
@@ -124,7 +124,7 @@ func TestOneDocumentByMany(t *testing.T) {
 func TestErrorsOfADocument(t *testing.T) {
 	for document, want := range map[string]int{
 		`{ nope }`: 1, `{ nope nope }`: 2,
-		`{ ...F ...F } fragment F on Query { nope }`: 1, // reported once for all spreads
+		`{ ...F ...F } fragment F on Query { nope }`: 1, // one error for all spreads of the fragment
 		"{" + fields(100, " f%d") + "}":              maxErrors + 1,
 	} {
 		if errs := newDocumentCache(testConfig(t)).load(document, false).errs; len(errs) != want {
@@ -142,7 +142,7 @@ func fields(n int, format string) string {
 }
 
 func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
-	documents := map[string]string{ // errors that suggest names of the schema
+	documents := map[string]string{ // documents whose errors suggest names of the schema
 		`{ tokn(tokenId: "1") { id } }`: "token", `{ token(tokenID: "1") { id } }`: "tokenId",
 		`{ token(tokenId: "1") { candles(interval: HOURS) { open } } }`: "HOUR", `{ searchMarkets(filter: {statuss: OPEN}) { totalCount } }`: "status"}
 	for _, suggestions := range []bool{true, false} {

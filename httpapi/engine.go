@@ -76,16 +76,16 @@ type operation struct {
 	// name is the operation's name from the request; it may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// given is the JSON object of the variables, or "". variables are the decoded values with defaults.
+	// given is the JSON object of the variables, or "" if the request has none. variables are the decoded values with defaults.
 	given     string
 	variables map[string]any
 	// shared reports whether the values of variables share the memory of given. Shared values must not be stored for long.
 	shared bool
-	// points is the cost of the operation. calls is the number of calls to the venue that its execution made.
+	// points is the cost of the operation. calls is the number of calls to the venue during the execution.
 	points int64
 	calls  int
 
-	// deadline ends the execution. If it is zero, the context has the deadline.
+	// deadline ends the execution. If deadline is zero, the deadline of the context applies.
 	deadline time.Time
 	// buffer is the caller's buffer for the response; nil means that execute allocates one. ready reports whether buffer contains
 	// the whole response.
@@ -271,8 +271,8 @@ func (o *operation) prefix() []byte {
 }
 
 // respond returns the response with errors and data. data begins with the bytes of into, which are not part of the response's data.
-// If respond writes the response to the caller's buffer, the field Data of the result only shows whether there is data: it is nil
-// if there is none.
+// If respond writes the response to the caller's buffer, the caller may use the field Data of the result only to find out whether
+// the response has data: Data is nil if it has none.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -317,9 +317,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// runPasses executes an operation until no key is missing. After the deadline, the last pass returns errors for missing keys. A
-// response that exceeds its room is not executed again. begin is called before the first fetch; an httpError of begin ends the
-// operation. If deadline is zero, the deadline of ctx applies. ok is false if the deadline passed before anything was fetched.
+// runPasses executes an operation until no key is missing. After the deadline, the last pass returns errors for missing keys. An
+// operation whose response exceeds room is not executed again. begin is called before the first fetch; an httpError of begin ends
+// the operation. If deadline is zero, the deadline of ctx applies. ok is false if the deadline passed before anything was fetched.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -345,16 +345,16 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and calls refuse with the error response for it. It must be deferred. Use it on goroutines that have no
-// other recover.
+// catch recovers a panic and calls refuse with the error response for the panic. catch must be deferred. Use it on goroutines that
+// have no other recover.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))
 	}
 }
 
-// errorResponse returns the response to a request that is not executed. The errors in it wrap their causes, which clients do
-// not see.
+// errorResponse returns the response to a request that is not executed. The errors in the response wrap their causes. Clients do
+// not see the causes.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
@@ -366,8 +366,8 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for an error of a subscription. Its data is null if the subscription continues, and missing if
-// the subscription has ended.
+// problem returns the response for an error of a subscription. The data of the response is null if the subscription continues. The
+// response has no data if the subscription has ended.
 func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {

@@ -65,7 +65,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	}
 }
 
-// once returns a function that returns a response the first time, and then nil.
+// once returns a function. The first call of the function returns resp, and later calls return nil.
 func once(resp *graphql.Response) func() (*graphql.Response, bool) {
 	return func() (r *graphql.Response, unknown bool) {
 		r, resp = resp, nil

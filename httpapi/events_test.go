@@ -18,8 +18,8 @@ type failures struct {
 
 func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
 
-// TestEventsForClientsThatHaveLeft has one event fail while its clients are connected, and another because they have left. Only the
-// first failure counts.
+// TestEventsForClientsThatHaveLeft has two events fail. The first event fails while its clients are connected. The second event
+// fails because its clients have left. The Observer must receive only the first failure.
 func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	var codes []string
 	cfg := testConfig(t)

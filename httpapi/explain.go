@@ -17,7 +17,8 @@ import (
 )
 
 // ExplainHeader requests an explanation of the operation in the extensions of the response, if explanations are allowed. On a
-// WebSocket, the request is a member of that name in connection_init, or explain in the extensions of an operation.
+// WebSocket, clients send a member with the name of the header in connection_init, or the member explain in the extensions of an
+// operation.
 const ExplainHeader = "X-Oddsgraph-Explain"
 
 // explanation is the member explain of extensions. Times are in milliseconds.
@@ -34,8 +35,8 @@ type explanation struct {
 	ResponseCache string `json:"responseCache"`
 	// Cache contains the numbers of keys that were read, by kind.
 	Cache map[string]explainedReads `json:"cache"`
-	// UpstreamCalls is the number of HTTP calls that the operation waited for. Other operations may have waited for the same
-	// Batches.
+	// UpstreamCalls is the number of HTTP calls that the operation waited for. Batches are the reads that made these calls. Other
+	// operations may have waited for the same reads.
 	UpstreamCalls int              `json:"upstreamCalls"`
 	Batches       []explainedBatch `json:"batches"`
 	// StaleServed is the number of stale values.
@@ -54,12 +55,12 @@ type explainedReads struct {
 	Joined  uint32 `json:"joined"`
 	Excused uint32 `json:"excused"`
 	Shared  uint32 `json:"shared,omitempty"`
-	// From counts the same keys by where their values came from.
+	// From counts the same keys by the source of their values.
 	From explainedSources `json:"from"`
 }
 
-// explainedSources counts keys by source: the memory of this process, the cache of all replicas, and the venue, which includes keys that the
-// venue did not answer.
+// explainedSources counts keys by source: the memory of this process, the cache of all replicas, and the venue. Venue includes keys
+// for which the venue sent no value.
 type explainedSources struct {
 	Memory uint32 `json:"memory"`
 	Shared uint32 `json:"shared"`
@@ -76,7 +77,8 @@ func explainReads(r reqctx.CacheCounts) explainedReads {
 	}
 }
 
-// explainedBatch is a read from the venue. Own is the number of Keys that this operation requested.
+// explainedBatch is a read from the venue. Keys is the number of keys in the batch. Own is the number of these keys that this
+// operation requested.
 type explainedBatch struct {
 	Kind     string `json:"kind"`
 	Priority string `json:"priority"`
@@ -84,7 +86,7 @@ type explainedBatch struct {
 	Own      int    `json:"own"`
 	// Outcome is ok or an error code.
 	Outcome string `json:"outcome"`
-	// BudgetWait is the wait for the rate limit. QueueWait is the wait for earlier batches after that.
+	// BudgetWait is the wait for the rate limit. QueueWait is the subsequent wait for earlier batches.
 	BudgetWait float64 `json:"budgetWaitMs"`
 	QueueWait  float64 `json:"queueWaitMs"`
 	// Upstream is the time from the start of the first call to the end of the batch.

@@ -104,7 +104,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 // writeResult writes the result of perform for a request with a text and parameters.
 func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
 	room, op := done.takeRoom(), done.operation
-	done.operation = nil // the operation becomes garbage while the client reads
+	done.operation = nil // the operation can be garbage collected while the client reads
 	defer room.settle(0)
 	switch {
 	case err != nil:
@@ -119,7 +119,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
-			status = http.StatusOK // for this media type the status is about the HTTP request only, which was valid
+			status = http.StatusOK // for this media type, the status says only that the HTTP request was valid
 		}
 		room = g.engine.newRoom(r.client, transportHTTP)
 		g.write(w, r, log, r.media, status, done.response, nil, &room)
@@ -235,7 +235,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, httpErrorf(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
-		w.Header().Set("Connection", "close") // with this header the server does not read the rest
+		w.Header().Set("Connection", "close") // with this header the server does not read the rest of the body
 		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	var body io.Reader = r.Body

@@ -159,7 +159,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	if w.Code != 413 || w.Header().Get("Connection") != "close" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	// Without a length, the body is read up to the limit.
+	// If the request has no Content-Length, the server reads the body up to the limit.
 	read := &countingReader{}
 	r = httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, read)
 	r.Header.Set("Content-Type", "application/json")
@@ -182,7 +182,7 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken returns the configuration of a service with the test's serviceStatus.
+// broken returns the configuration with the given function as the resolver of serviceStatus.
 func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
@@ -199,7 +199,7 @@ func TestPanicsAreMasked(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	// A source panics; the other fields have values.
+	// A source panics. The fields that do not need this source still have values.
 	cfg := testConfig(t)
 	cfg.Sources.Prices = panicking[string, market.Price]{}
 	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } token(tokenId: \"1\") { tokenId } }"}`)
@@ -244,8 +244,8 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls rejects a query in the pass that exceeds the limit of calls. The error has the path of a missing field, with and
-// without the response cache.
+// TestTooManyCalls sends a query that needs too many calls. It must be rejected in the pass that exceeds the limit. The error must
+// have the path of a field whose value is missing, with and without the response cache.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestTooManyCalls(t *testing.T) {
 			if w = post(t, h, more); w.Code != http.StatusBadRequest {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			prices.held = []string{"1", "7", "8", "9"} // cached now, so they take no calls
+			prices.held = []string{"1", "7", "8", "9"} // these prices are cached now, so they need no calls
 			if w = post(t, h, more); w.Code != http.StatusOK {
 				t.Errorf("once it is cached: %d %s", w.Code, w.Body)
 			}
@@ -280,8 +280,8 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestDeferIsUnknown: introspection does not announce @defer, and a document with it is invalid, since the transports have no
-// later parts.
+// TestDeferIsUnknown expects introspection not to list @defer, and documents with @defer to be invalid. The transports cannot send
+// a response in several parts.
 func TestDeferIsUnknown(t *testing.T) {
 	h := New(benchConfig(t))
 	if w := post(t, h, `{"query":"{ __schema { directives { name } } }"}`); !strings.Contains(w.Body.String(), `"skip"`) || strings.Contains(w.Body.String(), `"defer"`) {
@@ -348,7 +348,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAClientThatDoesNotRead has a client that does not read. Others still get responses.
+// TestAClientThatDoesNotRead has one client not read its response. Other clients must still get responses.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 1, 0

@@ -98,8 +98,8 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFieldThatFailsDoesNotMakeAGuess reads an account beside prices that fail. The venue accepts the credentials, so they still work
-// when others behind the same address have made too many guesses.
+// TestAFieldThatFailsDoesNotMakeAGuess reads an account and prices that fail in one query. The venue accepts the credentials. They
+// must still work after other clients behind that address have made too many guesses.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

@@ -48,11 +48,11 @@ type Config struct {
 	MaxResponse, MaxOutput int
 	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
-	// SplitExecutions bounds the number of shared executions while subscriptions to lists of ids are split into one execution for
-	// each id; 0 means 4,000. Beyond the bound, one execution serves the whole list.
+	// SplitExecutions is the number of shared executions up to which subscriptions to lists of ids are split into one execution for
+	// each id; 0 means 4,000. Above this number, one execution serves the whole list of a subscription.
 	SplitExecutions int
-	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds their
-	// wait.
+	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds the
+	// time that an operation waits.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache. Clock measures the age of its entries.
@@ -66,7 +66,7 @@ type Config struct {
 	Guard *limits.Guard
 	// Documents resolves document ids and persisted queries.
 	Documents Documents
-	// Origins are the allowed origins of browsers besides the service's own; * allows all.
+	// Origins are the allowed origins of browsers in addition to the service's own origin; * allows all origins.
 	Origins []string
 	// LoopbackOrigins also allows the origins localhost, 127.0.0.1 and [::1] with any port.
 	LoopbackOrigins bool
@@ -90,10 +90,10 @@ type Config struct {
 	Shared func(ctx context.Context) context.Context
 	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
-	// Impaired returns what does not work although the service is ready, in one line; empty for nothing. It may be nil.
+	// Impaired returns one line that says what does not work although the service is ready, or "". Impaired may be nil.
 	Impaired func() string
-	// Pages contain index.html, live.html, plain.html, and the files that these load from assets/. If several contain the same
-	// file, the first one is served.
+	// Pages contain index.html, live.html, plain.html, and the files that these pages load from assets/. If several file systems
+	// contain the same file, the file of the first one is served.
 	Pages []fs.FS
 	// Explain allows clients to request explanations with ExplainHeader.
 	Explain bool
@@ -124,7 +124,7 @@ func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 // Stats returns the figures of operations, subscriptions, connections and the response cache.
 func (a *API) Stats() Stats { return a.transports.stats() }
 
-// Flush empties the response cache and returns the number of entries.
+// Flush empties the response cache and returns the number of removed responses.
 func (a *API) Flush() (responses int) {
 	if cached := a.transports.engine.responses; cached != nil {
 		responses = cached.Flush()

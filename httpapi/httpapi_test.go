@@ -84,7 +84,7 @@ func post(t testing.TB, h http.Handler, body string, header ...string) *httptest
 	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
-// send returns the response to a request. header has names and values in turn.
+// send returns the response to a request. header has a name, its value, the next name, and so on.
 func send(t testing.TB, h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

@@ -213,8 +213,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	return requestContext{Context: ctx, identity: id}, nil
 }
 
-// caller returns the name under which the rate limit counts the client's calls: the account of the service, or the address if there
-// is no account. The name does not depend on credentials, because a client can invent any number of them.
+// caller returns the name under which the rate limit counts the client's calls: the account's address at the venue, or the client's
+// network address if there is no account. The name does not depend on credentials, because a client can invent any number of them.
 func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)
@@ -229,7 +229,7 @@ func (i *identities) caller(id identity) string {
 }
 
 // lookup returns the account of an Authorization header. It accepts a valid token even if the address has sent many invalid
-// ones, because all clients behind an unknown proxy have the same address.
+// tokens, because all clients behind an unknown proxy have the same address.
 func (i *identities) lookup(ctx context.Context, client netip.Addr, value string) (*auth.Account, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	token = strings.TrimSpace(token)
@@ -297,8 +297,8 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess reports whether the venue accepted the credentials of a subscription. The first event or the end of the subscription
-// decides that.
+// guess is a read with credentials that a subscription's client sent itself; see Refusals.Guess. The first event or the end of the
+// subscription decides whether the venue accepted the credentials.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
@@ -314,7 +314,7 @@ func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	return nil
 }
 
-// settle reports whether the venue accepted the credentials. Only the first call counts.
+// settle ends the guess. accepted reports whether the venue accepted the credentials. Only the first call has an effect.
 func (g *guess) settle(accepted bool) {
 	g.once.Do(func() {
 		if g.end != nil {

@@ -68,7 +68,7 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 	}), revoke, clock
 }
 
-// encodedCredentials are the caller's own.
+// encodedCredentials are credentials for the venue that a client sends.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
 // says describes an identity or an error.
@@ -151,7 +151,7 @@ func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 // TestIdentitiesOfOneSocket identifies clients by headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
-		header  string // credentials or, with a blank, a bearer token
+		header  string // credentials, or an Authorization header if it contains a blank
 		payload map[string]any
 		want    string
 	}{
@@ -184,7 +184,8 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 	}
 }
 
-// TestUncheckedAccountsReadOnlyTheirOwnWallet has a venue that checks no credentials.
+// TestUncheckedAccountsReadOnlyTheirOwnWallet has a venue that checks no credentials. An account must be able to read its own
+// wallet and no other wallet.
 func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	who, _, _ := newTestIdentities(t)
 	who.unchecked = true
@@ -202,7 +203,7 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
-	for range 10 { // a rejected token here reveals nothing, so nothing is counted
+	for range 10 { // no token is valid, so a rejection reveals nothing and is not counted
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -210,8 +211,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted sends one invalid token until it is rejected without a look-up. Other tokens and credentials of the address
-// still work.
+// TestRefusalsAreCounted sends one invalid token until it is rejected without a look-up. Other tokens and credentials from that
+// address must still be looked up.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)
@@ -250,7 +251,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// heldBalances is a source that answers when the test releases it. It rejects credentials that are not accepted.
+// heldBalances is a source whose Fetch waits for the test. If accepted is false, it rejects all credentials.
 type heldBalances struct {
 	refusing
 	asked    chan struct{}
@@ -267,8 +268,8 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	return h.refusing.Fetch(ctx, keys)
 }
 
-// TestGuessesAreBounded reads accounts with many credentials from one address at once. Only some reach the venue, and always those that
-// it has accepted before.
+// TestGuessesAreBounded reads an account with many credentials from one address at once. Only a limited number may reach the venue.
+// Credentials that the venue has accepted before must always reach it.
 func TestGuessesAreBounded(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

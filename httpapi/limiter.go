@@ -97,8 +97,8 @@ func (l *limiter) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget moves an empty share to spare. At most as many shares exist as operations were ever running or waiting at one time, plus
-// one for an operation that is refused. The caller holds the lock.
+// forget moves an empty share to spare. The number of shares never exceeds the greatest number of operations that were running or
+// waiting at one time, plus one for an operation that is refused. The caller holds the lock.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)

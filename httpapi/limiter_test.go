@@ -12,7 +12,7 @@ import (
 
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(3, 3, time.Second) // one client may have two
+		g := newLimiter(3, 3, time.Second) // one client may have two of the three slots
 		enter := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
 		leave1, err1 := enter(t.Context())
 		leave2, err2 := enter(t.Context())
@@ -111,13 +111,13 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 	}
 }
 
-// TestOneClientLeavesRoom has one client request more slots than there are, while other clients request some.
+// TestOneClientLeavesRoom has one client request more slots than exist. Other clients must still get slots.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
 		var greedy, neighbour, other crowd
 		greedy.enter(from(t, "2001:db8::1"), g, 700)
-		greedy.enter(from(t, "2001:db8::2"), g, 100) // the same client
+		greedy.enter(from(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
 		greedy.expect(t, 192, 800-192-384)
 		neighbour.enter(from(t, "192.0.2.1"), g, 1)
 		neighbour.expect(t, 1, 0)
@@ -135,7 +135,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	})
 }
 
-// TestFreePlaces gives free slots to the client with the fewest operations.
+// TestFreePlaces expects a free slot to go to the waiting client with the fewest running operations.
 func TestFreePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)

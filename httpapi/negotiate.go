@@ -181,7 +181,7 @@ func utf8Charset(params map[string]string) bool {
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a list header. It also splits at commas within quotes, which no known client sends.
+// elements yields the elements of a list header. It also splits at commas within quotes. No known client sends such commas.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

@@ -39,7 +39,7 @@ func TestResponseType(t *testing.T) {
 		{"application/json;q=-1", ""},
 		{"application/json;q=NaN", ""},
 		{"application/json;q=1e-1", ""},
-		{"application/json;q=0.0001", ""}, // has four digits
+		{"application/json;q=0.0001", ""}, // a quality may have at most three decimal places
 		{"nonsense", ""},
 		{";;;", ""},
 		{", ,", typeJSON},

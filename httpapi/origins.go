@@ -15,7 +15,7 @@ import (
 // anyOrigin allows all origins.
 const anyOrigin = "*"
 
-// maxOrigin bounds a rejected origin in an error, in bytes.
+// maxOrigin bounds the length in bytes of a rejected origin in the text of an error.
 const maxOrigin = 200
 
 // origins are the allowed origins: the origin of the service and the configured ones. CORS credentials are never allowed,

@@ -12,7 +12,7 @@ func TestOriginsOfWebSockets(t *testing.T) {
 		origin     []string
 		want       bool
 	}{
-		{nil, nil, true}, // no browser
+		{nil, nil, true}, // not sent by a browser
 		{nil, []string{"http://graph.example"}, true},
 		{nil, []string{"https://GRAPH.example"}, true},
 		{nil, []string{"http://graph.example:8080"}, false},
@@ -48,7 +48,7 @@ func TestCORS(t *testing.T) {
 		allow      string // Access-Control-Allow-Origin
 	}{
 		{nil, "https://app.example", ""},
-		{nil, "http://example.com", ""}, // its own pages need none
+		{nil, "http://example.com", ""}, // the service's own pages need no header
 		{[]string{"https://app.example"}, "https://app.example", "https://app.example"},
 		{[]string{"https://app.example"}, "https://evil.example", ""},
 		{[]string{"https://app.example"}, "null", ""},

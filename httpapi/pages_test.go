@@ -79,7 +79,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestThePlainPage serves the plain page if the others are not built.
+// TestThePlainPage expects the service to serve the plain page if the other pages are not built.
 func TestThePlainPage(t *testing.T) {
 	api := New(pagesConfig(t, false))
 	for _, path := range []string{"/", "/live", "/plain"} {

@@ -116,8 +116,8 @@ func converseAs(t *testing.T, url, credentials, until string, messages ...string
 	return heard.String()
 }
 
-// TestPanics has every goroutine that runs an operation panic, in a field and outside. The client gets an error without details, the log
-// has the panic once with its stack, and the next operation works.
+// TestPanics has every goroutine that runs operations panic, inside and outside of fields. The client must get an error without
+// details. The log must have the panic once with its stack. The next operation must work.
 func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
 	until := func(end string) func(body string) func(t *testing.T, url string) string {
@@ -151,7 +151,7 @@ func TestPanics(t *testing.T) {
 		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
 	}
 	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
-	// The observer panics, too, so that the recover of an execution cannot answer.
+	// The observer panics as well. The recover of the execution cannot send a response then, so that an outer recover must send it.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
 			cfg.Observer = ended(func(j *reqctx.Log) {
@@ -169,7 +169,7 @@ func TestPanics(t *testing.T) {
 		run  func(t *testing.T, url string) string
 		// before is the text that precedes the error.
 		before string
-		// again is how many panics follow the first.
+		// again is the number of panics after the first panic.
 		again int
 	}{
 		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
@@ -188,7 +188,7 @@ func TestPanics(t *testing.T) {
 		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
 		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
 		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
-			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame has no room for more
+			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame has neither
 		}, "Forbidden", 0},
 		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
 	} {

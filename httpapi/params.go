@@ -38,8 +38,9 @@ func (p *params) namesDocument() bool {
 	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
 }
 
-// parseParams parses {query, operationName, variables, extensions, documentId}. Null means absent. It ignores other members. A
-// repeated member is an error, because some parsers use the first one and some the last. The result shares no memory with body.
+// parseParams parses {query, operationName, variables, extensions, documentId}. A member that is null counts as absent. Other
+// members are ignored. A repeated member is an error, because some parsers use the first one and other parsers use the last one.
+// The result shares no memory with body.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")

@@ -61,7 +61,7 @@ func TestParams(t *testing.T) {
 		name := test.body[:min(len(test.body), 60)]
 		body := []byte(test.body)
 		p, err := parseParams(body)
-		clear(body) // the result must not share memory with it
+		clear(body) // the result must not share memory with the body
 		if test.says != "" {
 			if err == nil || !strings.Contains(err.Error(), test.says) || market.CodeOf(err) != market.CodeBadUserInput {
 				t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, test.says)

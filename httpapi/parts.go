@@ -81,9 +81,9 @@ func usesOf(variable string, v *ast.Value) (n int) {
 	return n
 }
 
-// parts splits a subscription to a list of ids into one part for each id. All lists that contain an id share the execution of its
-// part. parts returns nil for a subscription that is executed as a whole, because the caller has credentials, the list is invalid
-// or long, or an event may concern several ids.
+// parts splits a subscription to a list of ids into one part for each id. All lists that contain an id share the execution of the
+// id's part. parts returns nil if the subscription must be executed as a whole. This is the case if the caller has credentials, the
+// list is invalid or long, or an event may concern several ids.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
 	if name == "" || op.shared || reqctx.CredentialsFrom(ctx) != nil {

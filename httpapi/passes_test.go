@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// careless has resolvers that drop errors.
+// careless has resolvers that ignore errors of their reads.
 type careless struct{ *resolvers.Resolver }
 
 func (c careless) Query() graph.QueryResolver { return carelessQuery{c.Resolver.Query()} }
@@ -95,8 +95,8 @@ func TestPasses(t *testing.T) {
 	}{
 		{`{ serviceStatus { version } }`, `{"data":{"serviceStatus":{"version":"1"}}}`, ""},
 		{`{ tokenPrices(tokenIds: [\"1\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"}],"serviceStatus":{"version":"1"}}}`, ""},
-		{`{ tokenPrices(tokenIds: [\"1\", \"2\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"},{"price":"0.55"}],"serviceStatus":{"version":"1"}}}`, "2"}, // in two passes
-		{`{ token(tokenId: \"3\") { tokenId } serviceStatus { version } }`, `{"data":{"token":{"tokenId":"3"},"serviceStatus":{"version":"1"}}}`, "3"},                                         // the careless one has missed it at first
+		{`{ tokenPrices(tokenIds: [\"1\", \"2\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"},{"price":"0.55"}],"serviceStatus":{"version":"1"}}}`, "2"}, // needs two passes
+		{`{ token(tokenId: \"3\") { tokenId } serviceStatus { version } }`, `{"data":{"token":{"tokenId":"3"},"serviceStatus":{"version":"1"}}}`, "3"},                                         // the careless resolver ignores the missing value at first
 		{`{ __type(name: \"Token\") { name } serviceStatus { version } }`, `{"data":{"__type":{"name":"Token"},"serviceStatus":{"version":"1"}}}`, ""},
 		{
 			`{ tokenPrices(tokenIds: [\"1\", \"2\", \"bad\"]) { price } serviceStatus { version } }`,
@@ -127,7 +127,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestCompiledDocumentsMakeRoom counts compiled operations with their documents.
+// TestCompiledDocumentsMakeRoom expects the size of a document to include its compiled operations. A document that grows beyond the
+// limit must leave the cache.
 func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// wrongArguments has 50 errors that each quote a text, which JSON escapes.
+// wrongArguments is a request with 50 errors. Each error quotes a text that JSON must escape.
 var wrongArguments = func() string {
 	var b strings.Builder
 	for i := range 50 {
@@ -58,8 +58,8 @@ type graphError struct {
 	Extensions struct{ Code string }
 }
 
-// TestACompressedResponseKeepsNothingElse has clients that do not read compressed responses. The service keeps the compressed bytes in
-// memory, but neither the uncompressed response nor the operation.
+// TestACompressedResponseKeepsNothingElse has clients that do not read their compressed responses. The service must keep only the
+// compressed bytes in memory, not the uncompressed response or the operation.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			if !cached {
 				cfg.ResponseBytes = 0
 			} else {
-				cfg.ResponseBytes = 1 << 20 // too small for one response
+				cfg.ResponseBytes = 1 << 20 // a response is too large for this cache
 			}
 			h := New(cfg)
 			selected := ""
@@ -116,7 +116,7 @@ func living() int {
 	return int(m.HeapAlloc)
 }
 
-// TestKeptErrorsAreCounted caches responses that consist of errors. They take no more memory than the cache counts.
+// TestKeptErrorsAreCounted caches responses that consist of errors. The responses must take no more memory than the cache counts.
 func TestKeptErrorsAreCounted(t *testing.T) {
 	cfg, _ := keeping(t)
 	cfg.ResponseBytes = 64 << 20

@@ -18,15 +18,15 @@ type request struct {
 // Context returns the context of the request with the identity. Reads need identities.reading.
 func (r *request) Context() context.Context { return &r.requestContext }
 
-// connectionContext is like Context, for a connection that lasts longer than the request. It keeps nothing else of the request
-// in memory.
+// connectionContext is like Context, for a connection that lasts longer than the request. The returned context keeps nothing else
+// of the request in memory.
 func (r *request) connectionContext() context.Context {
 	ctx := r.requestContext
 	return &ctx
 }
 
-// header returns the first value of a header. The name must be in canonical form; unlike Header.Get, header does not compute
-// it.
+// header returns the first value of a header. The name must be in canonical form. Unlike Header.Get, header does not convert the
+// name to this form.
 func (r *request) header(name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]

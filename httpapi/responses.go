@@ -116,8 +116,8 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 // maxCachedErrors bounds the number of errors of a cached response, because errors need memory in addition to the body.
 const maxCachedErrors = 8
 
-// cacheableErrors reports whether errors may be cached: there are at most maxCachedErrors, and all depend on nothing but the
-// request.
+// cacheableErrors reports whether errors may be cached. At most maxCachedErrors errors may be cached, and all must depend only on
+// the request.
 func cacheableErrors(errs gqlerror.List) bool {
 	return len(errs) <= maxCachedErrors && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
@@ -128,7 +128,7 @@ func cacheableErrors(errs gqlerror.List) bool {
 func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	for _, err := range errs {
 		size += bytesPerCachedError + len(err.Message) + bytesPerValue*len(err.Path)
-		if err.Err != nil { // it refers to the document
+		if err.Err != nil { // err.Err refers to the document
 			size += sizeOf(doc)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// standing is a source whose prices are valid until the test changes them.
+// standing is a source whose prices stay valid until the test calls change.
 type standing struct {
 	memory
 	asked atomic.Int64
@@ -62,7 +62,7 @@ func (s *standing) change(amount string) {
 	s.amount = amount
 }
 
-// keeping returns an API with a response cache.
+// keeping returns the configuration of an API with a response cache, and its source of prices.
 func keeping(t testing.TB) (Config, *standing) {
 	cfg, source := testConfig(t), &standing{handles: map[string]*market.Handle{}, amount: "0.5"}
 	cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: source}, 1<<20, market.SystemClock{}
@@ -109,7 +109,8 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-// TestKeptResponsesAreSentLikeOthers compares responses with those of an API without a response cache, for every form of request.
+// TestKeptResponsesAreSentLikeOthers sends every form of request to an API with a response cache and to an API without one, and
+// compares the responses.
 func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	cfg, _ := keeping(t)
 	cached := New(cfg)
@@ -146,7 +147,8 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	}
 }
 
-// TestNotKept repeats queries whose responses must not be cached: momentary data and errors.
+// TestNotKept repeats queries whose responses must not be cached, because they contain errors or data that is valid only for the
+// moment.
 func TestNotKept(t *testing.T) {
 	cfg, source := keeping(t)
 	states := 0
@@ -159,7 +161,7 @@ func TestNotKept(t *testing.T) {
 	h := New(cfg)
 	for _, query := range []string{
 		`{ serviceStatus { version } }`, `{ ... on Query { serviceStatus { version } } }`, `query { ...f } fragment f on Query { a: serviceStatus { version } }`,
-		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // its source fails
+		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // the source of spreads fails
 		`{ tokenPrices(tokenIds: [\"1\", ` + strings.Repeat(`\"\", `, maxCachedErrors+1) + `]) { price } }`,
 	} {
 		a, b := post(t, h, `{"query":"`+query+`"}`), post(t, h, `{"query":"`+query+`"}`)
@@ -172,7 +174,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheRequestAreKept shows that a client cannot force executions by an invalid argument.
+// TestErrorsOfTheRequestAreKept repeats a query with an invalid argument. The cached response must prevent a second execution.
 func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
@@ -201,7 +203,8 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	}
 }
 
-// TestATextThatIsNoLongerTrusted rejects a document that was trusted before, although its response is still valid.
+// TestATextThatIsNoLongerTrusted removes a document from the trusted documents while its cached response is valid. A request with
+// the document must then be rejected.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	cfg, source := keeping(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")
@@ -241,7 +244,8 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestsKeepTheirDocument shows that a cached request keeps its persisted query registered.
+// TestRepeatedRequestsKeepTheirDocument repeats a request with a persisted query. The document must stay registered, even if the
+// response comes from the cache.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	cfg, _ := keeping(t)
 	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})
@@ -266,7 +270,8 @@ func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 
 func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
-// TestSocketsShareWhatIsKept answers an operation of an event stream with the cached response of a request.
+// TestSocketsShareWhatIsKept sends an operation twice, each time for an event stream. The second event stream must get the cached
+// response.
 func TestSocketsShareWhatIsKept(t *testing.T) {
 	cfg, source := keeping(t)
 	srv := httptest.NewServer(New(cfg))

@@ -13,8 +13,8 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room is a response's reservation in the output budget, from its first bytes until it was sent. The first quota.FreeBytes of a
-// response need no reservation. room implements exec.Room. It is not safe for concurrent use.
+// room is a response's reservation in the output budget, from the first bytes of the response until the response was sent. The
+// first quota.FreeBytes of a response need no reservation. room implements exec.Room. A room is not safe for concurrent use.
 type room struct {
 	engine    *engine // nil means that nothing is reserved
 	transport string

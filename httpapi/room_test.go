@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses has clients leave responses unread up to their bound. A response beyond it is rejected. Other clients still get
-// responses, and so does the client when it has read.
+// TestUnreadResponses has a client leave responses unread up to its limit. The next response must be rejected. Other clients must
+// still get responses. The client must get responses again after it has read.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

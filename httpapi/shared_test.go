@@ -58,8 +58,8 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 
 type testID struct{}
 
-// TestSharedFailures has two clients share a subscription. If it fails, both get the request id of the execution, not that of a
-// client. If the venue rejects the credentials of both in one read, that counts as one refusal.
+// TestSharedFailures has two clients share a subscription that fails. Both clients must get the request id of the execution, not
+// the id of a client. A read in which the venue rejects their credentials must count as one refusal.
 func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func()
@@ -111,7 +111,7 @@ func TestSharedFailures(t *testing.T) {
 			}
 			close(end)
 			clients.Wait()
-			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // counted before the client gets the error
+			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // counted before the error is sent
 				t.Errorf("%d refusals are counted, want %d", n, test.refused)
 			}
 		})

@@ -59,7 +59,7 @@ func (s *slot) end() {
 }
 
 // awaitVenue must be called before the operation of ctx waits for the venue. The first call moves the operation from the executing
-// limiter to the waiting limiter, which counts the operation until it ends. The errors are those of acquire.
+// limiter to the waiting limiter, which counts the operation until it ends. awaitVenue returns the same errors as acquire.
 func awaitVenue(ctx context.Context) error {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	if s == nil {
@@ -80,7 +80,7 @@ func awaitVenue(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // another request still waits for the response
+	if s.ended { // the operation's request has ended, but another request still waits for the response
 		release()
 		return nil
 	}

@@ -138,7 +138,7 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 			}
 			return
 		case <-closed:
-			return // without complete, so that the client connects again
+			return // without the event complete, so that the client connects again
 		case <-alive.C:
 			if !s.comment() {
 				return

@@ -29,8 +29,8 @@ func (t *tape) Write(b []byte) (int, error) {
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 
-// TestKeepAlive leaves an event stream idle. A comment comes at once, which opens the stream for the client, and then one every fifteen
-// seconds, so that no proxy closes the connection.
+// TestKeepAlive leaves an event stream idle. The first comment must come at once, so that the client sees an open stream. Another
+// comment must come every fifteen seconds, so that no proxy closes the connection.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)

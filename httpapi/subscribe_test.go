@@ -11,7 +11,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestSubscribePayload closes a socket with 4400 for a payload that violates the protocol, and answers all others.
+// TestSubscribePayload sends subscribe messages. The server must close the socket with 4400 if the payload violates the protocol,
+// and respond to all other payloads.
 func TestSubscribePayload(t *testing.T) {
 	api := New(testConfig(t))
 	server := httptest.NewServer(api)

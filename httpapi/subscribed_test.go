@@ -76,8 +76,8 @@ func longDocument(n int) string {
 	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
 }
 
-// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. It may hold three quarters of the memory for
-// them, and another client gets its share. All memory is released in the end.
+// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. Its documents may take three quarters
+// of the memory for them. Another client must still be able to subscribe. When the subscriptions end, all memory must be released.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
@@ -107,7 +107,8 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestADocumentOfManySubscribersIsCountedOnce has clients of many addresses subscribe with one document that is not in the cache.
+// TestADocumentOfManySubscribersIsCountedOnce has clients from many addresses subscribe with one document that does not fit into
+// the cache. The memory of the document must be counted once.
 func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	r := newReaders(t)
 	documents := r.api.transports.engine.documents
@@ -132,7 +133,7 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 }
 
 // TestSubscribersOfOneAccountShare has four clients subscribe with the same text: two with the credentials of one account, one with
-// those of another account, and one without credentials. Only the two share an execution.
+// those of another account, and one without credentials. Only the first two may share an execution.
 func TestSubscribersOfOneAccountShare(t *testing.T) {
 	r := newReaders(t)
 	for _, credentials := range []string{credentialsOf("alice"), credentialsOf("alice"), credentialsOf("bob"), ""} {

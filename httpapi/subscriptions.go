@@ -33,7 +33,7 @@ type subscriptions struct {
 	clients *quota.Clients
 	// held bounds the memory of subscriptions' documents and variables.
 	held *quota.Shared
-	// acquire bounds the running operations.
+	// acquire waits until an operation may execute, and fills the operation's slot.
 	acquire func(context.Context, *slot) error
 	// secret is the HMAC key of group keys. With it, a group key reveals nothing about credentials.
 	secret [32]byte
@@ -318,7 +318,7 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 		return nil, nil, malformed
 	}
 	log := o.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
-	if id := identityFrom(ctx); id.credentials != nil { // the socket stays open when the venue rejects them
+	if id := identityFrom(ctx); id.credentials != nil { // the socket stays open when the venue rejects the credentials
 		if err := o.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
 			return nil, appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors), nil
 		}

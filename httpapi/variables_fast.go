@@ -31,8 +31,8 @@ const (
 	intKind
 )
 
-// newFastVariables returns the decoder of an operation, or nil if its variables have other types. It returns nil for
-// subscriptions, because the decoded values would keep the whole text in memory for long.
+// newFastVariables returns the decoder of an operation, or nil if a variable has a type that the decoder does not support. It also
+// returns nil for subscriptions, because the decoded values would keep the whole text in memory for long.
 func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVariables {
 	if op.Operation != ast.Query {
 		return nil
@@ -61,8 +61,8 @@ func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVaria
 	return s
 }
 
-// read reads the variables from a JSON object or "". ok is false if they have other forms. The strings in values share the
-// memory of object.
+// read reads the variables from a JSON object or "". ok is false if a variable has a form that the decoder does not support. The
+// strings in values share the memory of object.
 func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	if s == nil || strings.IndexByte(object, '\\') >= 0 {
 		return nil, false
@@ -158,7 +158,7 @@ func (v *fastVariable) allows(text string) bool {
 	return v.words == nil || v.words.ForName(text) != nil
 }
 
-// fastReader is the rest of a valid JSON text without escapes.
+// fastReader is the unread rest of a valid JSON text without escapes.
 type fastReader string
 
 // next skips white space. If the next character is c, it skips c, too, and returns true.

@@ -194,7 +194,8 @@ func randomDeclaration(r *rand.Rand) string {
 	return strings.Join(declared, ", ")
 }
 
-// TestFastVariablesEqualTheLibrarys compares both decoders for random declarations and values.
+// TestFastVariablesEqualTheLibrarys compares our decoder of variables with the library's decoder, for random declarations and
+// values.
 func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	r, simple := rand.New(rand.NewPCG(1, 2)), 0
 	for range 60_000 {

@@ -7,6 +7,5 @@
 // ErrPending. During a pass the Set collects the missing keys. Fetch fetches them, with one batch for each kind, and the next
 // pass finds their values. The output of the first pass without pending reads is the response.
 //
-// Calls are shared between responses in the cache, not in this package. An error counts for one response only, and cancelling a
-// response does not affect another one.
+// Calls are shared between responses in the cache, not in this package. An error or a cancellation affects only one response.
 package loaders

@@ -10,8 +10,8 @@ import (
 
 const (
 	// After the first value has arrived, Fetch waits for more values: at least minPatience, and at least patienceOf times the
-	// duration of the last pass. Fetch returns after this time, so that a slow call does not delay the fields below a fast one. The
-	// wait limits the passes to a fifth of the time of a processor.
+	// duration of the last pass. Fetch returns after this time, so that a slow call does not delay the fields below a fast one.
+	// With this wait, the passes use at most a fifth of the time of one processor.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.

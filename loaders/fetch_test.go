@@ -15,7 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Fetch returns shortly after the first value. For kinds with one call for each key it waits up to half of the remaining time.
+// Fetch returns shortly after the first value. For kinds with one call for each key, Fetch waits for up to half of the remaining
+// time.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -38,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads events and prices, compares the pending keys with pending, and calls Fetch. Fetch must return when the time in
-		// then has passed since the start.
+		// pass reads events and prices, compares the pending keys with the argument pending, and calls Fetch. The argument then is
+		// the time since the start at which Fetch must return.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -61,7 +62,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		time.Sleep(time.Second / 2) // the duration of the first pass
 		at := time.Second/2 + patienceOf*time.Second/2
 		pass(at, "slow quick", "slow")
-		at += 10 * time.Second // all except the slow one, which was sent before
+		at += 10 * time.Second // all keys except the slow key, whose call began earlier
 		release <- struct{}{}
 		pass(at, "slow a late ", "slow", "a", "late")
 		at += time.Second + minPatience
@@ -75,8 +76,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	})
 }
 
-// After Fail, values that arrived are readable, calls in flight return their own errors, and keys that were not sent return
-// the given error.
+// After Fail, reads return the values that have arrived. Keys in flight return the errors of their calls, and keys that were not
+// sent return the given error.
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices("hit"), &source[string, market.Spread]{}
@@ -118,7 +119,7 @@ func TestFail(t *testing.T) {
 	})
 }
 
-// Done cancels the calls of its response and of no other.
+// Done cancels the calls of its response, but not the calls of other responses.
 func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
@@ -147,7 +148,7 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	})
 }
 
-// All price keys share one call, every book has its own call, and long lists are not split.
+// All price keys share one call, every book needs a separate call, and long lists are not split.
 func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[queries.Book, market.Book]{}
@@ -233,7 +234,7 @@ func TestBookDepths(t *testing.T) {
 	}
 }
 
-// Every kind of data is read from its own source, with the response's context and recorder, once for each query.
+// Each kind of data is read from the source for that kind, with the response's context and recorder, once for each query.
 func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
@@ -319,7 +320,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 }
 
-// A reused Set holds no data of the response before, and a retained context does not reach the new response.
+// A reused Set has no data of the previous response. A context of the previous response does not lead to the new response.
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[queries.Book, market.Book]{}).cache(queries.Book{TokenID: "a", Depth: 20})
@@ -413,8 +414,8 @@ func TestTooManyCallsEndsTheOthers(t *testing.T) {
 	})
 }
 
-// TestFetchReturnsBeforeTheFirstEvent has one of two events arrive at the moment in which Fetch stops waiting. A pass must not see one event
-// without the other, whichever comes first.
+// TestFetchReturnsBeforeTheFirstEvent has one of two events arrive at the moment in which Fetch stops waiting. A pass must get both
+// events or neither, in whichever order Fetch and the event come.
 func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // the order of equal times is random

@@ -57,8 +57,8 @@ type Loader[K comparable, T any] struct {
 	results []market.Result[market.Read[*T]]
 	// missing are the keys that the next Fetch fetches. stale are the keys that are refreshed after the response.
 	missing, stale []K
-	// sent is the number of keys that were sent since the last time that no key was in flight. back is the number of these keys
-	// that have a result.
+	// sent is the number of keys that were sent since all earlier keys had a result. back is the number of these keys that have a
+	// result.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 

@@ -24,13 +24,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // source is a Source controlled by the test. Every result is a new value.
 type source[K comparable, T any] struct {
 	mu        sync.Mutex
-	cached    map[K]bool // false: stale
+	cached    map[K]bool // the value is false if the key's value is stale
 	lookups   [][]K
 	fetches   [][]K
 	refreshed [][]K
 	handles   map[K]*market.Handle
 
-	gate  chan struct{} // each fetch waits until gate can be received from, or ctx ends
+	gate  chan struct{} // each fetch waits until it receives from gate, or until ctx ends
 	fetch func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 	look  func(ctx context.Context)
 	value func(key K) *T
@@ -309,7 +309,7 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 	}
 }
 
-// A source that panics or returns wrong results fails its keys only, and nothing bypasses our logger.
+// If a source panics or returns wrong results, only the reads of its keys fail. All log lines go through our logger.
 func TestBadSources(t *testing.T) {
 	var printed bytes.Buffer
 	defer log.SetOutput(log.Writer())

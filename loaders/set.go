@@ -24,7 +24,7 @@ type Sources struct {
 	Markets   Source[market.MarketRef, market.Market]
 	Events    Source[market.EventRef, market.Event]
 	Searches  Source[queries.SearchKey, queries.SearchPage]
-	// EventSearches and Categories are searches for events, and the categories of all markets.
+	// EventSearches provides pages of event searches. Categories provides the categories of all open markets.
 	EventSearches Source[queries.SearchKey, queries.EventPage]
 	Categories    Source[struct{}, queries.Categories]
 	// MarketTrades are the public trades of markets.

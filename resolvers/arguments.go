@@ -42,8 +42,9 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne returns the two arguments values, or the two values in by if the client sent an input object. by is nil without an
-// input object. It returns an error unless exactly one of all these values is set.
+// exactlyOne checks two arguments that can also be sent in an input object. It returns the values in by if the client sent the
+// input object, and the elements of the parameter values if by is nil. It returns an error if none or several of all these values
+// are set.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
@@ -80,7 +81,7 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 	return byID(*value), market.CheckID(*value)
 }
 
-// fillAmount returns the size or the amount of a fill estimate; the other one is nil.
+// fillAmount returns the size and the amount of a fill estimate. One of them is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {

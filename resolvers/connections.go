@@ -69,8 +69,8 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested, so readPages reads up to maxPages pages. If these contain fewer rows than first, it returns a shorter page with
-// HasNextPage set.
+// requested, so readPages reads up to maxPages pages. If these pages contain fewer rows than the argument first, readPages returns
+// a shorter page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {

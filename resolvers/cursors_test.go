@@ -36,7 +36,7 @@ func behind(t *testing.T, keys []string, cursor string) int {
 	return p.start(hashesOf(keys))
 }
 
-// TestKeyHash fixes the hash function, since clients keep cursors across releases.
+// TestKeyHash checks that the hash function does not change, because clients keep cursors across releases.
 func TestKeyHash(t *testing.T) {
 	for _, key := range []string{"", "a", "key 1", "ümläut\n\x00\xff"} {
 		h := fnv.New64a()
@@ -47,8 +47,8 @@ func TestKeyHash(t *testing.T) {
 	}
 }
 
-// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, like a venue's list. The next page must
-// not skip an element after the cursor. It may repeat one only if all near elements were removed.
+// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, like a venue's list. The next page must not
+// skip an element after the cursor. It may repeat an element only if all elements near the cursor were removed.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -113,7 +113,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// paged is a venue that sends rows in pages, newest first. A page begins after the last row's key or at an offset.
+// paged is a venue that sends rows in pages, newest first. A page begins after the row with a given key, or at an offset.
 type paged struct {
 	rows     []string
 	byOffset bool
@@ -190,8 +190,8 @@ func TestVenuePages(t *testing.T) {
 	}
 }
 
-// TestVenuePagesOfFewMatches filters out most rows. Each response takes at most five pages. It may be short or empty, but
-// always has a cursor.
+// TestVenuePagesOfFewMatches filters out most rows. A response must read at most five pages of the venue. It may be short or empty,
+// but must have a cursor.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}
@@ -217,7 +217,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 	}
 }
 
-// TestARowThatCursorsNameMayGo removes the cursor's row; the list continues at its old index.
+// TestARowThatCursorsNameMayGo removes the row that a cursor names. The list must continue at the former index of the row.
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)

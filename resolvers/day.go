@@ -13,8 +13,9 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// lateReference is how long after the start of the last 24 hours the first price of a history may be and still serve as the
-	// price at the start. A history starts at midnight, so it may have no earlier price shortly after midnight.
+	// lateReference is the greatest delay of a reference price. The reference is the price at the start of the last 24 hours. If
+	// the history has no price then, its first price is used if that price is at most lateReference later. A history starts at
+	// midnight, so it may lack a price at a time shortly after midnight.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the field tokens.3.price, or of a list element or argument of it.
+// failure is an error of the field tokens.3.price, of an element of its list, or of one of its arguments.
 type failure struct {
 	error
 	more     ast.Path

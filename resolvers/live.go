@@ -18,8 +18,8 @@ const maxPerSecondLimit = 100
 
 type groupKey struct{}
 
-// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without it, the subscription has one
-// reader, which gets all events from the start.
+// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without a group, the subscription has
+// one reader. This reader gets all events from the start.
 func WithGroup(ctx context.Context, g follow.Group) context.Context {
 	return context.WithValue(ctx, groupKey{}, g)
 }

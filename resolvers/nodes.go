@@ -37,7 +37,8 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	}
 }
 
-// decodeID returns the id within the venue, and its parts. It refuses ids of other venues.
+// decodeID decodes a global id. local is the id without the venue, and parts are the parts of local after its kind. decodeID
+// returns an error for an id of another venue.
 func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err error) {
 	venue, local := model.SplitVenue(id)
 	kind, parts, ok := model.DecodeID(local)

@@ -123,7 +123,8 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash returns an account's cash, or nil if the venue does not send it. It reads nothing from a venue without cash.
+// readCash returns an account's cash, or nil if the venue does not send it. If the balances of the venue never contain cash,
+// readCash returns CashError without a read.
 func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err

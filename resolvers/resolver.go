@@ -29,7 +29,8 @@ type Resolver struct {
 	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
 	// topic.
 	Scope func(ctx context.Context, a market.Address) string
-	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all.
+	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
+	// endpoints.
 	Can func(endpoint reqctx.Endpoint) error
 	// CashError is the UNSUPPORTED error of fields that need an account's cash. It is nil if the venue's balances contain cash.
 	CashError error

@@ -18,7 +18,8 @@ func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int
 	return readMarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID}, n, after)
 }
 
-// Trades reads the market of the token first, because venues list trades by market. It reads no market for a venue that lists none.
+// Trades reads the market of the token first, because venues list trades by market. It reads no market if the venue lists no
+// trades.
 func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
 	if r.Can != nil {
 		if err := r.Can(reqctx.EndpointMarketTrades); err != nil {

@@ -86,7 +86,7 @@ func TestToolsInstalls(t *testing.T) {
 }
 
 func TestToolsReportsWhatIsMissing(t *testing.T) {
-	m := newBare(t, "0", "promtool") // apt-get has no other package
+	m := newBare(t, "0", "promtool") // promtool is the only package that apt-get can install
 	for _, test := range []struct {
 		ci string
 		ok bool

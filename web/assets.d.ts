@@ -1,4 +1,4 @@
-// The imports, other than modules, that build.mjs supports.
+// The imports that build.mjs supports in addition to modules of JavaScript and TypeScript.
 declare module '*.css'
 
 declare module '*.graphql' {

@@ -15,8 +15,8 @@ var dist embed.FS
 //go:embed plain
 var plain embed.FS
 
-// Built returns the files of GraphiQL (index.html) and of the live board (live.html), with the files that they load in assets/.
-// A file also exists in compressed form (.br, .gz) if that is smaller. Built contains only files that existed when the program
+// Built returns the files of GraphiQL (index.html) and of the live board (live.html). Both pages load files in assets/. If a
+// compressed form of a file (.br, .gz) is smaller, Built contains it too. Built contains only files that existed when the program
 // was compiled.
 func Built() fs.FS { return sub(dist, "dist") }
 

@@ -19,7 +19,8 @@ type Config struct {
 	// Version is the version of the program. Started is the time at which it began to serve.
 	Version string
 	Started time.Time
-	// Flush removes the cached entries of a kind, or of one key if key is not empty, and returns their number. Its error is for the operator.
+	// Flush removes the cached entries of a kind and returns their number. If key is not empty, Flush removes only the entries of
+	// that key. The response to the operator contains the text of the error.
 	Flush func(kind, key string) (entries int, err error)
 }
 
@@ -27,12 +28,12 @@ type Config struct {
 //
 //	GET  /metrics                    the metrics, for Prometheus
 //	GET  /healthz, /readyz           as on the public address
-//	GET  /debug/pprof/               profiles of net/http/pprof, except the command line; at most a minute long
-//	GET  /buildinfo                  version, modules and settings of the build
+//	GET  /debug/pprof/               profiles of net/http/pprof, without /cmdline; a profile takes at most a minute
+//	GET  /buildinfo                  version, start time, modules and settings of the build
 //	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
-// It rejects requests from pages with another origin and requests with an unknown host name (DNS rebinding), because a browser
-// on this machine could send such requests.
+// A browser on this machine could send requests for a page of another site. So the handler rejects requests from pages with
+// another origin, and requests on a loopback address with an unknown host name (DNS rebinding).
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", cfg.Metrics)

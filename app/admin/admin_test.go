@@ -22,7 +22,8 @@ func handler() http.Handler {
 	})
 }
 
-// TestWhoIsRefused: requests of browsers are refused, because a stranger's page can make a browser on the operator's host send them.
+// TestWhoIsRefused expects requests that a web page of another origin sends through the operator's browser to be refused. Requests
+// of scripts and of the operator are served.
 func TestWhoIsRefused(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {

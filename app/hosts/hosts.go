@@ -1,4 +1,4 @@
-// Package hosts refuses requests whose Host header contains another name than those of the service. The owner of a web page can
+// Package hosts refuses requests whose Host header is not a name of the service. The owner of a web page can
 // make the page's host name resolve to a loopback or private address (DNS rebinding). The browser then treats the service as
 // the page's own host, and only the Host header shows the attack.
 package hosts
@@ -38,9 +38,9 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is localhost, one of names, or an IP address, which cannot be rebound. It tries to
-// parse the host as an IP address last, because a failed parse allocates an error. A request without a host, which HTTP/1.0 allows,
-// does not come from a browser.
+// served reports whether the host of a request is localhost, one of names, or an IP address. DNS rebinding needs a host name, so
+// IP addresses are safe. served parses the host as an IP address last, because a failed parse allocates an error. It accepts
+// requests without a host: HTTP/1.0 allows them, and browsers do not send them.
 func served(host string, names []string) bool {
 	if host == "" {
 		return true

@@ -1,5 +1,5 @@
-// Command broadcast is the least that a server of subscriptions can be: it sends what it is given to every WebSocket, each
-// by a goroutine of its own.
+// Command broadcast is the simplest possible subscription server. It sends the body of each POST to every connected WebSocket,
+// with one goroutine per WebSocket.
 package main
 
 import (
@@ -23,10 +23,10 @@ func main() {
 	os.Exit(1)
 }
 
-// waiting is how many messages may wait for a reader; one that has more is closed.
+// waiting is the number of unsent messages that a listener may have. The server closes a listener that would have more.
 const waiting = 16
 
-// hub knows who listens.
+// hub is the set of connected listeners.
 type hub struct {
 	mu        sync.Mutex
 	listeners map[chan []byte]struct{}
@@ -40,7 +40,7 @@ func newHandler() http.Handler {
 	return mux
 }
 
-// broadcast sends the body of the request to all.
+// broadcast sends the body of the request to all listeners.
 func (h *hub) broadcast(w http.ResponseWriter, r *http.Request) {
 	message, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *hub) broadcast(w http.ResponseWriter, r *http.Request) {
 func (h *hub) listen(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
-		return // Accept has answered
+		return // Accept has written the error response
 	}
 	defer conn.CloseNow()
 	ctx := conn.CloseRead(context.Background())

@@ -25,7 +25,7 @@ func TestBroadcast(t *testing.T) {
 		defer c.CloseNow()
 		conns = append(conns, c)
 	}
-	// A socket is open a moment before it listens, so it may miss the first messages.
+	// The server may register a socket a moment after the client's Dial returns. The socket may therefore miss the first messages.
 	heard := make(chan error, len(conns))
 	for _, c := range conns {
 		go func() {

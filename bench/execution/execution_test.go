@@ -100,8 +100,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. "no texts" has books that do
-// not cache their texts.
+// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. In the benchmark "no texts",
+// books do not cache their texts.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -129,8 +129,8 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source that copies each book and sets its cached texts to those in rendered. If keep is set, it creates missing
-// cached texts.
+// replaced is a source that copies each book and sets the cached texts of the copy to those in rendered. If keep is true, replaced
+// adds an empty set of texts to rendered for each book without one.
 type replaced struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
@@ -153,7 +153,7 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes with gqlgen, in passes. One resolver runs at a time, because a set belongs to one goroutine.
+// library executes with gqlgen, in passes. Resolvers run one at a time, because a loaders set is not safe for concurrent use.
 func (x *execution) library() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -212,7 +212,7 @@ const (
 }`
 )
 
-// The demo account with 50 positions, and credentials that open all accounts but the demo ones.
+// holder is the demo account with 50 positions, and holderCredentials are its credentials. anyCredentials open every other account.
 const (
 	holder            = "0x2222222222222222222222222222222222222222"
 	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
@@ -374,8 +374,8 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
-// BenchmarkPasses executes a portfolio that is not in memory. Every value arrives as soon as it is fetched, so the time is that of
-// executing in passes, without the time of calls.
+// BenchmarkPasses executes a portfolio that is not in memory. Every fetch returns at once, so that the benchmark measures the
+// execution in passes without the calls.
 func BenchmarkPasses(b *testing.B) {
 	s := newGraphService(b)
 	x := s.executions(b)["portfolio"]
@@ -424,9 +424,9 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets and many sets of prices in turn. Little of the
-// data is still in the processor's caches when it is needed again. cpu-ns/op is the processor time of the whole process. It varies
-// less than ns/op while other processes use the processor.
+// BenchmarkVaried has three benchmarks: the portfolios of many wallets, the pages of many markets, and many sets of prices. When a
+// benchmark returns to a portfolio, page or set, little of the data is still in the processor's caches. cpu-ns/op is the processor
+// time of the whole process. It varies less than ns/op while other processes use the processor.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// failing returns pairs of documents: one of the workloads, and the same with a failing field or with one invalid id of 50.
+// failing returns pairs of executions. The first of a pair is a document of the workloads. The second is that document with a
+// failing field, or with one invalid id among 50.
 func (s *graphService) failing(t testing.TB) map[string][2]*execution {
 	t.Helper()
 	warm := s.executions(t)
@@ -48,7 +49,8 @@ func TestAFailureCostsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkFailing executes the pairs of failing. A query with a failure should take at most 1.3 times as long as the one without.
+// BenchmarkFailing executes the pairs that failing returns. A query with a failure should take at most 1.3 times as long as the
+// query without the failure.
 func BenchmarkFailing(b *testing.B) {
 	for name, x := range newGraphService(b).failing(b) {
 		for i, way := range []string{"without", "with"} {

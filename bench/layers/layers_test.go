@@ -25,7 +25,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// list is the number of ids in a list.
+// list is the number of ids in each list that a benchmark requests.
 const list = 40
 
 // recorded is a transport that returns recorded responses, so that only the client is measured.
@@ -97,7 +97,7 @@ func join(ids []string) string {
 	return buf.String()
 }
 
-// BenchmarkVenue makes calls without a network: it writes the request and decodes the response.
+// BenchmarkVenue makes calls without a network. Each call encodes a request and decodes a recorded response.
 func BenchmarkVenue(b *testing.B) {
 	client, ctx, tokens, markets := record(b)
 	whole := func(n, want int, err error) error {
@@ -138,7 +138,7 @@ func BenchmarkVenue(b *testing.B) {
 	}
 }
 
-// BenchmarkCache reads 40 cached prices, and 40 that the cache fetches.
+// BenchmarkCache reads 40 prices: all of them are cached in "hits", and the cache fetches all of them in "misses".
 func BenchmarkCache(b *testing.B) {
 	client, ctx, tokens, _ := record(b)
 	for name, fresh := range map[string]time.Duration{"hits": time.Hour, "misses": 0} {
@@ -230,14 +230,14 @@ func (ample) Unwatch(messages.Topic)                          {}
 func (ample) Resync(messages.Topic)                           {}
 func (ample) Reconnect(messages.Topic)                        {}
 
-// BenchmarkWatched has the price of every watched token change once, and reach the reader and the cache. ns/item should not
-// grow with the number of tokens.
+// BenchmarkWatched changes the price of every watched token once per iteration. Each change must reach the reader and the cache.
+// ns/item should not grow with the number of tokens.
 func BenchmarkWatched(b *testing.B) {
 	for _, tokens := range []int{1, 10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
 			client, _, _, _ := record(b)
 			cfg := cache.DefaultConfig()
-			cfg.Memory *= 2 // the default has room for 9,600 prices, and evicting one costs more than replacing one
+			cfg.Memory *= 2 // the default fits 9,600 prices, and evicting a price costs more than replacing it
 			c := cache.New(client, cfg)
 			defer c.Close()
 			f := feed.New(feed.Config{Sink: c, Topics: tokens})
@@ -279,7 +279,7 @@ func BenchmarkWatched(b *testing.B) {
 	}
 }
 
-// perItem reports the time per item. Each iteration of the loop handles n items.
+// perItem reports the time per item. Each iteration of the loop handles the given number of items.
 func perItem(b *testing.B, items int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(items), "ns/item")
 }

@@ -1,5 +1,5 @@
-// Command limit is what a GraphQL server on net/http is measured by: a bare handler that decodes a request and writes an
-// answer that was made before.
+// Command limit is the reference against which GraphQL servers on net/http are measured. Its bare handler decodes a request and
+// writes a response body that it has read from a file.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	_ "oddsgraph/bench/probe"
 )
 
-// Answer is an element of the file with the answers: the body of a request and the body of its answer.
+// Answer is an element of the file with the answers. It holds the body of a request and the body of its response.
 type Answer struct {
 	Request []byte `json:"request"`
 	Answer  []byte `json:"answer"`
@@ -33,14 +33,14 @@ func main() {
 	os.Exit(1)
 }
 
-// request is what a server can't do without. Variables are left as they are.
+// request has the members of a GraphQL request that every server must decode. The variables remain raw JSON.
 type request struct {
 	Query         string          `json:"query"`
 	OperationName string          `json:"operationName"`
 	Variables     json.RawMessage `json:"variables"`
 }
 
-// handler holds answers by query and variables.
+// handler maps a query and its variables to the response.
 type handler map[string]map[string]response
 
 type response struct {
@@ -80,7 +80,7 @@ var (
 	contentType = []string{"application/json"}
 )
 
-// ServeHTTP writes the answer that the request has.
+// ServeHTTP writes the stored response for the request.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	buf := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(buf)

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Command plain runs the plain server. It is built by its file name, because what it imports is generated first.
+// Command plain runs the plain server. The build must name this file, because the generated package that it imports may be missing.
 package main
 
 import (

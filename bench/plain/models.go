@@ -1,9 +1,9 @@
-// Package plain is the server that one writes first: gqlgen's defaults, a dataloader per request, straight calls to the
-// venue, nothing remembered from one request to the next. It answers the benchmark's documents, so that what oddsgraph
-// does beyond it can be counted.
+// Package plain is a simple GraphQL server, such as a developer might write first. It uses gqlgen's defaults and dataloaders
+// for each request. It calls the venue directly and keeps no data between requests. It answers the documents of the benchmark,
+// so that oddsgraph can be compared with it.
 //
-// The generated half is in graph/, which is not committed, and main.go ties the two together; both are outside of what
-// go build ./... compiles until they are asked for.
+// The generated code is in the directory graph, which is not committed. The file main.go connects it to this package. The command
+// go build ./... ignores main.go because of a build constraint.
 package plain
 
 //go:generate go tool gqlgen generate
@@ -15,7 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The types have the venue's names in JSON and the graph's in Go.
+// The models. The JSON names are those of the venue, the Go names are those of the GraphQL schema.
 type (
 	// User is an account.
 	User struct{ Address string }
@@ -25,7 +25,7 @@ type (
 		Nodes []*Position `json:"positions"`
 	}
 
-	// Position is a holding.
+	// Position is the number of shares of a token that an account has.
 	Position struct {
 		MarketID string      `json:"marketId"`
 		TokenID  string      `json:"tokenId"`
@@ -34,7 +34,7 @@ type (
 		AvgPrice json.Number `json:"avgPrice"`
 	}
 
-	// Market is what can be bet on.
+	// Market is a question on whose outcomes users can bet.
 	Market struct {
 		MarketID string   `json:"marketId"`
 		Slug     string   `json:"slug"`
@@ -55,24 +55,24 @@ type (
 		Price   json.Number `json:"price"`
 	}
 
-	// Orderbook is what a token is bid and asked for.
+	// Orderbook has the bids and asks for a token.
 	Orderbook struct {
 		TokenID string            `json:"tokenId"`
 		Bids    []*OrderbookLevel `json:"bids"`
 		Asks    []*OrderbookLevel `json:"asks"`
 	}
 
-	// OrderbookLevel is one line of a book.
+	// OrderbookLevel is a price and the total size of the orders at this price.
 	OrderbookLevel struct {
 		Price json.Number `json:"price"`
 		Size  json.Number `json:"size"`
 	}
 )
 
-// MarshalDecimal writes the venue's literal as a string.
+// MarshalDecimal writes the venue's number as a string with the same digits.
 func MarshalDecimal(n json.Number) graphql.Marshaler { return graphql.MarshalString(n.String()) }
 
-// UnmarshalDecimal reads a string.
+// UnmarshalDecimal reads a decimal number from a string.
 func UnmarshalDecimal(v any) (json.Number, error) {
 	s, ok := v.(string)
 	if !ok {

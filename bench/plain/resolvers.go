@@ -2,7 +2,7 @@ package plain
 
 import "context"
 
-// The resolvers, one type for each that gqlgen asks for.
+// The resolvers, one type for each resolver interface that gqlgen generates.
 type (
 	Query     struct{}
 	Users     struct{ Venue *Venue }

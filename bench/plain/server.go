@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// loaders belong to one request.
+// loaders has the dataloaders of one request.
 type loaders struct {
 	markets *dataloader.Loader[string, *Market]
 	prices  *dataloader.Loader[string, *TokenPrice]
@@ -32,7 +32,7 @@ func credentialsFrom(ctx context.Context) string {
 	return credentials
 }
 
-// The venue takes so many ids in one call.
+// The maximum numbers of ids in one call of the venue.
 const (
 	maxMarkets = 50
 	maxPrices  = 100
@@ -53,7 +53,8 @@ func newLoader[V any](wait time.Duration, capacity int, fetch func(context.Conte
 	}, dataloader.WithWait[string, V](wait), dataloader.WithBatchCapacity[string, V](capacity))
 }
 
-// New returns the server of a schema whose resolvers are those of this package. Loaders wait that long for more keys.
+// New returns a server for a schema that uses the resolvers of this package. A dataloader waits for more keys for the duration
+// wait.
 func New(schema graphql.ExecutableSchema, venue *Venue, wait time.Duration) http.Handler {
 	srv := handler.New(schema)
 	srv.AddTransport(transport.GET{})

@@ -1,6 +1,6 @@
-// Package probe lets a benchmark look into a server from outside: importing it is all that a server does. It is silent
-// unless the environment names a socket; then it also ends the server when its standard input ends, so that no server
-// outlives a benchmark that was killed.
+// Package probe lets a benchmark read the resource usage of a server process. A server only has to import the package. The
+// package does nothing unless the environment variable of [Variable] is set. If it is set, the package also ends the process
+// when the standard input ends, so that no server outlives a killed benchmark.
 package probe
 
 import (
@@ -17,16 +17,16 @@ import (
 // Variable names the environment variable that holds the path of the unix socket on which the probe answers:
 //
 //	GET /usage                 the [Usage]
-//	GET /debug/pprof/profile   a CPU profile, of ?seconds=
-//	GET /debug/pprof/trace     an execution trace, of ?seconds=
+//	GET /debug/pprof/profile   a CPU profile; ?seconds= is its duration
+//	GET /debug/pprof/trace     an execution trace; ?seconds= is its duration
 //	GET /debug/pprof/allocs    a profile of all allocations so far
 const Variable = "BENCH_PROBE"
 
-// Usage is what the process has used since it began.
+// Usage is what the process has used since it started.
 type Usage struct {
-	// CPU is user and system time in nanoseconds; 0 where the system doesn't say.
+	// CPU is the sum of user and system time in nanoseconds. It is 0 if the system does not report the time.
 	CPU int64 `json:"cpu"`
-	// Allocs and Bytes count the objects on the heap, those that are gone included.
+	// Allocs and Bytes are the number and size of all heap allocations, including those of objects that have been freed.
 	Allocs uint64 `json:"allocs"`
 	Bytes  uint64 `json:"bytes"`
 }

@@ -1,5 +1,5 @@
-// Command resident measures the memory of a cache and a feed that are full: 20,000 cached markets, and 10,000 watched tokens with
-// prices and books of 20 levels a side. It writes one JSON object per step to its standard output.
+// Command resident measures the memory of a full cache and a full feed. By default there are 20,000 cached markets, and 10,000
+// watched tokens with prices and books of 20 levels per side. It writes one JSON object per step to its standard output.
 package main
 
 import (
@@ -20,10 +20,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Step is the memory of the process after a step.
+// Step has the name of a step and the memory of the process after the step.
 type Step struct {
 	Step string `json:"step"`
-	// Live is the size of the reachable objects in bytes; RSS is the resident memory after the unused part was returned.
+	// Live is the size of the heap after a garbage collection, in bytes. RSS is the resident memory in bytes after the process
+	// has returned unused memory to the system.
 	Live uint64 `json:"live"`
 	RSS  int64  `json:"rss"`
 }
@@ -43,7 +44,7 @@ func main() {
 
 func measure(markets, tokens int) error {
 	cfg := cache.DefaultConfig()
-	cfg.Memory = 1 << 30 // room for all: what is measured is what they use
+	cfg.Memory = 1 << 30 // enough for all entries, so that the cache evicts none
 	cfg.Book.Size, cfg.Market.Size = max(cfg.Book.Size, tokens), max(cfg.Market.Size, markets)
 	c := cache.New(venue{}, cfg)
 	defer c.Close()
@@ -83,7 +84,7 @@ func measure(markets, tokens int) error {
 	return nil
 }
 
-// readMarkets has the cache read markets, as many in a call as it chooses.
+// readMarkets has the cache read n markets. The cache chooses how many markets it reads in one call of the venue.
 func readMarkets(c *cache.Cache, n int) error {
 	refs := make([]market.MarketRef, 0, 500)
 	for i := range n {
@@ -108,7 +109,7 @@ func topic(c messages.Channel, i int) messages.Topic {
 	return messages.Topic{Channel: c, ID: tokenOf(i)}
 }
 
-// watch watches the prices and books of tokens, and sends the state of each.
+// watch watches the price and book of each token, and sends an initial price and book for each token.
 func watch(f *feed.Feed, tokens int) (*feed.Reader, error) {
 	reader := f.NewReader()
 	all := make([]messages.Topic, 0, 2*tokens)
@@ -139,7 +140,7 @@ func watch(f *feed.Feed, tokens int) (*feed.Reader, error) {
 	return reader, nil
 }
 
-// changeOf returns a change of one level of each side.
+// changeOf returns a message that changes one level on each side of the book of token i.
 func changeOf(i int, seq uint64) *messages.Message {
 	level := func(side market.OrderSide, price int64) market.LevelChange {
 		return market.LevelChange{Side: side, Level: market.Level{Price: market.NewDecimal(price, -3), Size: market.NewDecimal(int64(1000+seq), -1)}}
@@ -151,7 +152,7 @@ func changeOf(i int, seq uint64) *messages.Message {
 	}
 }
 
-// report writes the memory of the process.
+// report writes the memory of the process after a step.
 func report(step string) error {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -180,7 +181,7 @@ func (upstream) Unwatch(messages.Topic)                          {}
 func (upstream) Resync(messages.Topic)                           {}
 func (upstream) Reconnect(messages.Topic)                        {}
 
-// venue has markets with descriptions of 900 bytes. It is asked for nothing else.
+// venue returns a market with a description of about 900 bytes for every id. The other methods of [cache.Venue] are never called.
 type venue struct{ cache.Venue }
 
 func (venue) Can(reqctx.Endpoint) error          { return nil }

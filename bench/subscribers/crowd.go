@@ -1,5 +1,5 @@
-// Package subscribers is many readers of one WebSocket server. They connect, and then events are caused as they are ordered
-// and it is reported how long they took to arrive.
+// Package subscribers connects many subscribers to one WebSocket server. On each [Order] it causes events, measures how long their
+// messages take to arrive, and returns a [Report].
 package subscribers
 
 import (
@@ -20,36 +20,39 @@ import (
 	"oddsgraph/bench/probe"
 )
 
-// Order tells to cause events: one for each body, which is posted to the URL.
+// Order is a list of events to cause. For each event, the body is posted to the URL.
 type Order struct {
 	URL    string   `json:"url"`
 	Bodies []string `json:"bodies"`
-	// Prices are those that the events carry, in 1/10,000, by which they are known again. None comes twice.
+	// Prices has one price for each event, in 1/10,000. The price in a message tells to which event the message belongs, so
+	// that all prices must be different. With Tokens, the prices are not used.
 	Prices []int `json:"prices"`
-	// Tokens are those of the events, if the subscribers have lists. Then the events are known again by their tokens.
+	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then tells to which
+	// event the message belongs.
 	Tokens []string `json:"tokens,omitempty"`
 	// Every is the time between two events.
 	Every time.Duration `json:"every"`
 }
 
-// Report tells what arrived.
+// Report has the measurements of one order.
 type Report struct {
-	// Subscribers are connected.
+	// Subscribers is the number of connected subscribers.
 	Subscribers int `json:"subscribers"`
 	// Expected is the number of messages that should arrive.
 	Expected int `json:"expected"`
-	// Deliveries is how many messages arrived, P50 and P99 after how long.
+	// Deliveries is the number of messages that arrived. P50 and P99 are percentiles of the time from the event to the arrival.
 	Deliveries int           `json:"deliveries"`
 	P50        time.Duration `json:"p50"`
 	P99        time.Duration `json:"p99"`
-	// CPU is what the reading took, in nanoseconds.
+	// CPU is the CPU time of the subscribers' process during the order, in nanoseconds.
 	CPU int64 `json:"cpu"`
-	// Last is a message that arrived.
+	// Last is one of the last messages that arrived.
 	Last string `json:"last"`
 }
 
-// Serve connects n subscribers to a server, says so, and then obeys orders until there are no more. An empty document
-// subscribes to nothing. If there are tokens, each subscriber has another list of ListLength of them.
+// Serve connects n subscribers to a server and writes a first report to out. It then reads orders from in until its end, and
+// writes a report for each order. With an empty document, the subscribers connect but do not subscribe. If there are tokens,
+// each subscriber has a different list of ListLength tokens.
 func Serve(address string, n int, document string, tokens []string, in io.Reader, out io.Writer) error {
 	c := &crowd{tokens: tokens, followers: make(map[string]int), sentFor: make(map[string]*atomic.Int64)}
 	for _, id := range tokens {
@@ -81,17 +84,17 @@ func Serve(address string, n int, document string, tokens []string, in io.Reader
 	}
 }
 
-// crowd are the subscribers.
+// crowd is the set of all subscribers.
 type crowd struct {
 	readers []*reader
-	// tokens are those that lists are made of, and followers the numbers of lists that have a token.
+	// tokens are the tokens from which lists are made. followers maps a token to the number of lists that contain it.
 	tokens    []string
 	followers map[string]int
-	// sentFor is as sent, for the events of lists.
+	// sentFor is used instead of the field sent if there are lists. It maps a token to the time of its event.
 	sentFor map[string]*atomic.Int64
-	// reading waits for their goroutines.
+	// reading waits for the goroutines of the readers.
 	reading sync.WaitGroup
-	// sent is when the event with a price was caused, in nanoseconds since began; 0 where there was none.
+	// sent has the time of the event for each price, in nanoseconds since began. The time is 0 if no event has this price.
 	sent    [10_001]atomic.Int64
 	arrived atomic.Int64
 	last    atomic.Pointer[[]byte]
@@ -109,7 +112,7 @@ type reader struct {
 	delays []time.Duration
 }
 
-// begin forgets what has arrived and makes room for more.
+// begin removes all recorded delays and allocates space for the given number of delays.
 func (r *reader) begin(events int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +125,7 @@ func (r *reader) note(delay time.Duration) {
 	r.delays = append(r.delays, delay)
 }
 
-// end returns what has arrived.
+// end returns and removes the recorded delays.
 func (r *reader) end() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,13 +134,13 @@ func (r *reader) end() []time.Duration {
 	return delays
 }
 
-// dialing is how many connect at once.
+// dialing is the maximum number of subscribers that connect at the same time.
 const dialing = 32
 
 // ListLength is the number of tokens of a list.
 const ListLength = 8
 
-// list returns a list of different tokens for each number; nil without tokens.
+// list returns a pseudo-random list of different tokens. The number is the seed. Without tokens, list returns nil.
 func (c *crowd) list(number int) []string {
 	if len(c.tokens) == 0 {
 		return nil
@@ -190,10 +193,11 @@ func (c *crowd) close() {
 	c.reading.Wait()
 }
 
-// marker stands before the price in a message, and tokenMarker before the token.
+// marker is the text directly before the price in a message. tokenMarker is the text directly before the token.
 var marker, tokenMarker = []byte(`"price":{"price":"`), []byte(`"tokenId":"`)
 
-// sentAt returns when the event of a message was caused, as crowd.sent; 0 if the message is of no event.
+// sentAt returns the time of the event that caused a message, in nanoseconds since began. It returns 0 if no event of the
+// current order caused the message.
 func (c *crowd) sentAt(message []byte) int64 {
 	mark := marker
 	if len(c.tokens) > 0 {
@@ -226,7 +230,7 @@ func (c *crowd) follow(r *reader) {
 		}
 		sent := c.sentAt(message)
 		if sent == 0 {
-			continue // the present state, or an event of before
+			continue // the message has the initial state or belongs to an earlier order
 		}
 		r.note(time.Since(began) - time.Duration(sent))
 		if c.arrived.Add(1)%1000 == 1 {
@@ -236,10 +240,10 @@ func (c *crowd) follow(r *reader) {
 	}
 }
 
-// silence is how long nothing may arrive before what is missing is given up.
+// silence is the time without any message after which missing messages are considered lost.
 const silence = 2 * time.Second
 
-// expected returns the number of messages that an order should lead to.
+// expected returns the number of messages that an order should cause.
 func (c *crowd) expected(o Order) (n int64) {
 	if len(o.Tokens) == 0 {
 		return int64(len(c.readers) * len(o.Bodies))
@@ -252,7 +256,7 @@ func (c *crowd) expected(o Order) (n int64) {
 
 func (c *crowd) obey(o Order) (Report, error) {
 	for i := range c.sent {
-		c.sent[i].Store(0) // what arrives of before is not counted
+		c.sent[i].Store(0) // late messages of earlier orders do not count
 	}
 	for _, sent := range c.sentFor {
 		sent.Store(0)

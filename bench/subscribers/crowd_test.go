@@ -106,7 +106,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("the report is %+v", r)
 		}
 	}
-	// Other messages are not counted.
+	// Serve counts only messages with a price of the order. This order has the price 0.53, but the message has 0.77.
 	if err := json.NewEncoder(orders).Encode(Order{URL: server.URL, Prices: []int{5300}, Bodies: []string{event("0.77")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// socket speaks as much WebSocket as a reader needs, so that the readers leave the processors to the server.
+// socket is a minimal WebSocket client. It uses little CPU time, so that most of the CPU time remains for the server.
 type socket struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -20,14 +20,14 @@ type socket struct {
 }
 
 const (
-	// perAddress is how many sockets come from one address: servers limit that.
+	// perAddress is the maximum number of sockets from one IP address, because servers limit their number.
 	perAddress = 1000
-	// opening is how long a socket may take to open and subscribe.
+	// opening is the maximum time to connect, to upgrade the connection and to subscribe. Each of these steps may take this time.
 	opening = 60 * time.Second
 )
 
-// open connects the number-th socket. Past the first perAddress they come from further addresses of the loopback network,
-// which Linux has without being told.
+// open connects the socket with the given number. After each perAddress sockets it uses the next address of the loopback
+// network. Linux accepts all these addresses without configuration.
 func open(address string, number int) (*socket, error) {
 	dialer := net.Dialer{Timeout: opening}
 	if number >= perAddress {
@@ -66,7 +66,7 @@ func (s *socket) upgrade() error {
 	}
 }
 
-// subscribe introduces the client and subscribes, and returns when the first response is there.
+// subscribe initializes the connection and subscribes. It returns when the first response has arrived.
 func (s *socket) subscribe(document string, list []string) error {
 	_ = s.conn.SetDeadline(time.Now().Add(opening))
 	if err := s.say(opText, []byte(`{"type":"connection_init"}`)); err != nil {
@@ -102,7 +102,7 @@ const (
 	opPong  = 10
 )
 
-// say sends a frame of at most 64 KiB. Its mask is 0, so that nothing has to be masked.
+// say sends a frame with a payload of less than 64 KiB. The mask of the frame is 0, so that masking does not change the payload.
 func (s *socket) say(op byte, payload []byte) error {
 	frame := []byte{0x80 | op, 0x80 | 126, 0, 0, 0, 0, 0, 0}
 	if len(payload) < 126 {
@@ -119,7 +119,7 @@ var (
 	errFrame  = errors.New("the server has sent a frame that no reader needs")
 )
 
-// next returns the next text, which holds until the one after it. It answers pings.
+// next returns the next text message, which is valid until the next call. It answers pings.
 func (s *socket) next() ([]byte, error) {
 	for {
 		op, payload, err := s.frame()
@@ -142,7 +142,7 @@ func (s *socket) next() ([]byte, error) {
 	}
 }
 
-// frame reads an unmasked frame that is not in parts.
+// frame reads an unmasked and unfragmented frame.
 func (s *socket) frame() (op byte, payload []byte, err error) {
 	head, err := s.in.Peek(2)
 	if err != nil {

@@ -17,7 +17,7 @@ export const connectSocket = (t: TestContext) => {
 
 /** Returns a client that sends queries over http. The test fails if its cache complains on the console. */
 export function connectApollo(t: TestContext, http: ApolloLink): ApolloClient {
-  // Apollo reports on the console what its cache loses.
+  // Apollo warns on the console when its cache loses data.
   const complaints = (['warn', 'error'] as const).map(level => t.mock.method(console, level).mock)
   const link = ApolloLink.split(
     ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION, new GraphQLWsLink(connectSocket(t)), http,

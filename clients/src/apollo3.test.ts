@@ -38,7 +38,7 @@ function connect(t: TestContext, headers: Record<string, string> = {}) {
   return { client, requests }
 }
 
-/** Apollo Client 3 has observables of its own. */
+/** Iterates over an observable of Apollo Client 3, which does not use RxJS. */
 const iterate = <T>(source: Apollo3Observable<T>) => iterateRx(new Observable<T>(observer => {
   const subscription = source.subscribe(observer)
   return () => subscription.unsubscribe()

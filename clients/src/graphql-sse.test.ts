@@ -1,4 +1,4 @@
-// graphql-sse: each operation over a connection of its own.
+// graphql-sse: each operation over a separate connection.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core'

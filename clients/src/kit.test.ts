@@ -1,5 +1,5 @@
-// The package @oddsgraph/kit: caches with pages, events and objects without an id, and an order book that its changes keep up to
-// date.
+// The package @oddsgraph/kit: caches that get pages, events and objects without an id, and an order book that is updated by its
+// changes.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { ApolloClient, HttpLink, InMemoryCache, type DataState, type ObservableQuery } from '@apollo/client'
@@ -172,7 +172,7 @@ test('urql: an object without an id keeps what two queries have selected', async
 })
 
 test('urql: the status of the stream', async t => {
-  // The query's response gets a wrong state, so only the event can bring the right one.
+  // The test falsifies the state in the query's response, so the right state can come from the event only.
   const { client } = urql(t, async (...request) => {
     const response = await fetch(...request)
     return new Response((await response.text()).replace('LIVE', 'CONNECTING'), response)

@@ -41,7 +41,7 @@ test('an age does not depend on the clock of the client', () => {
 test('generated types have branded decimals', () => {
   const row: PositionRowFragment['size'] = decimal('0.5')
   const sum = row + row
-  // @ts-expect-error because the sum of two texts is no decimal
+  // @ts-expect-error because the concatenation of two strings is no Decimal
   const wrong: PositionRowFragment['size'] = sum
   assert.ok(!isDecimal(wrong))
 })
@@ -88,7 +88,7 @@ test('the link of Apollo Client repeats what may succeed later', async () => {
   answers.fill({ errors: [limited(1)] })
   const once = new ApolloClient({ link: ApolloLink.from([retryLink({ attempts: 1 }), server]), cache: new InMemoryCache() })
   assert.ok((await once.query({ query: gql`{ viewer { id } }`, errorPolicy: 'all' })).error)
-  assert.equal(sent, 2) // one request and one attempt more
+  assert.equal(sent, 2) // the first attempt and one retry
   once.stop()
   sent = 0
   for (const answer of [{ errors: [limited(1)], data: { viewer: { __typename: 'User', id: 'u' } } }, { errors: [limited(3_600_000)] }]) {
@@ -97,7 +97,7 @@ test('the link of Apollo Client repeats what may succeed later', async () => {
     assert.ok((await direct.query({ query: gql`{ viewer { id } }`, errorPolicy: 'all' })).error)
     direct.stop()
   }
-  assert.equal(sent, 2) // a response with some data, or with too long a wait, is delivered without a retry
+  assert.equal(sent, 2) // no retry: the first response has some data, the second asks for a wait that is too long
   client.stop()
 })
 
@@ -113,5 +113,5 @@ test('the exchange of urql repeats what may succeed later', async () => {
   sent = 0
   succeed = Infinity
   assert.equal(codeOf((await client.query('{ viewer { address } }', {}).toPromise()).error!.graphQLErrors[0]!), 'RATE_LIMITED')
-  assert.equal(sent, 3) // one request and two attempts more
+  assert.equal(sent, 3) // the first attempt and two retries
 })

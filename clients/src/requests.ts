@@ -2,7 +2,7 @@
 
 interface Request {
   method: string
-  /** Whether the request had the document, and not just its hash. */
+  /** Whether the request contained the document. If false, it contained only the hash of the document. */
   document: boolean
   status: number
 }

@@ -34,7 +34,7 @@ function connect(t: TestContext, headers: Record<string, string> = {}, options: 
   })
 }
 
-/** Subscriptions of urql never fail: errors are a part of their results. */
+/** Subscriptions of urql never fail. Their errors are part of their results. */
 const events = <T extends OperationResult>(source: OperationResultSource<T>) => iterate(new Observable<T>(observer => {
   const subscription = source.subscribe(result => observer.next(result))
   return () => subscription.unsubscribe()

@@ -1,4 +1,4 @@
-// The kit over another venue: what the venue serves works as over the demo venue, and the rest is UNSUPPORTED.
+// The kit over other venues. Data that the venue serves work as over the demo venue, and all other data are UNSUPPORTED.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'

@@ -1,9 +1,9 @@
 import { defineConfig } from 'vite'
 
-// The page and the service have one origin, so no origin has to be allowed.
+// The proxy gives the page and the service the same origin, so the service does not have to allow another origin.
 const target = process.env['ODDSGRAPH'] ?? 'http://127.0.0.1:8080'
 
 export default defineConfig({
   server: { proxy: { '/graphql': { target, ws: true } } },
-  resolve: { preserveSymlinks: true }, // npm links to the kit in this repository
+  resolve: { preserveSymlinks: true }, // npm installs the kit of this repository as a symbolic link
 })

@@ -23,7 +23,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether a JSON string needs no escapes. It checks eight bytes at a time.
+// plain reports whether s needs no escapes in a JSON string. It checks eight bytes at a time.
 func plain(s string) bool {
 	if len(s) < 8 {
 		for i := range len(s) {
@@ -38,7 +38,8 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// Subtracting n from a byte sets the highest bit if the byte is less than n and the bit was clear.
+		// If the highest bit of a byte is clear, subtracting n sets that bit when the byte is less than n. The exclusive or turns
+		// a quotation mark or a backslash into 0, which is less than 1.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false
@@ -77,13 +78,13 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// AppendInt appends a number as graphql.MarshalInt writes it.
+// AppendInt appends a number in the form of graphql.MarshalInt.
 func AppendInt(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(i), 10) }
 
 // AppendBoolean appends true or false.
 func AppendBoolean(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
 
-// ID appends a value of type ID: the prefix of the compiler and id.
+// ID appends a value of the GraphQL type ID. The value is the compiler's prefix followed by id.
 func (x *Execution) ID(id string) {
 	if x.before != "" {
 		id = x.before + id
@@ -91,5 +92,5 @@ func (x *Execution) ID(id string) {
 	x.Buf = AppendString(x.Buf, id)
 }
 
-// OpenID returns Buf with the beginning of a value of type ID: the quotation mark and the prefix of the compiler.
+// OpenID returns Buf with the beginning of a value of the GraphQL type ID: a quotation mark and the compiler's prefix.
 func (x *Execution) OpenID() []byte { return append(append(x.Buf, '"'), x.before...) }

@@ -2,10 +2,10 @@ package exec
 
 import "context"
 
-// arena allocates values of one type in blocks, because the objects of a list are made one by one. The values are reused after
-// the execution.
+// arena allocates values of one type in blocks. Without blocks, every object of a list would need an allocation. The values are
+// reused after the execution.
 type arena[T any] struct {
-	// values is the current block. Its first used values are in use.
+	// values is the current block. used is the number of values at its start that are in use.
 	values []T
 	used   int
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// decode returns the field's arguments with the variables of an execution. It returns a refusal if the arguments are invalid.
+// decode decodes the field's arguments with the variables of an execution. It returns a refusal if the arguments are invalid.
 func (f *Field) decode(x *Execution) any {
 	if f.refused != nil {
 		return refusal{f.refused}
@@ -33,7 +33,7 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 }
 
 // given decodes the arguments one by one, without a map. It returns nil if an argument has an unknown form or needs its default.
-// The caller uses decodeAll for such arguments.
+// In these cases, the caller uses decodeAll.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil
@@ -56,7 +56,7 @@ func (f *Field) given(x *Execution) any {
 	return arguments
 }
 
-// gives reports whether an argument is present. An argument with a variable is present only if the variable is.
+// gives reports whether an argument is present. An argument whose value is a variable is present only if x has that variable.
 func (f *Field) gives(x *Execution, name string) bool {
 	a := f.field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind != ast.Variable {

@@ -33,7 +33,7 @@ type FieldOf struct {
 	Number int
 	// Arguments decodes the field's arguments to the type that generated code expects; nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New returns empty arguments. Set decodes one argument that is not null into them, without a map. If Set returns false, use
+	// New returns empty arguments. Set decodes one non-null argument into them and needs no map. If Set returns false, use
 	// Arguments. New and Set are nil if the generated code cannot decode any argument of the field.
 	New func(x *Execution) any
 	Set func(to any, name string, value any) bool
@@ -62,7 +62,7 @@ func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Executio
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {
 		def := schema.Types[name]
-		if def == nil { // generated code may know more than the schema
+		if def == nil { // the generated code may contain types that the schema does not have
 			continue
 		}
 		names := []string{name}

@@ -143,7 +143,7 @@ func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
 	return list
 }
 
-// described returns the parts of errors that clients see, sorted.
+// described returns a sorted list with one text for each error. A text has the parts of the error that clients see.
 func described(errs gqlerror.List) (texts []string) {
 	for _, err := range errs {
 		texts = append(texts, fmt.Sprint(err.Path, err.Locations, " ", err.Message, " ", err.Extensions))
@@ -152,7 +152,8 @@ func described(errs gqlerror.List) (texts []string) {
 	return texts
 }
 
-// compare executes in all ways and reports whether all values were in memory.
+// compare executes the operation with gqlgen, in one pass from memory and in passes with fetches, and compares the responses.
+// fromMemory is true if all values were in memory.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -178,7 +179,7 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 	return ok, resp
 }
 
-// tally counts the documents compared, those answered from memory, and those with errors.
+// tally counts the compared documents, the documents answered from memory, and the documents with errors.
 type tally struct{ compared, fromMemory, failed int }
 
 // random compares random documents over a random universe.
@@ -204,7 +205,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // sides are cached at the third rendering
+		if ok && strings.Contains(document, "orderbook") { // the executor caches the text of a book's side at the third rendering
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}
@@ -215,12 +216,12 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 	return n
 }
 
-// TestRandomDocuments compares the responses of gqlgen and of our executor to random documents over random data. Some
-// values are missing, fail, are damaged or never arrive, and some resolvers panic.
+// TestRandomDocuments compares the responses of gqlgen and of our executor to random documents over random data. Some values are
+// missing or damaged, some fetches fail or never return, and some resolvers panic.
 func TestRandomDocuments(t *testing.T) {
 	var sum tally
 	for seed := range uint64(80) {
-		synctest.Test(t, func(t *testing.T) { // a read that hangs takes a minute
+		synctest.Test(t, func(t *testing.T) { // a fetch that hangs ends after a minute of fake time
 			n := random(t, seed, 25)
 			sum.compared, sum.fromMemory, sum.failed = sum.compared+n.compared, sum.fromMemory+n.fromMemory, sum.failed+n.failed
 		})

@@ -17,8 +17,8 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments compares the documents in examples/ and in the end-to-end tests over two universes: one with all
-// values, one with many values missing.
+// TestWrittenDocuments executes the documents in examples/ and in the end-to-end tests with both executors and compares the
+// responses. It uses two universes: one has all values, and the other lacks many values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestHardDocuments compares documents that are easy to get wrong. All of them must be answered from memory.
+// TestHardDocuments compares the two executors with documents that an executor can easily get wrong. All values must be in memory.
 func TestHardDocuments(t *testing.T) {
 	b := newBoth(t, &universe{seed: 4})
 	w0, w1 := string(wallets[0]), string(wallets[1])
@@ -127,7 +127,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeExecuted: an operation that cannot be executed has no data, whatever the buffer held.
+// TestWhatCannotBeExecuted expects no data from an operation that cannot be executed, even if the buffer has bytes of an earlier
+// response.
 func TestWhatCannotBeExecuted(t *testing.T) {
 	wide := ""
 	for i := range 10_001 {
@@ -165,7 +166,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions executes every combination of conditions. The first 16 combinations stay compiled.
+// TestConditions executes 32 combinations of 70 conditions. The operation must keep only the first 16 combinations compiled.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -200,7 +201,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach changes every value whenever it is read. A response that reads a value twice would contradict itself.
+// TestOneValueOfEach changes every value after each read. A response must therefore read each value once, or its fields would
+// contradict each other.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)
@@ -251,7 +253,7 @@ func TestManyAtOnce(t *testing.T) {
 	g.Wait()
 }
 
-// TestMake: Make returns distinct zero values, in blocks during an execution and one by one for gqlgen.
+// TestMake expects distinct zero values from Make. During an execution of our executor, Make must allocate them in blocks.
 func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
@@ -283,7 +285,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestExecutionsAreReused: an execution sees no data of previous ones, whether those succeeded, failed or panicked.
+// TestExecutionsAreReused expects a reused Execution to have no data of earlier executions, which succeed, fail or panic.
 func TestExecutionsAreReused(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
@@ -336,7 +338,8 @@ func TestExecutionsAreReused(t *testing.T) {
 	}
 }
 
-// TestExecuteUsesTheBuffer: a response fits the buffer of an earlier one. A buffer that is too small grows once.
+// TestExecuteUsesTheBuffer expects Execute to write into the given buffer if the response fits. A buffer that is too small must
+// grow once.
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000
@@ -390,8 +393,8 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// TestAppendStringEverywhere puts each byte value at each position of short strings. AppendString checks eight bytes at once, so
-// the lengths go past two groups.
+// TestAppendStringEverywhere puts each byte value at each position of short strings. AppendString checks eight bytes at once. The
+// lengths therefore go up to 17, which is two groups of eight and one byte.
 func TestAppendStringEverywhere(t *testing.T) {
 	for length := 1; length <= 17; length++ {
 		for at := range length {
@@ -421,7 +424,8 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne: common arguments are decoded one by one, all others together by gqlgen.
+// TestArgumentsOneByOne expects arguments that the function Set accepts to be decoded one by one. If Set refuses an argument,
+// gqlgen must decode all arguments of the field together.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

@@ -69,7 +69,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 		x.Null()
 	}
 	if last := len(v.root.Fields) - 1; last >= 0 && len(x.Buf) > x.Limit {
-		x.Full(&v.root.Fields[last]) // no later field has checked the limit
+		x.Full(&v.root.Fields[last]) // the limit was not checked after the last field
 	}
 	data = x.Buf
 	full := x.full
@@ -109,7 +109,7 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	return o.compile(string(key))
 }
 
-// compile compiles the variant of a key. It stores the variant unless there are maxVariants already.
+// compile compiles the variant of a key. It stores the variant if the operation has fewer than maxVariants stored variants.
 func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,9 +134,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe. own is 0 if the operation stores the compiled variant.
-// An operation with maxVariants other variants does not store it. In this case, own is the approximate size of the variant in
-// bytes, because a Stream of the variant is its only user.
+// Compile compiles the operation for variables before Execute or Subscribe. If the operation stores the compiled variant, own is 0.
+// An operation with maxVariants other variants does not store the variant. In this case, own is the approximate size of the variant
+// in bytes, because a Stream that uses the variant keeps a copy of its own in memory.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {

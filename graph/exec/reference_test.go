@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// failure is an error of gqlgen's executor with the place that our executor would give.
+// failure is an error of gqlgen's executor with the path, argument and locations that our executor would report.
 type failure struct {
 	error
 	at        *graphql.FieldContext
@@ -30,7 +30,7 @@ func (f failure) Path() ast.Path                 { return f.path }
 func (f failure) Argument() string               { return f.argument }
 func (f failure) Locations() []gqlerror.Location { return f.locations }
 
-// FieldPath returns the path with field names. Path has the client's aliases instead.
+// FieldPath returns the path with field names. Path returns the path with the client's aliases.
 func (f failure) FieldPath() (path ast.Path) {
 	for at := f.at; at != nil; at = at.Parent {
 		switch {
@@ -44,7 +44,8 @@ func (f failure) FieldPath() (path ast.Path) {
 	return path
 }
 
-// placed adds the place to an error of gqlgen's executor. gqlgen appends a refused argument to the path.
+// placed adds the path, argument and locations to an error of gqlgen's executor. gqlgen appends the name of a refused argument to
+// the path, and placed separates the two.
 func placed(ctx context.Context, err error) failure {
 	f := failure{error: err, at: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -68,7 +69,7 @@ func placed(ctx context.Context, err error) failure {
 	return f
 }
 
-// reporter adds the errors that resolvers report beside values to gqlgen's errors.
+// reporter handles the errors that a resolver reports in addition to its value. It adds them to gqlgen's errors.
 type reporter struct{ ctx context.Context }
 
 func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }
@@ -105,7 +106,7 @@ func (o *operation) library() (resp *graphql.Response) {
 	return resp
 }
 
-// inPasses runs passes until one finds all values in memory, as the engine does, and returns their number.
+// inPasses runs passes, as the engine does, until a pass finds all values in memory. It returns the number of passes.
 func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
 	ctx, cancel := context.WithTimeout(o.ctx, time.Minute)
 	defer cancel()

@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// maxRendered and market.RenderedBytes bound the texts that one book stores: both sides for two selections or depths.
+	// maxRendered bounds the number of texts that one book stores: both sides for two selections or depths. market.RenderedBytes
+	// bounds the size of these texts.
 	maxRendered = 4
-	// unkept is the number of renderings before one is stored. So a book that is read only once needs no memory for texts.
+	// unkept is the number of texts that a book renders before it stores any. One read renders two texts, one for each side.
+	// A book that is read only once needs no memory for texts.
 	unkept = 2
 )
 
@@ -23,7 +25,7 @@ type rendered struct {
 	text      string
 
 	before *rendered
-	// n is the number of this text and all texts before it. bytes is their size.
+	// n is the number of texts in the list that begins with this text. bytes is the size of these texts and their selections.
 	n, bytes int
 }
 
@@ -52,8 +54,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 	return nil
 }
 
-// KeepRendered stores a copy of the text of levels if there is room. The text must depend on nothing but the levels and the
-// selection. If the selection is "", or there are no levels, nothing is stored. r may be nil.
+// KeepRendered stores a copy of the text of levels if the book's bounds allow another text. The text must depend only on the
+// levels and the selection. If the selection is "", or there are no levels, nothing is stored. r may be nil.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return

@@ -10,8 +10,8 @@ type Room interface {
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the first limit of the response. It returns the initial size of the buffer: expected, or less if the limit is
-// smaller.
+// enter sets the first limit of the response. It returns the initial size of the buffer: expected, or 0 if room refuses this
+// size.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {
@@ -29,7 +29,7 @@ func (x *Execution) enter(room Room, expected int) int {
 const maxInt = int(^uint(0) >> 1)
 
 // Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. If the room
-// returns an error, that error replaces all other errors. It is reported for the field f.
+// returns an error, that error replaces all other errors and is reported for the field f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true

@@ -14,7 +14,7 @@ import (
 
 var errRoom = errors.New("no more room")
 
-// room grows in small steps up to a size.
+// room lets a response grow by step bytes at a time, up to most bytes. asked counts the calls of Grow.
 type room struct{ step, most, asked int }
 
 func (r *room) Grow(size int) (int, error) {
@@ -25,8 +25,8 @@ func (r *room) Grow(size int) (int, error) {
 	return min(size+r.step, r.most), nil
 }
 
-// TestRoom executes random operations in less and less room. The response is either unchanged, or one error replaces it
-// at the point where it becomes too large.
+// TestRoom executes random operations with limits on the size of the response. A response either is unchanged or consists of one
+// error at the field where the response becomes too large.
 func TestRoom(t *testing.T) {
 	const errorSize = 1 << 10
 	ctx, fitted, refused := context.Background(), 0, 0
@@ -59,7 +59,7 @@ func TestRoom(t *testing.T) {
 			if refused++; got.data != "null" || len(errs) != 1 || len(errs[0].Path()) == 0 || len(errs[0].Locations()) != 1 {
 				t.Fatalf("seed %d: %s, %v", seed, got.data, errs)
 			}
-			if total <= most && len(want.troubles) == 0 { // a part that became null may have been larger
+			if total <= most && len(want.troubles) == 0 { // a null may replace a part that was larger
 				t.Fatalf("seed %d: %d bytes do not fit into %d", seed, total, most)
 			}
 		}
@@ -69,7 +69,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullResponseEndsEarly has a response refused before most of it is written.
+// TestFullResponseEndsEarly exceeds the size limit early in a long response. The execution must end there instead of writing the
+// rest.
 func TestFullResponseEndsEarly(t *testing.T) {
 	b := newBoth(t, &universe{})
 	aliases := make([]string, 200)

@@ -21,10 +21,11 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// world resolves the fields of package sample with values, nulls, errors, panics, and errors beside values.
+// world resolves the fields of package sample. A resolver returns a value, a null or an error, reports an error and returns a
+// value, or panics.
 type world struct {
 	seed uint64
-	// trouble is the percentage of fields without a plain value.
+	// trouble is the percentage of fields that do not resolve to a value without an error.
 	trouble int
 }
 
@@ -32,7 +33,7 @@ func (w *world) random(of ...any) *rand.Rand {
 	return (&universe{seed: w.seed}).random(fmt.Sprint(of...))
 }
 
-// decide reports whether a field has a value, fails or panics.
+// decide reports whether a field has a value or is null. It may return or report an error, or panic.
 func (w *world) decide(ctx context.Context, id, field string) (value bool, err error) {
 	r := w.random("field ", id, field)
 	if !percent(r, w.trouble) {
@@ -292,12 +293,13 @@ func sampleValues(w *writer, name string, t *ast.Type) any {
 	}
 }
 
-// trouble is an error in the form in which the two executors are compared.
+// trouble is an error of either executor, reduced to the texts that the tests compare.
 type trouble struct {
 	path, text, at string
 }
 
-// troubleOf returns the trouble of an error. gqlgen has two texts for nulls, and no location for elements of lists.
+// troubleOf returns the trouble of an error. gqlgen has two messages for a null that the schema forbids. troubleOf uses one of them
+// for both.
 func troubleOf(err error, path ast.Path, locations []gqlerror.Location, argument string) trouble {
 	for {
 		var located *gqlerror.Error
@@ -329,7 +331,7 @@ type result struct {
 	troubles []trouble
 }
 
-// samples are both executors of package sample.
+// samples has gqlgen's executor and our executor for the schema of package sample.
 type samples struct {
 	schema   *ast.Schema
 	exec     *executor.Executor

@@ -21,8 +21,8 @@ const (
 // Selection is the list of selected fields of an object type, in the order of the response and without duplicates.
 type Selection struct {
 	Fields []Field
-	// Text is equal for equal selections on the same type, in all documents. It is "" if a field has arguments or is an object, or
-	// if there are no fields.
+	// Text identifies the selection. Two selections on the same type are equal if they have the same non-empty Text, even in
+	// different documents. Text is "" if a field has arguments or is an object, or if there are no fields.
 	Text string
 }
 
@@ -30,7 +30,7 @@ type Selection struct {
 type Field struct {
 	// Number is the field's number in its object type.
 	Number int
-	// Key is the text before the value: "{" or a comma, and the encoded response key.
+	// Key is the JSON before the value: "{" or a comma, the encoded response key, and a colon.
 	Key string
 	// Sub is the selection on the field's object type. For an abstract type, Of has a selection for each possible type, in the
 	// order of Type.Possible.
@@ -43,8 +43,8 @@ type Field struct {
 	// lists is the number of nested lists around the value. nonNull reports whether the type is non-null.
 	lists   int
 	nonNull bool
-	// arguments are the decoded arguments if they contain no variables. Each execution decodes arguments with variables once and
-	// stores them at the index slot.
+	// arguments are the decoded arguments if they contain no variables. Arguments with variables are decoded once in each
+	// execution, and stored in Execution.arguments at the index slot.
 	arguments any
 	slot      int
 	// refused is the error of decoding arguments without variables.
@@ -114,7 +114,7 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 	return s, nil
 }
 
-// merged merges fields with the same key. gqlgen does not merge them if one is selected on a union.
+// merged merges fields with the same key. gqlgen does not merge two such fields if one of them is selected on a union.
 func merged(collected []graphql.CollectedField) []graphql.CollectedField {
 	at := make(map[string]int, len(collected))
 	out := make([]graphql.CollectedField, 0, len(collected))

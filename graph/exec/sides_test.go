@@ -31,7 +31,7 @@ func deep() *universe {
 	}
 }
 
-// TestSidesAreWrittenAlike executes every pair of selections alternately: cached texts never change a response.
+// TestSidesAreWrittenAlike executes the two selections of every pair alternately. Cached texts must never change a response.
 func TestSidesAreWrittenAlike(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -69,8 +69,8 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// TestSidesAreCopied changes the levels of a book, which the product never does. Cached texts stay for documents with
-// the same selection, and only for those.
+// TestSidesAreCopied changes the levels of a book, which the product never does. Documents with the same selection and depth must
+// still get the cached texts. Other documents must get the changed levels.
 func TestSidesAreCopied(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)

@@ -22,8 +22,8 @@ type events[T any] struct {
 	value func(x *Execution, f *Field, event T) bool
 }
 
-// EventsOf returns the events of a channel. value writes an event as the value of a field. It returns false if the value of a
-// non-null field is null.
+// EventsOf returns the events of a channel. value writes an event as the value of a field. value returns false if the field is
+// non-null and its value is null.
 func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) bool) Events {
 	return &events[T]{from: from, value: value}
 }
@@ -50,7 +50,7 @@ type Stream struct {
 // errRootFields is the error of a subscription that does not select exactly one field.
 var errRootFields = gqlerror.Errorf("must subscribe to exactly one stream")
 
-// Subscribe starts a subscription. It ends when ctx ends. Use Execute for queries.
+// Subscribe starts a subscription. The subscription ends when ctx ends. Use Execute for queries.
 func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*Stream, []Error) {
 	v, err := o.variant(variables)
 	if err == nil && (len(v.root.Fields) != 1 || v.root.Fields[0].Number == Typename) {
@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, because the stream retains it
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not pooled: the caller gets x.errs
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs

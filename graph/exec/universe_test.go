@@ -21,19 +21,20 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// universe is a venue with random data in memory. Some values are absent, must be fetched or fail. The universe's seed
-// and the key decide, so all readers read the same.
+// universe is a venue with random data in memory. Some values are absent, must be fetched or fail. The universe's seed and the key
+// determine each value, so that all readers read the same value.
 type universe struct {
 	seed uint64
 	// misses, failures and absences are the percentages of keys that are not in memory, fail when fetched, and have no value.
 	misses, failures, absences int
-	// damaged is the percentage of lists with rows that could not be read.
+	// damaged is the percentage of lists in which the driver could not decode some rows.
 	damaged int
 	// hangs is the percentage of keys whose values never arrive. panics is the percentage of resolver calls that panic.
 	hangs, panics int
-	// fetched counts the fetches of executions that should read from memory only. gqlgen's fetches may go on after the response.
+	// fetched counts the fetches of executions that should read from memory only. It excludes gqlgen's fetches, which may continue
+	// after the response.
 	fetched atomic.Int64
-	// round changes every value that is read from now on, unless it is 0.
+	// round makes every read return a different value, unless round is 0.
 	round atomic.Int64
 	// handles are the handles of the entries by key.
 	handles sync.Map
@@ -154,7 +155,7 @@ func (u *universe) positions(a market.Address) []market.Position {
 		n := r.IntN(tokens)
 		p := market.Position{MarketID: marketID(n / 2), TokenID: tokenID(n), Outcome: fmt.Sprint(i, pick(r, texts)), Size: decimal(r), AvgPrice: maybe(r, price(r)),
 			CurrentPrice: maybe(r, price(r)), UnrealizedPnl: maybe(r, decimal(r))}
-		if percent(r, 30) { // known only by market and label
+		if percent(r, 30) { // the position has no token id: only the market and the outcome's label identify the token
 			p.TokenID, p.Outcome = "", u.market(n/2, false).Outcomes[n%2].Label
 		}
 		list = append(list, p)
@@ -196,9 +197,9 @@ func (u *universe) book(id string) *market.Book {
 type source[K comparable, T any] struct {
 	u    *universe
 	name string
-	// value returns the value of a key, nil if there is none.
+	// value returns the value of a key, or nil if the key has no value.
 	value func(key K, r *rand.Rand) *T
-	// entry returns the key of the cache entry that holds a key's value; nil means the key itself.
+	// entry returns the key of the cache entry for a key. If entry is nil, the two keys are equal.
 	entry func(key K) string
 }
 

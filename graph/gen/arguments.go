@@ -19,7 +19,8 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
-// argument returns the case that decodes one argument, or "" if its decoder needs more than the value.
+// argument returns the case clause that decodes one argument. It returns "" if the decoder needs more than the value, such as a
+// context.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
 	if len(a.Directives) > 0 {

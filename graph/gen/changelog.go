@@ -14,7 +14,7 @@ import (
 const (
 	// releasedFile is the schema of the last release.
 	releasedFile = "graph/gen/testdata/released.graphqls"
-	// changelogFile lists the changes of the schema. Its part on the next release is generated.
+	// changelogFile lists the changes of the schema. The section about the next release is generated.
 	changelogFile = "docs/schema-changelog.md"
 )
 
@@ -31,7 +31,7 @@ const unreleased = "## Unreleased\n"
 
 var titles = [...]string{breaks: "Breaking", removes: "Removed", deprecates: "Deprecated", alters: "Changed", adds: "Added"}
 
-// changelog returns the new text of docs/schema-changelog.md. old is the present text; its sections about releases are kept.
+// changelog returns the new text of docs/schema-changelog.md. old is the present text, whose sections about releases are kept.
 func changelog(old string, released, now *ast.Schema) string {
 	var b strings.Builder
 	b.WriteString(changelogHead + "\n" + unreleased)

@@ -13,12 +13,12 @@ import (
 type effect int
 
 const (
-	// breaks: a client of the released schema fails.
+	// breaks means that clients of the released schema can fail.
 	breaks effect = iota
-	// removes: something is missing that the released schema had deprecated.
+	// removes means that an item was removed after the released schema had deprecated the item.
 	removes
 	deprecates
-	// alters: values or defaults change, and all documents remain valid.
+	// alters means that values or defaults change, but all documents remain valid.
 	alters
 	adds
 )
@@ -144,8 +144,8 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether the released schema uses a type nowhere except in deprecated fields, in deprecated arguments, and in
-// removed types that are unused themselves. seen stops cycles.
+// unused reports whether the released schema uses a type only in deprecated fields, in deprecated arguments, and in removed types
+// that are unused themselves. It returns false for a type without any use. seen prevents endless recursion.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true

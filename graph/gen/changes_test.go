@@ -64,7 +64,7 @@ func TestRemovedFieldIsBreaking(t *testing.T) {
 	}
 }
 
-// broken returns the changes that break clients, one in a line.
+// broken returns a line for each change that breaks clients.
 func broken(changes []change) (lines []string) {
 	for _, c := range changes {
 		if c.effect == breaks {
@@ -161,7 +161,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestUnusedTypesAreRemoved: types may be removed if only deprecated fields, or types that may be removed, use them.
+// TestUnusedTypesAreRemoved removes types. A type may be removed if it is used only by deprecated fields and by types that may be
+// removed.
 func TestUnusedTypesAreRemoved(t *testing.T) {
 	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(before)
 	want := []change{{removes, "Old", "was deprecated"}, {removes, "Older", "was deprecated"}, {removes, "Query.old", "was deprecated"}}
@@ -183,7 +184,8 @@ func parsed(t *testing.T, text string) *ast.Schema {
 	return schema
 }
 
-// TestRelease: a release keeps the changelog of the releases before it, and the next changes begin with its schema.
+// TestRelease makes a release. Later changelogs must keep the section of the release and compare the schema with the released
+// schema.
 func TestRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

@@ -212,8 +212,8 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 }
 
 // object generates the functions that write an object. The first function writes the whole object and reports whether it is not
-// null. The second function writes the fields and returns early if one panics. Go fields do not panic, so an object with only
-// Go fields needs no second function.
+// null. The second function writes the fields and ends early if the code of a field panics. Reading a Go field does not panic, so
+// an object with only Go fields needs no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
@@ -270,8 +270,8 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether later executions can reuse the text of a list. That is so if the list comes from a method, its
-// objects have only Go fields, and the object with the list has a method Rendered that returns a *market.Rendered.
+// cacheable reports whether later executions can reuse the text of a list. The list must come from a method, and its objects must
+// have only Go fields. The object with the list must have a method Rendered that returns a *market.Rendered.
 func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
@@ -286,7 +286,8 @@ func (f *file) cacheable(field *codegen.Field) bool {
 	return ok
 }
 
-// cachedList generates the code for a cacheable list. For a selection without Text, the code finds and stores nothing.
+// cachedList generates the code for a cacheable list. For a selection without Text, the generated code uses no stored text and
+// stores none.
 func (f *file) cachedList(field *codegen.Field) {
 	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))

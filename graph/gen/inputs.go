@@ -68,8 +68,8 @@ func valueOf(v *ast.Value) string {
 	return v.String()
 }
 
-// narrower reports whether every value of the type a is a value of the type b: the types are equal, except that a may be
-// non-null where b is nullable.
+// narrower reports whether every value of the type a is a value of the type b. This is the case if the types are equal, or differ
+// only in places where a is non-null and b is nullable.
 func narrower(a, b *ast.Type) bool {
 	switch {
 	case b.NonNull && !a.NonNull, (a.Elem == nil) != (b.Elem == nil):

@@ -1,6 +1,6 @@
 // Command gen generates files from schema.graphqls: gqlgen's code, the executor for package exec, the reference and the changelog
 // of the schema, and the configuration of clients' caches. `make generate` runs it in the module's root. With -release it records
-// the schema as that of a release.
+// the present schema as the schema of a release.
 package main
 
 import (
@@ -51,8 +51,8 @@ func generate() error {
 	return nil
 }
 
-// code writes gqlgen's code and the executor into a directory. It uses the gqlgen.yml in the directory, or else the one in the
-// root.
+// code writes gqlgen's code and the executor into a directory. It uses the gqlgen.yml in that directory. If there is none, it uses
+// the gqlgen.yml in the module's root.
 func code(dir string) error {
 	file := filepath.Join(dir, "gqlgen.yml")
 	if _, err := os.Stat(file); err != nil {

@@ -55,7 +55,7 @@ func TestRelayScalars(t *testing.T) {
 	}
 }
 
-// TestReference shows every form that a part of a schema takes.
+// TestReference renders the reference of a schema that has every form of every part of a schema.
 func TestReference(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "test", Input: `
 "Where to begin."

@@ -11,8 +11,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether the method X of a field has a companion AppendX, which appends the same text to a buffer. Such a text
-// needs no escapes in JSON.
+// appends reports whether a field with the method X also has a method AppendX that appends the same text to a buffer. The text must
+// need no escapes in JSON.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
@@ -20,7 +20,8 @@ func appends(field *codegen.Field) bool {
 		appender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether a signature is the signature of an append function for a value. A nil value means an append method.
+// appender reports whether s is the signature of a function that appends a value to a byte slice. value is the type of the value,
+// or nil for a method without a parameter for the value.
 func appender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {
@@ -108,8 +109,8 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 // known maps gqlgen's marshaling functions to functions of package exec that append the same output.
 var known = map[string]string{"MarshalString": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
-// scalar generates the code that writes a scalar. The code calls the append function of the type, or else the marshaling
-// function. The append function of scalar.MarshalX is scalar.AppendX.
+// scalar generates the code that writes a scalar. The code calls the append function of the type. If the type has none, the code
+// calls the marshaling function. The append function of scalar.MarshalX is scalar.AppendX.
 func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	switch {
 	case ref.IsTargetNilable() && !ref.IsNilable():

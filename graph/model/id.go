@@ -12,7 +12,7 @@ import (
 const (
 	KindUser     = "User"
 	KindPosition = "Position"
-	// KindLot names a position that is not the first of its market and outcome.
+	// KindLot names a wallet's second or later position in the same market and outcome.
 	KindLot    = "Lot"
 	KindOrder  = "Order"
 	KindMarket = "Market"
@@ -70,7 +70,8 @@ func IDPrefix(venue string) string {
 	return venue + venueEnd
 }
 
-// SplitVenue splits a global id into the name of its venue, which may be empty, and the id within that venue, which DecodeID reads.
+// SplitVenue splits a global id into the name of its venue and the id within that venue. The name may be empty. DecodeID decodes
+// the id within the venue.
 func SplitVenue(id string) (venue, local string) {
 	venue, local, ok := strings.Cut(id, venueEnd)
 	if !ok {

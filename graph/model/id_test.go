@@ -32,7 +32,7 @@ func TestIDsRoundTrip(t *testing.T) {
 			t.Errorf("%s does not go into a URL as it is", id)
 		}
 	}
-	// Ids are promised to be stable: these must never change.
+	// The documentation promises that ids are stable. The ids below must never change.
 	for id, want := range map[string]string{
 		"VG9rZW4KMQ": EncodeID(KindToken, "1"), "VXNlcgoweDE": EncodeID(KindUser, "0x1"),
 		"UG9zaXRpb24KMHgxCm0KWUVT": PositionID(market.Address("0x1"), &market.Position{MarketID: "m", TokenID: "t", Outcome: "YES"}),
@@ -43,9 +43,9 @@ func TestIDsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAppendedIDs compares the two ways in which an id is made.
+// TestAppendedIDs expects the methods ID and AppendID to make equal ids.
 func TestAppendedIDs(t *testing.T) {
-	const odd = "\"two\nlines\" of ümläuts, " // and long
+	const odd = "\"two\nlines\" of ümläuts, " // long is this text 20 times
 	long := strings.Repeat(odd, 20)
 	for _, object := range []interface {
 		ID() string

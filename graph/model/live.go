@@ -15,7 +15,7 @@ const (
 	MarketUnknown  MarketChange = "UNKNOWN"
 )
 
-// ParseMarketChange converts the stream's name of a kind of change. An unknown name becomes UNKNOWN.
+// ParseMarketChange converts the name of a kind of change. An unknown name becomes MarketUnknown.
 func ParseMarketChange(kind string) MarketChange {
 	switch c := MarketChange(kind); c {
 	case MarketCreated, MarketStatus, MarketMetadata, MarketTickSize, MarketResolved:
@@ -78,5 +78,5 @@ func (u OrderbookUpdate) Token() Token {
 	return Token{TokenID: u.Book.Book.TokenID, Preloaded: &Preloaded{Book: &u.Book}}
 }
 
-// Sequence returns an opaque text that identifies the state of the book; nil if the venue sends no numbers.
+// Sequence returns an opaque text that identifies the state of the book, or nil if the venue sends no sequence numbers.
 func (u OrderbookUpdate) Sequence() *string { return u.Book.Sequence() }

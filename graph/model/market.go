@@ -138,7 +138,7 @@ func (c Category) Tag() *string {
 	return nil
 }
 
-// OpenMarkets returns the number of counted markets.
+// OpenMarkets returns the number of open markets that were counted.
 func (c Category) OpenMarkets() int { return c.Topic.OpenMarkets }
 
 // Complete reports whether all open markets of the venue were counted.
@@ -183,10 +183,10 @@ type Token struct {
 	TokenID string
 	// MarketID is the token's market, or empty if it is unknown.
 	MarketID string
-	// In is the market from whose field the token comes, or nil. Meta is the Meta of In.
+	// In is the market whose field returned the token, or nil if the token has another origin. Meta describes the read of In.
 	In   *market.Market
 	Meta market.Meta
-	// Preloaded contains the values in the event if the token came with an event; nil otherwise.
+	// Preloaded contains the token's values from the event that contained the token; nil if the token was not in an event.
 	Preloaded *Preloaded
 }
 
@@ -217,7 +217,7 @@ func (p TokenPrice) TokenID() string { return p.Quote.TokenID }
 // Price returns the price per share.
 func (p TokenPrice) Price() market.Decimal { return p.Quote.Price }
 
-// Basis says how the price was made.
+// Basis says how the price was determined.
 func (p TokenPrice) Basis() market.PriceBasis { return p.Quote.Basis }
 
 // Timestamp returns the venue's time.
@@ -250,10 +250,10 @@ func (s Spread) BestBid() *market.Decimal { return s.Top.BestBid }
 // BestAsk returns the lowest ask.
 func (s Spread) BestAsk() *market.Decimal { return s.Top.BestAsk }
 
-// Spread returns the distance between the sides.
+// Spread returns the best ask minus the best bid.
 func (s Spread) Spread() *market.Decimal { return s.Top.Spread }
 
-// Midpoint returns the mean of both sides.
+// Midpoint returns the mean of the best bid and the best ask.
 func (s Spread) Midpoint() *market.Decimal { return s.Top.Midpoint() }
 
 // Basis says from which endpoint the values come.
@@ -286,13 +286,13 @@ func (b Orderbook) Asks() []market.Level { return b.Book.Asks.Levels() }
 // Rendered returns the cache of the rendered bids and asks.
 func (b Orderbook) Rendered() *market.Rendered { return b.Book.Rendered }
 
-// Spread returns the distance between the sides.
+// Spread returns the best ask minus the best bid.
 func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }
 
-// Midpoint returns the mean of the best prices.
+// Midpoint returns the mean of the best bid and the best ask.
 func (b Orderbook) Midpoint() *market.Decimal { return b.Book.Midpoint() }
 
-// Sequence returns an opaque text that identifies the state of the book; nil if the venue sends no numbers.
+// Sequence returns an opaque text that identifies the state of the book, or nil if the venue sends no sequence numbers.
 func (b Orderbook) Sequence() *string {
 	if b.Book.Seq == 0 {
 		return nil
@@ -307,7 +307,7 @@ func (b Orderbook) Hash() *string { return text(&b.Book.Hash) }
 // Freshness returns the age of the book.
 func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
 
-// PriceHistory contains a token's prices on the days From to To.
+// PriceHistory contains a token's prices between the days From and To.
 type PriceHistory struct {
 	From, To market.Date
 	Points   []market.PricePoint

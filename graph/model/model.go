@@ -1,6 +1,6 @@
-// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and the facts about the
-// read of this value that its fields need. A field that needs no read is a method in this package. A field that needs a read is a
-// method in package resolvers.
+// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and often a market.Meta
+// that describes the read of this value. A field that needs no further read is a method in this package. A field that needs one is
+// a method in package resolvers.
 package model
 
 import (
@@ -24,7 +24,7 @@ type Freshness struct {
 	Reason     *StaleReason
 }
 
-// staleReasons are the names of the causes in the graph.
+// staleReasons maps the causes of package market to the values of the GraphQL enum StaleReason.
 var staleReasons = [...]StaleReason{
 	market.CauseExpired: StaleReasonExpired, market.CauseChanged: StaleReasonChanged, market.CauseStreamDown: StaleReasonStreamDown,
 	market.CauseThrottled: StaleReasonThrottled, market.CauseUpstreamDown: StaleReasonUpstreamDown,
@@ -38,7 +38,7 @@ func freshness(m market.Meta) Freshness {
 	return f
 }
 
-// text returns nil for an empty string, which venues send for a missing value.
+// text returns s, or nil if the string is empty. An empty string means that the value is missing.
 func text(s *string) *string {
 	if *s == "" {
 		return nil
@@ -46,7 +46,7 @@ func text(s *string) *string {
 	return s
 }
 
-// instant returns nil for the zero time.
+// instant returns t, or nil for the zero time.
 func instant(t *time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -56,10 +56,10 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the position's valuation with the basis ValuedBy, if it came with an event; nil otherwise.
+	// Valued is the position's valuation with the basis ValuedBy if an event contained the position; nil otherwise.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded contains the values of the token in the event; nil otherwise.
+	// Preloaded contains the token's values from that event; nil if the position was not in an event.
 	Preloaded *Preloaded
 }
 
@@ -126,7 +126,7 @@ func (o Order) RemainingSize() market.Decimal { return o.Remaining() }
 // CreatedAt returns the time of creation, or nil if the venue does not send it.
 func (o Order) CreatedAt() *time.Time { return instant(&o.Order.CreatedAt) }
 
-// Trade is one execution.
+// Trade is one execution of an order.
 type Trade struct{ *market.Trade }
 
 // ID returns a cache key of the trade.
@@ -162,7 +162,7 @@ func (h HistoryRecord) TokenID() *string { return text(&h.HistoryRecord.TokenID)
 // Outcome returns the outcome's label, or nil if the record has none.
 func (h HistoryRecord) Outcome() *string { return text(&h.HistoryRecord.Outcome) }
 
-// Side returns the side of a trade.
+// Side returns the side of a trade, or nil if the record has none.
 func (h HistoryRecord) Side() *market.OrderSide {
 	if h.HistoryRecord.Side == "" {
 		return nil

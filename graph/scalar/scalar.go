@@ -1,4 +1,4 @@
-// Package scalar parses and formats the graph's own scalars.
+// Package scalar parses and formats the custom scalars of the schema.
 package scalar
 
 import (

@@ -6,17 +6,17 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Cost is the cost of a field for each object that has it.
+// Cost is the cost of one field of one object.
 type Cost struct {
-	// Once is the cost of reading the field, in points. Each is the cost of each value that the field returns.
+	// Once is the cost in points of reading the field. Each is the additional cost in points of each value that the field returns.
 	Once, Each int64
 	// Items is the number of values that the field returns. Page is the number of items in each list of the objects that the field
 	// returns.
 	Items, Page Size
 }
 
-// Size is a number of items: the value of an argument, or its length if it is a list, or else a fixed number. The zero value
-// is unknown.
+// Size is a number of items. It is the value of the argument Argument or, for a list, the argument's length. If Argument is "",
+// the size is Fixed. The zero value means that the number is unknown.
 type Size struct {
 	Argument string
 	Fixed    int64
@@ -51,7 +51,7 @@ func (a *annotation) costs(of func(field string) Cost) {
 	}
 }
 
-// isOutput reports whether a field of an object has the type.
+// isOutput reports whether the schema has an object type with a field of the named type.
 func (a *annotation) isOutput(name string) bool {
 	for _, def := range a.schema.Types {
 		if def.Kind != ast.Object || def.BuiltIn {
@@ -90,7 +90,7 @@ func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	}
 }
 
-// sized returns the lists of objects of a type.
+// sized returns the names of the fields of a type that are lists of objects.
 func (a *annotation) sized(of *ast.Definition) (fields []string) {
 	for _, f := range of.Fields {
 		if f.Type.Elem != nil && a.schema.Types[f.Type.Name()].Kind == ast.Object {

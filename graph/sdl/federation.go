@@ -6,7 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// federationHead links the directives of the lowest version of the specification that has all of them.
+// federationHead imports the directives. It names the lowest version of the federation specification that has all of them.
 const federationHead = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])
 
 `

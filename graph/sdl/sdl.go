@@ -19,11 +19,11 @@ type Options struct {
 	Semantic bool
 	// Cost returns the cost of a field of an object type, such as Query.market; nil adds no costs.
 	Cost func(field string) Cost
-	// Federation makes the schema that of a Federation 2 subgraph.
+	// Federation turns the schema into the schema of a Federation 2 subgraph.
 	Federation bool
 }
 
-// Print returns the schema in text with directives. Without options it returns text unchanged.
+// Print parses the schema in text and returns the schema with directives. Without options it returns text unchanged.
 func Print(text string, o Options) (string, error) {
 	if !o.Semantic && o.Cost == nil && !o.Federation {
 		return text, nil
@@ -64,7 +64,7 @@ type annotation struct {
 	doc    *ast.SchemaDocument
 }
 
-// directive returns a directive. arguments are names and values in turn.
+// directive returns a directive. arguments contains alternating names and values.
 func directive(name string, arguments ...any) *ast.Directive {
 	d := &ast.Directive{Name: name}
 	for i := 0; i < len(arguments); i += 2 {

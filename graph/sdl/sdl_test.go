@@ -26,15 +26,16 @@ func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	return schema
 }
 
-// TestPlainSchemaIsUnchanged: without options the text is that of schema.graphqls, with its comments and order.
+// TestPlainSchemaIsUnchanged prints the schema without options. The result must equal the text of schema.graphqls, including the
+// comments and the order.
 func TestPlainSchemaIsUnchanged(t *testing.T) {
 	if got, err := sdl.Print(graph.SDL(), sdl.Options{}); err != nil || got != graph.SDL() {
 		t.Errorf("%v, %d bytes instead of %d", err, len(got), len(graph.SDL()))
 	}
 }
 
-// TestNullableFieldsSayWhenTheyAreNull: the description of a nullable field says when it is null, unless the field is
-// @semanticNonNull at each of its levels.
+// TestNullableFieldsSayWhenTheyAreNull requires the description of a nullable field to say when the field is null. A field that is
+// @semanticNonNull at all of its levels needs no such description.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0
@@ -67,7 +68,7 @@ func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	}
 }
 
-// levelsOf returns the levels of a field's @semanticNonNull; nil if it has none.
+// levelsOf returns the levels of a field's @semanticNonNull, or nil if the field does not have the directive.
 func levelsOf(f *ast.FieldDefinition) (levels []int) {
 	d := f.Directives.ForName("semanticNonNull")
 	if d == nil {

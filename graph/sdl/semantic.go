@@ -17,8 +17,8 @@ var (
 	fieldAndItems = []int{0, 1}
 )
 
-// nonNull contains the nullable fields that are null only if reading them has failed. The values are the list levels for which that
-// is true. The description of any other nullable field says when it is null.
+// nonNull contains the nullable fields that are null only if reading them has failed. Each value contains the list levels to which
+// this applies; level 0 is the field. The description of any other nullable field says when the field is null.
 var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,

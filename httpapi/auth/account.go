@@ -33,7 +33,7 @@ func newAccount(e entry) *Account {
 	return a
 }
 
-// renamed returns the account with another name. If one of the two is revoked, both are.
+// renamed returns a copy of the account with another name. Revoking the account or the copy revokes both.
 func (a *Account) renamed(name string) *Account {
 	b := *a
 	b.Name = name
@@ -44,7 +44,7 @@ func (a *Account) renamed(name string) *Account {
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
 // Session returns the account for the holder of a token. The session ends when the account is revoked, after lifetime, or when
-// key ends. A session needs no release.
+// the context key ends. The caller need not release the session.
 func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
 	s := *a
 	s.key, s.expiry = key, time.Now().Add(lifetime)
@@ -65,8 +65,8 @@ func (a *Account) Err() error {
 	return nil
 }
 
-// Limit returns a context that also ends when the account is no longer valid; its cause is then Err. The context uses a timer
-// and other resources until it ends, so ctx must end at some time.
+// Limit returns a context that ends when ctx ends or when the account is no longer valid. In the second case, the cause of the
+// context is the error of Err. The context uses a timer and other resources until it ends, so ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

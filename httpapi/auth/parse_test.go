@@ -115,7 +115,7 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse: no file makes the parser panic, quote the file or exceed its limits.
+// FuzzParse parses arbitrary files. The parser must not panic, quote the file in an error or exceed its limits.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))

@@ -62,8 +62,8 @@ func parseProxy(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ClientAddress returns the address of a request's client. That is the address of the peer. If the peer is a trusted proxy, it
-// is the last address in X-Forwarded-For that is not a trusted proxy.
+// ClientAddress returns the address of a request's client. If the peer is not a trusted proxy, the result is the peer's address.
+// If the peer is a trusted proxy, the result is the last address in X-Forwarded-For that does not belong to a trusted proxy.
 //
 // A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. If the search reaches
 // an invalid entry or the 32nd entry, the result is the last address that a trusted proxy reported. The result is invalid if the

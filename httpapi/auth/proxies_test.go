@@ -102,8 +102,8 @@ func TestParseProxies(t *testing.T) {
 	}
 }
 
-// FuzzClientAddress: only trusted proxies decide the result. It is the peer unless the peer is a trusted proxy,
-// otherwise the result of a plain loop over the elements.
+// FuzzClientAddress compares the client address with the result of a simple loop. The loop starts at the peer. It goes on to the
+// next element of X-Forwarded-For while the present address is a trusted proxy.
 func FuzzClientAddress(f *testing.F) {
 	f.Add("10.0.0.1:1", "1.1.1.1, 10.0.0.2", "10.0.0.3")
 	f.Add("1.1.1.1:1", "2.2.2.2", "")

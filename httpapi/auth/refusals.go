@@ -22,7 +22,8 @@ const (
 	// the key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit bounds the guesses of an address: guesses that run and guesses that were refused within refusalWindow.
+	// guessLimit bounds the number of guesses of an address; see Refusals. Running guesses and the guesses that were refused within
+	// refusalWindow are counted.
 	guessLimit = 20
 )
 
@@ -38,7 +39,7 @@ func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true}
 // CredentialsKey returns the key of credentials.
 func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
 
-// pair is a key from an address. An address is a quota.Network.
+// pair is a key that was sent from an address. The field network is the quota.Network of the address.
 type pair struct {
 	network netip.Prefix
 	key     Key
@@ -61,7 +62,8 @@ type Refusals struct {
 // instant is a time in nanoseconds since 1970; 0 means none.
 type instant int64
 
-// left returns the rest of refusalWindow at the time now, after a refusal at i. It is 0 or less if the window is over.
+// left returns the remaining time of the refusalWindow that began with a refusal at i. The result is 0 or less if this window has
+// ended before now.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -69,7 +71,7 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the oldest time from at, which is in ascending order, and appends now.
+// push removes the oldest time from at and appends now. The times in at are in ascending order.
 func push(at []instant, now time.Time) {
 	copy(at, at[1:])
 	at[len(at)-1] = instant(now.UnixNano())
@@ -96,7 +98,7 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 }
 
 // Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials. Call
-// Refused only once for a request, and not for an error of Check, so that a client that waits is checked again.
+// Refused at most once for a request. Do not call Refused for an error of Check, because every retry would prolong the refusal.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
@@ -113,7 +115,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	}
 	r.accepted.Remove(key)
 	if again {
-		return // the same guess
+		return // repeated refusals of a key are one guess
 	}
 	push(r.guessesOf(of.network).refused[:], now)
 }

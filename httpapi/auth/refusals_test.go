@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 		if r.Check(addr, key) != nil {
 			t.Error("refused for more than a minute")
 		}
-		r.Refused(addr, key) // the fifth within a minute: those at 10, 20, 30 and 40 s still count
+		r.Refused(addr, key) // the fifth refusal within a minute: the refusals at 10, 20, 30 and 40 s still count
 		if r.Check(addr, key) == nil {
 			t.Error("five within a minute are looked at")
 		}
@@ -88,7 +88,8 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses: guesses under way and guesses refused within a minute count alike. Tokens and accepted credentials do not count.
+// TestGuesses makes as many guesses as an address may make. Guesses in progress and guesses refused within the last minute count
+// equally. Tokens and accepted credentials do not count.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -115,7 +116,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(300)); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
-	guess(100)(true) // accepted before
+	guess(100)(true) // these credentials were accepted above
 	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), key(300)); err != nil {
 		t.Errorf("of another address: %v", err)
 	}
@@ -131,7 +132,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
 		t.Errorf("after as many refusals: %v", err)
 	}
-	r.Refused(addr, key(100)) // no longer valid
+	r.Refused(addr, key(100)) // the venue no longer accepts the credentials
 	if _, err := r.Guess(addr, key(100)); err == nil {
 		t.Error("credentials that were accepted once, and refused since, are not counted")
 	}
@@ -139,7 +140,8 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
-// TestOneGuessOfManyReads: the same credentials are one guess, however many reads with them are under way or refused.
+// TestOneGuessOfManyReads makes many reads with equal credentials. The reads must count as one guess, both in progress and when
+// they are refused.
 func TestOneGuessOfManyReads(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -164,13 +166,13 @@ func TestOneGuessOfManyReads(t *testing.T) {
 	for n := range guessLimit - 1 {
 		guess(other(n))
 	}
-	guess(other(0)) // already under way
+	guess(other(0)) // a guess with these credentials is already in progress
 	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
 }
 
-// TestRefusalsAreBounded counts more addresses and keys than fit.
+// TestRefusalsAreBounded records refusals of more addresses and keys than Refusals remembers.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }

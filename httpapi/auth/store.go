@@ -31,8 +31,8 @@ type table struct {
 // find returns the account of a digest, or nil.
 //
 // Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses eight bytes of the digest to
-// find a bucket, and compares all 32 in constant time. Its duration may reveal how many of the eight bytes of a guess are
-// right. That does not help an attacker, who cannot choose a token by its hash.
+// find a bucket, and compares all 32 bytes in constant time. The duration of the look-up may reveal how many of the eight bytes
+// of a guess are right. That does not help an attacker, because an attacker cannot choose a token by its hash.
 func (t *table) find(d digest) *Account {
 	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {
@@ -153,8 +153,8 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 	return h.account, ok
 }
 
-// OnRevoke makes Run and Reload call f for every account that is revoked, and wait for f. By then the account's sessions have
-// ended, and Lookup no longer finds the account. Another account may have the same credentials.
+// OnRevoke makes Run and Reload call f for every account that is revoked, and wait for f. When f is called, the account's sessions
+// have ended, and Lookup no longer finds the account. Another account may have the same credentials.
 func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupComparesAll looks up a hash that agrees with a known one in the bytes of the bucket.
+// TestLookupComparesAll looks up an unknown hash. The bytes that select the bucket equal those of a known hash.
 func TestLookupComparesAll(t *testing.T) {
 	known := sha256.Sum256([]byte("token"))
 	other := digest(known)
@@ -208,7 +208,8 @@ func TestRemovedFile(t *testing.T) {
 	})
 }
 
-// TestLookupDuringReload is for the race detector. A lookup never sees parts of two versions.
+// TestLookupDuringReload looks up accounts while the file is reloaded. A lookup must not see parts of two versions. The race
+// detector must find nothing.
 func TestLookupDuringReload(t *testing.T) {
 	versions := [2]string{
 		file(line("both", alice, "k1", "x"), line("even", alice, "k2", "x")),

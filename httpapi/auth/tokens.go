@@ -9,7 +9,8 @@ import (
 // Tokens finds the accounts of bearer tokens. A token is in the accounts file or signed by an identity provider.
 type Tokens struct {
 	File *Store
-	// Signed returns the account of a token that is not in the file; nil if there is no identity provider. Its error is a market.Error.
+	// Signed returns the account of a token that is not in the file. The error is a market.Error. Signed is nil if there is no
+	// identity provider.
 	Signed func(ctx context.Context, token string) (*Account, error)
 }
 

@@ -2,7 +2,7 @@ package doorkeeper
 
 import "testing"
 
-// TestAgain: a Doorkeeper remembers the last hashes, and a bounded number of them.
+// TestAgain adds many hashes. A Doorkeeper must remember the most recent hashes, up to a fixed number.
 func TestAgain(t *testing.T) {
 	var d Doorkeeper
 	for i := range uint64(generation) {

@@ -32,7 +32,7 @@ func (ps billing) charge(client netip.Prefix, charge func() (release func(), err
 	return p, nil
 }
 
-// leave removes a member from its payer. With the last member, the payer is released.
+// leave removes a member from its payer. When the last member leaves, the payer is removed and its release is called.
 func (ps billing) leave(p *payer) {
 	if p.members--; p.members == 0 {
 		delete(ps, p.client)

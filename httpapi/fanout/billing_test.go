@@ -44,7 +44,8 @@ func (c *till) want(t *testing.T, when string, want map[string]int) {
 	}
 }
 
-// TestEachClientIsChargedOnce: a group charges each client once, as long as one of the client's members is in it.
+// TestEachClientIsChargedOnce has clients with several members in a group. The group must charge each client once, until the
+// client's last member leaves.
 func TestEachClientIsChargedOnce(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
@@ -89,7 +90,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded: no client is charged for an ended execution, even if members have not left.
+// TestNobodyIsChargedForWhatHasEnded ends an execution before its members leave. The end must end the charges of all clients.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

@@ -31,8 +31,8 @@ type Group struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*seat
-	// newcomers are new members, and behind are members that have missed events. Both wait for the present state, and may contain
-	// members that have left. resynced reports whether the members of the last batch were in the list behind.
+	// newcomers are new members, and behind are members that have missed events. The members in both lists wait for the present
+	// state, and some of them may have left. resynced reports whether the members of the last batch were in the list behind.
 	newcomers, behind []*seat
 	resynced          bool
 	// batches are the cohorts that are getting the present state.
@@ -83,7 +83,7 @@ func (g *Group) remove(s *seat) (empty bool) {
 	g.members = g.members[:last]
 	s.index = -1
 	g.signalWanted()
-	if last > 0 { // the last client pays until the execution has ended
+	if last > 0 { // the last client is charged until the execution has ended
 		g.billing.leave(s.payer)
 	}
 	return last == 0
@@ -141,10 +141,10 @@ func (g *Group) await(ctx context.Context) {
 	}
 }
 
-// Debt returns the time to wait before the next event is executed. It is 0 unless all clients of the group are in debt.
+// Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
 func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 
-// Spend charges the clients for bytes that were executed but are in no event.
+// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.

@@ -17,8 +17,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestJoiner: a member that joins in mid-stream is shown the present state and gets exactly the events after it,
-// although earlier events are still on their way.
+// TestJoiner has a member join between events. The member must get the present state and exactly the events after that state, even
+// if the source has not yet returned earlier events.
 func TestJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -29,7 +29,8 @@ func TestJoiner(t *testing.T) {
 	if !s.waiting() {
 		t.Fatal("Waiting was not signalled for the joiner")
 	}
-	// Three events are announced before the first of them is returned: a transport may lag behind.
+	// The test announces three events before the script returns the first of them, because a source may lag behind its
+	// announcements.
 	s.group.Announce(delta)
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
@@ -49,7 +50,8 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// TestEarlyJoiner: a member that joins before the first event gets no separate state.
+// TestEarlyJoiner has a member join before the first event. The first event is the state, so that the member must get no separate
+// state.
 func TestEarlyJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -65,7 +67,8 @@ func TestEarlyJoiner(t *testing.T) {
 	second.expect(t, "not announced", "I")
 }
 
-// TestTurns: joiners and members that missed events take turns, so neither wait forever while more of the other kind arrive.
+// TestTurns has members join while other members miss events. The two kinds must be served in turn, so that neither kind waits
+// forever.
 func TestTurns(t *testing.T) {
 	open, opened := open(t)
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
@@ -88,7 +91,8 @@ func TestTurns(t *testing.T) {
 	slow.expect(t, "state")
 }
 
-// TestMany: the present state is executed once for a thousand members that join together, and not for members that have left.
+// TestMany has a thousand members join together. The present state must be executed once for all of them, and never for members
+// that have left.
 func TestMany(t *testing.T) {
 	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()
@@ -126,7 +130,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestLast: the execution ends with its last member, not before. The next join opens a new execution.
+// TestLast expects an execution to end when its last member leaves, and not earlier. The next join must open a new execution.
 func TestLast(t *testing.T) {
 	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -135,7 +139,7 @@ func TestLast(t *testing.T) {
 	h.Join(ctx, key("k"), a.Member, open)
 	h.Join(ctx, key("k"), b.Member, open)
 	s := opened()
-	cancel() // the first member's, not the group's
+	cancel() // this is the context of the first member, not of the group
 	a.Leave()
 	a.Leave()
 	s.post("still", replaced)
@@ -157,7 +161,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestLeftBeforeJoining: a member that leaves before it has joined opens no group and is not counted.
+// TestLeftBeforeJoining has a member leave before it joins. The later join must open no group, and the hub must not count the
+// member.
 func TestLeftBeforeJoining(t *testing.T) {
 	open, opened := open(t)
 	h, gone, there := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -188,7 +193,7 @@ func TestKeys(t *testing.T) {
 	b.expect(t, "b")
 }
 
-// TestEnd: when an execution ends by itself, its members get the reason after all queued events.
+// TestEnd has the source end an execution. The members must get the reason after all queued events.
 func TestEnd(t *testing.T) {
 	for _, errors := range []string{"", `[{"message":"no"}]`} {
 		open, opened := open(t)
@@ -227,7 +232,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestClose: executions end, members get no end, and later joins are refused.
+// TestClose closes a hub. The executions must end, but their members must get no End. Later joins must be refused.
 func TestClose(t *testing.T) {
 	open, opened := open(t)
 	h, a := newHub(t, fanout.Limits{}), newReader()
@@ -251,8 +256,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// counter is a subscription to a number that grows by one with each event. At the last number, it still shows the number to joiners
-// until it is stopped.
+// counter is a subscription to a number that grows by one with each event. After the last number, counter still sends that number
+// to joiners until it is stopped.
 type counter struct {
 	ctx     context.Context
 	group   *fanout.Group
@@ -261,7 +266,7 @@ type counter struct {
 	stopped chan struct{}
 	// reached is called with each number before the next one.
 	reached func(number int)
-	// present counts how often the present number was shown.
+	// present counts how often the present number was sent to waiting members.
 	present atomic.Int64
 }
 
@@ -323,7 +328,8 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the numbers as a client does, until it has read the number to or the member ends.
+// replay reads the events as a client does. It returns when it has read the last number, which is the argument to, or when the
+// member ends.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
@@ -352,14 +358,15 @@ func (r *reader) replay(to, pause int) error {
 		}
 		if pause > 0 && reads%pause == 0 {
 			for range 20 {
-				// Others run meanwhile, so that this reader falls behind.
+				// Let other goroutines run, so that this reader falls behind.
 				runtime.Gosched()
 			}
 		}
 	}
 }
 
-// TestReplay: the events replay to the same state whenever a member joins and however slowly it reads.
+// TestReplay has members join at different numbers and read at different speeds. The events of each member must lead to the last
+// number.
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})
@@ -398,7 +405,7 @@ func TestReplay(t *testing.T) {
 		go c.run()
 		return c
 	}
-	anchor := newReader() // keeps the group open
+	anchor := newReader() // this member keeps the group open
 	h.Join(context.Background(), key("k"), anchor.Member, open)
 	if err := anchor.replay(to, 0); err != nil {
 		t.Errorf("the first reader: %v", err)

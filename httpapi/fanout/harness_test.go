@@ -24,7 +24,7 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// laid is signalled when the group asks for the next event. The previous event is in the queues at that time.
+	// laid is signalled when the group calls Next. At that time the previous event is in the queues.
 	laid        chan struct{}
 	asked       bool
 	last, event []byte
@@ -64,21 +64,21 @@ func (s *script) Next() ([]byte, bool) {
 
 func (s *script) Last() (errors, event []byte) { return s.last, s.event }
 
-// hand returns an event that was not announced and waits until it is in the queues.
+// hand makes the script's Next return an event without an announcement. It waits until the event is in the queues.
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))
 	receive(s.t, s.laid)
 }
 
-// post announces and returns an event.
+// post announces an event and passes it to hand.
 func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
 	s.group.Announce(e)
 	s.hand(payload)
 }
 
-// show shows the present state to the members that TakeWaiting returns, and reports whether there were any.
+// show sends the present state to the members that wait for it. ok is false if no member was waiting.
 func (s *script) show(payload string, e follow.Envelope) (resync, ok bool) {
 	s.t.Helper()
 	to, resync, ok := s.group.TakeWaiting()

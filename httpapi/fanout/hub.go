@@ -37,13 +37,13 @@ type Limits struct {
 	// Ahead is a number of unread bytes. While every member has at least that many unread bytes, the execution pauses, so that the
 	// changes during the pause become one event. The default is 64 KiB.
 	Ahead int
-	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery costs a
-	// sixteenth of that in addition.
+	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery adds a
+	// sixteenth of this cost.
 	Pace Pace
 	// Groups is the number of groups that may be open after JoinParts. The default is 4,000.
 	Groups int
-	// Bytes bounds the size of the payloads that wait for a member. An event beyond it ends the membership. A single event may be
-	// larger. The default is 4 MiB.
+	// Bytes bounds the size of the payloads that wait for a member. An event that exceeds the bound ends the membership. A
+	// single waiting event may be larger. The default is 4 MiB.
 	Bytes int
 }
 
@@ -54,7 +54,7 @@ type Pace interface {
 	Debt(client netip.Prefix) time.Duration
 }
 
-// perEvent is the cost of an event in addition to its bytes. A delivery costs one part in deliveryShare of both.
+// perEvent is added to an event's size in bytes to get the cost of the event. Each delivery adds a deliveryShare-th of this cost.
 const perEvent, deliveryShare = 512, 16
 
 // Stats are the hub's gauges, and its counters since the start.
@@ -110,8 +110,8 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 
 // JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. charge is called
 // before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. release is called
-// after the client's last member has left. For the last client of the group, it is called after the execution has ended. charge and
-// release must not use the hub.
+// after the client's last member has left. For the last client of the group, release is called after the execution has ended.
+// charge and release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +140,7 @@ func (h *Hub) refuses(m *Member) bool {
 	return h.closed
 }
 
-// group returns the group of a key, or a new one that take opens. The caller holds the lock.
+// group returns the group of a key. If there is none, it returns a new group, which take will open. The caller holds the lock.
 func (h *Hub) group(key Key) *Group {
 	if g := h.groups[key]; g != nil {
 		return g
@@ -167,7 +167,7 @@ func (h *Hub) take(ctx context.Context, s *seat, open Open) {
 	})
 }
 
-// leave removes a member from its groups and ends those that are empty.
+// leave removes a member from its groups and ends the groups that are then empty.
 func (h *Hub) leave(seats []seat, paid listPayment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
 type Memory interface {
-	// Take reserves n bytes for a client. It returns false if there is not enough. Give undoes Take.
+	// Take reserves n bytes for a client. It returns false if there is not enough memory. Give undoes Take.
 	Take(client netip.Prefix, n int) bool
 	Give(client netip.Prefix, n int)
 }
@@ -25,7 +25,7 @@ type Member struct {
 
 	// mu protects the rest.
 	mu sync.Mutex
-	// hub is nil before the member joins. seats are its memberships in groups. open is the number of these groups that have not
+	// hub is nil before the member joins. seats are the memberships in groups. open is the number of these groups that have not
 	// ended.
 	hub   *Hub
 	seats []seat
@@ -39,8 +39,8 @@ type Member struct {
 	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
-	// deltas and appended are the numbers of queued events with these modes. behind reports that events were lost. A member that is
-	// behind waits for the present state of its groups as soon as its queue is empty.
+	// deltas and appended are the numbers of queued events with the modes Delta and Append. behind reports that events were lost.
+	// In this case, the member waits for the present state of its groups as soon as its queue is empty.
 	deltas, appended int
 	behind           bool
 	// problem is the last problem of a member of several groups. Groups often have equal problems.
@@ -180,7 +180,7 @@ func (m *Member) settle() bool {
 	return true
 }
 
-// unread returns the bytes that are queued or being written.
+// unread returns the number of bytes that are queued or being written.
 func (m *Member) unread() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,8 +214,8 @@ func signalWanted(seats []seat) {
 	}
 }
 
-// Finish ends the operation of a member without a group. Take still returns the queued responses before the end. If there is not
-// enough memory for the errors, the end is Unread.
+// Finish ends the operation of a member without a group. Take still returns the queued responses before e. If there is not enough
+// memory for the errors, Take returns an End with Unread instead of e.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
 // Take returns the next response, which must not be changed. The response counts as unread until Written or the next Take. If
@@ -269,8 +269,8 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// caughtUp lets a member get events of a group again, and reports whether it has missed some. The caller holds the group's
-// lock.
+// caughtUp lets a member get events of a group again, and reports whether the member has missed events. The caller holds the
+// group's lock.
 func (m *Member) caughtUp(s *seat) (missed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -278,8 +278,8 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends the membership in one group. It ends the queue if no other membership is left, or if there are errors without an
-// event.
+// finishPart ends the membership in one group. It ends the queue if the member has no other membership, or if errors is not nil and
+// event is nil.
 func (m *Member) finishPart(s *seat, errors, event []byte) {
 	if m.continues(s, errors, event) {
 		return

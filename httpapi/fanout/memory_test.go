@@ -11,7 +11,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// memory is a fanout.Memory of some bytes for all clients together.
+// memory is a fanout.Memory with a number of bytes that all clients share.
 type memory struct {
 	mu   sync.Mutex
 	free int
@@ -45,7 +45,7 @@ func (r *memory) want(t *testing.T, free int) {
 // text returns a payload of kib KiB that begins with name. The first 2 KiB of a member are not counted.
 func text(name string, kib int) string { return name + strings.Repeat(" ", kib<<10-len(name)) }
 
-// TestMemory: queued and written events count in the memory of the member's client.
+// TestMemory expects events in a queue and events that are being written to take memory of the member's client.
 func TestMemory(t *testing.T) {
 	h := newHub(t, fanout.Limits{})
 	r := &memory{free: 10 << 10}
@@ -58,7 +58,7 @@ func TestMemory(t *testing.T) {
 	}
 	m, s := begin("a")
 	s.post(text("I", 2), state(delta))
-	r.want(t, 10<<10) // not counted
+	r.want(t, 10<<10) // the first 2 KiB are not counted
 	s.post(text("a", 6), delta)
 	r.want(t, 4<<10)
 	s.post(text("b", 4), delta)
@@ -66,10 +66,10 @@ func TestMemory(t *testing.T) {
 	if payload, _, _ := m.Take(); payload[0] != 'I' {
 		t.Fatalf("%.10s", payload)
 	}
-	r.want(t, 0) // being written
+	r.want(t, 0) // the event takes memory while it is being written
 	m.Written()
 	r.want(t, 2<<10)
-	s.post(text("c", 4), delta) // does not fit, so the member must restart
+	s.post(text("c", 4), delta) // the event does not fit, so the member must restart
 	r.want(t, 10<<10)
 	m.expect(t)
 	if !s.waiting() {
@@ -82,7 +82,7 @@ func TestMemory(t *testing.T) {
 		t.Fatalf("%.10s", payload)
 	}
 	m.Leave()
-	r.want(t, 9<<10) // until it is written
+	r.want(t, 9<<10) // the event takes memory until it is written
 	m.Written()
 	r.want(t, 10<<10)
 	if s := h.Stats(); s.Crowded != 1 || s.Dropped != 0 {
@@ -104,7 +104,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfASend is for an operation that is executed for one member alone.
+// TestMemoryOfASend reserves memory for the response of an operation that only one member executes, and sends the response.
 func TestMemoryOfASend(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	one, other := newReader(), newReader()
@@ -137,7 +137,7 @@ func (s *script) askedAgain() bool {
 	}
 }
 
-// TestPause: an execution pauses while all members have enough unread.
+// TestPause expects an execution to pause while each member has at least Limits.Ahead unread bytes.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(t, fanout.Limits{Ahead: 10})
@@ -173,12 +173,12 @@ func TestPause(t *testing.T) {
 			t.Fatal("it pauses before that has something")
 		}
 		other.Leave()
-		one.Leave() // the execution ends though it pauses
+		one.Leave() // the last member leaves, so the paused execution must end
 		receive(t, s.closed)
 	})
 }
 
-// debts is a Pace with a time until which each client is in debt.
+// debts is a Pace. until is the time at which the debt of a client ends.
 type debts struct {
 	mu    sync.Mutex
 	spent map[netip.Prefix]int
@@ -197,7 +197,8 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients: clients are charged for execution and deliveries. An execution waits until one of its clients is out of debt.
+// TestPaceOfClients charges two clients for an execution and its deliveries. The next event must wait until the first of the two
+// clients is out of debt.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -231,8 +232,8 @@ func TestPaceOfClients(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeMemory: the errors with which a member ends count in the memory of its client. If they do not fit, the member ends
-// as unread.
+// TestErrorsTakeMemory ends members with errors. The errors must take memory of the member's client. If the errors do not fit, the
+// End must have Unread set instead.
 func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {
@@ -246,7 +247,7 @@ func TestErrorsTakeMemory(t *testing.T) {
 	if _, over, end := first.Take(); !over || len(end.Errors) != 8<<10 || end.Unread {
 		t.Errorf("%v %d bytes, %v", over, len(end.Errors), end.Unread)
 	}
-	r.want(t, 4<<10) // until the member leaves
+	r.want(t, 4<<10) // the errors take memory until the member leaves
 	second := finish()
 	r.want(t, 4<<10)
 	if _, over, end := second.Take(); !over || end.Errors != nil || !end.Unread || end.Err == nil {

@@ -35,9 +35,8 @@ type listPayment struct {
 }
 
 // JoinParts adds m to the group of each part and opens the groups that do not exist. It charges the client once for all of the
-// client's members with the same key, which identifies the whole subscription. charge and release are as for JoinCharged, except
-// that release is always called when the client's last member leaves. joined is false if more groups than Limits.Groups would be
-// open.
+// client's members with the same key, which identifies the whole subscription. charge and release are as for JoinCharged, but
+// release is always called when the client's last member leaves. joined is false if more groups than Limits.Groups would be open.
 func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

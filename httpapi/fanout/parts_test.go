@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// scripts opens the parts of lists. It holds the scripts that run now.
+// scripts opens the parts of lists, with a script for each part. It keeps the scripts that are running.
 type scripts struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -61,8 +61,8 @@ func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	return r
 }
 
-// TestPartsShareExecutions has members with different lists. Each part is executed once, and each member gets the events
-// of its parts in order. Members that leave free the groups.
+// TestPartsShareExecutions has members with different lists. Each part must be executed once, and each member must get the events
+// of its parts in order. A group must end when its last member leaves.
 func TestPartsShareExecutions(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	one := s.join(h, 2, "a", "b")
@@ -94,8 +94,8 @@ func TestPartsShareExecutions(t *testing.T) {
 	}
 }
 
-// TestSlowMemberOfParts has one member read nothing. A new event of a part replaces only the waiting event of that part. The other
-// member gets every event.
+// TestSlowMemberOfParts has one member read nothing. In its queue, a new event of a part must replace only the event of that part.
+// The other member must get every event.
 func TestSlowMemberOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	slow, fast := s.join(h, 2, "a", "b"), s.join(h, 0, "b", "a")
@@ -107,8 +107,9 @@ func TestSlowMemberOfParts(t *testing.T) {
 	slow.expect(t, "a2", "b2")
 }
 
-// TestUnknownPart ends the executions of parts one by one. If an execution ends with an event, its members get the event and go on
-// with their other parts. A member ends with the errors after its last part, or when an execution ends without an event.
+// TestUnknownPart ends the executions of parts one by one. If an execution ends with an event, a member must get the event and
+// continue with its other parts. After the last part, or if an execution ends without an event, the member must end with the
+// errors.
 func TestUnknownPart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")
@@ -145,7 +146,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-// TestProblemOfParts has several parts report the same problem. A member gets it once.
+// TestProblemOfParts has several parts report equal problems. A member must get the problem once.
 func TestProblemOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := s.join(h, 2, "a", "b")
@@ -157,8 +158,8 @@ func TestProblemOfParts(t *testing.T) {
 	r.expect(t, "down", "B", "other")
 }
 
-// TestPartsRestart has a member's memory run out. It gets nothing more until it has read its queue, and then the present
-// state of all its parts.
+// TestPartsRestart sends an event that does not fit a member's memory. The member must get no events until it reads. After that, it
+// must get the present state of all its parts.
 func TestPartsRestart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := newReader()
@@ -169,7 +170,7 @@ func TestPartsRestart(t *testing.T) {
 	receive(t, s.ready)
 	receive(t, s.ready)
 	s.of("a").post(text("a", 4), about("a", replaced))
-	s.of("b").post(text("b", 4), about("b", replaced)) // does not fit
+	s.of("b").post(text("b", 4), about("b", replaced)) // the event does not fit
 	s.of("a").post("a lost", about("a", replaced))
 	s.of("b").post("b lost", about("b", replaced))
 	r.expect(t)
@@ -186,7 +187,8 @@ func TestPartsRestart(t *testing.T) {
 	r.expect(t, "b now", "a now", "b next")
 }
 
-// TestPartsAreCharged charges a client once for its equal lists until the last member leaves. A refused client joins nothing.
+// TestPartsAreCharged joins several members of a client with equal lists. The client must be charged once, until its last member
+// leaves. A client whose charge is refused must join no group.
 func TestPartsAreCharged(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{Groups: 3}), newScripts(t)
 	charged, released := 0, 0
@@ -274,7 +276,7 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 }
 
-// ticking is a source that counts.
+// ticking is a source whose events are increasing numbers.
 type ticking struct {
 	ctx    context.Context
 	group  *fanout.Group

@@ -24,8 +24,8 @@ func (m *Member) add(s *seat, e *event) bool {
 	return m.append(e)
 }
 
-// knows reports whether the last problem of a member of several groups was equal to this one. It stores the problem. The result is
-// false for a member of one group. The caller holds the lock.
+// knows reports whether the previous problem of a member was equal to problem, and stores problem for the next call. For a member
+// of one group, knows stores nothing and returns false. The caller holds the lock.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false

@@ -12,13 +12,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// step is an event for a member that does not read.
+// step is an event with its envelope.
 type step struct {
 	payload string
 	follow.Envelope
 }
 
-// TestQueue: the envelopes decide what waits for a member that does not read.
+// TestQueue posts events for a member that does not read. The envelopes determine which events stay in the member's queue.
 func TestQueue(t *testing.T) {
 	initial, resync := state(replaced), state(replaced)
 	for _, test := range []struct {
@@ -79,7 +79,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestLargeEvents: an event larger than Bytes reaches members that read it before the next event.
+// TestLargeEvents posts events larger than Limits.Bytes. A member that reads each event before the next one must get all of them.
 func TestLargeEvents(t *testing.T) {
 	for name, e := range map[string]follow.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a member that leaves too much unread is ended, and the others are not.
+// TestTooMuch has one member read nothing until its queue exceeds a limit. The hub must end this member and no other member.
 func TestTooMuch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -145,21 +145,22 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestLostDelta: a member that misses deltas restarts from the present state once it reads, and goes on from there.
+// TestLostDelta has a member miss deltas. When the member reads, it must get the present state and then the deltas after that
+// state.
 func TestLostDelta(t *testing.T) {
 	open, opened := open(t)
 	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
 	h.Join(context.Background(), key("k"), slow.Member, open)
 	h.Join(context.Background(), key("k"), quick.Member, open)
 	s := opened()
-	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta is one too many
+	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds the limit of three
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)
 	}
 	if s.waiting() {
 		t.Fatal("a member that has not read yet waits for the present state")
 	}
-	slow.expect(t) // the queued deltas are of no use
+	slow.expect(t) // the queued deltas were dropped, because one delta is lost
 	if !s.waiting() {
 		t.Fatal("a member that missed something does not wait for the present state")
 	}
@@ -177,7 +178,7 @@ func TestLostDelta(t *testing.T) {
 	if lost := h.Stats().Lost; lost != 1 {
 		t.Errorf("%d were lost, want 1", lost)
 	}
-	for _, e := range deltas(11, 14) { // it misses deltas once more
+	for _, e := range deltas(11, 14) { // the slow member misses deltas again
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)
 	}
@@ -195,7 +196,7 @@ func deltas(from, to int) (all []step) {
 	return all
 }
 
-// TestSlowMember: the other members get the same events in the same order when one does not read.
+// TestSlowMember has one member read nothing. The other members must get all events in order.
 func TestSlowMember(t *testing.T) {
 	for name, e := range map[string]follow.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +225,7 @@ func TestSlowMember(t *testing.T) {
 	}
 }
 
-// TestAlone: a member without a group gets the responses that were sent to it, then its end.
+// TestAlone sends responses to a member without a group and ends it. The member must get the responses and then the End.
 func TestAlone(t *testing.T) {
 	r := newReader()
 	r.Send([]byte("a"))

@@ -199,8 +199,8 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }
 
-// read returns the content of a regular file. It opens the file before it checks it, so that it reads the file that it has
-// checked.
+// read returns the content of a regular file. It opens the file before the check, so that the checked file is also the file that is
+// read.
 func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would block
 	if err != nil {
@@ -227,8 +227,9 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	return content, info, nil
 }
 
-// exposed reports whether users other than the owner can access a file. If root owns the file and self is not root, the group may
-// read it. For example, Kubernetes with an fsGroup gives a secret to an unprivileged program in that way.
+// exposed reports whether users other than the owner can access a file. self is the user of this process. If root owns the file and
+// self is not root, exposed accepts that the group can read the file. Kubernetes with an fsGroup, for example, gives a secret to an
+// unprivileged program in this way.
 func exposed(mode fs.FileMode, owner, self int) bool {
 	if owner == 0 && self != 0 {
 		return mode.Perm()&0o037 != 0

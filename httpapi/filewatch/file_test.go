@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a polled file that records how it is used. The lock is for the race detector, which does not know the order of fake time.
+// fixture is a polled file that records how it is used. The race detector needs the lock, because it does not see the order that
+// fake time guarantees.
 type fixture struct {
 	*File
 	t    *testing.T
@@ -62,7 +63,7 @@ func (x *fixture) options(path string) Options {
 	}
 }
 
-// polled runs a test in a synctest bubble with a file that was written an hour ago with [1], and is polled.
+// polled runs a test in a synctest bubble. It polls a file with the content [1], which was written an hour ago.
 func polled(t *testing.T, change func(*Options), test func(x *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &fixture{t: t, path: filepath.Join(t.TempDir(), "f")}
@@ -90,7 +91,7 @@ func (x *fixture) run(o Options) {
 	x.t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// want checks the content in use, the calls of Use and Gone, and whether the file is valid.
+// want checks the content in use, the numbers of calls of Use and Gone, and whether the file is valid.
 func (x *fixture) want(content string, calls, gone int, valid bool) {
 	x.t.Helper()
 	synctest.Wait()
@@ -101,7 +102,7 @@ func (x *fixture) want(content string, calls, gone int, valid bool) {
 	})
 }
 
-// logged returns what was logged since the last call.
+// logged returns the log lines since the last call of logged.
 func (x *fixture) logged() (text string) {
 	x.locked(func() { text = x.log.String(); x.log.Reset() })
 	return text
@@ -240,7 +241,7 @@ func TestVolume(t *testing.T) {
 		rename(t, filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data"))
 		polls(2)
 		x.want(`[2]`, 2, 0, true)
-		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the mode of the target counts
+		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the mode of the symbolic link's target decides
 			t.Fatal(err)
 		}
 		polls(1)
@@ -331,7 +332,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestBriefGaps: polls that find the file missing count only if they are consecutive.
+// TestBriefGaps has polls find the file missing now and then. Gone must be called only after consecutive polls without the file.
 func TestBriefGaps(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		for range 3 {
@@ -346,7 +347,7 @@ func TestBriefGaps(t *testing.T) {
 	})
 }
 
-// TestWithoutGone: without Gone the content of a missing file stays in use.
+// TestWithoutGone removes a file whose Options have no Gone. The content of the file must stay in use.
 func TestWithoutGone(t *testing.T) {
 	polled(t, func(o *Options) { o.Gone = nil }, func(x *fixture) {
 		if err := os.Remove(x.path); err != nil {

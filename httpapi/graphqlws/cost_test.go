@@ -46,7 +46,7 @@ func (l *listeners) follow(in *bufio.Reader, buf []byte) {
 	}
 }
 
-// hear waits for the frames that send causes.
+// hear calls send and waits for the given number of frames.
 func (l *listeners) hear(frames int, send func()) {
 	l.wanted.Store(int64(frames))
 	send()
@@ -61,7 +61,8 @@ func price(size int) []byte {
 	return fmt.Appendf(nil, `{"data":{"priceChanged":{"price":"0.5","note":"%s"}}}`, strings.Repeat("x", size))
 }
 
-// TestAllocations: delivering an event allocates at most once for each socket of a group, whatever the event's size.
+// TestAllocations bounds the allocations of the delivery of an event: at most one for each socket of a group, for small and large
+// events.
 func TestAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/httpapi/graphqlws"
 )
 
-// FuzzMessages sends lines as messages. The client gets only messages of the protocol, and either the answer to its last
-// ping or a close code of the protocol.
+// FuzzMessages sends each line as a message, and then a ping. The client must get only messages of the protocol. It must get either
+// the pong for that ping or a close code of the protocol.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		initialise, pinging, `{"type":"pong"}`, subscribing("1", "query"), subscribing("1", "refused"), subscribing("", "query"),
@@ -33,7 +33,7 @@ func FuzzMessages(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() {
-			_ = conn.(*net.TCPConn).SetLinger(0) // otherwise the addresses run out
+			_ = conn.(*net.TCPConn).SetLinger(0) // without lingering connections, so that the ports do not run out
 			_ = conn.Close()
 		}()
 		_ = conn.SetDeadline(time.Now().Add(patience))

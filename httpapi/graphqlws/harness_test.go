@@ -40,7 +40,7 @@ const patience = 20 * time.Second
 //	refused          is refused
 type operator struct {
 	hub *fanout.Hub
-	// init authenticates clients; nil accepts all.
+	// init authenticates clients. If init is nil, all clients are accepted.
 	init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
 	// started receives a value when a slow query starts. Each value sent to release ends one slow query.
 	started, release chan struct{}
@@ -164,7 +164,7 @@ func (o *operator) awaitMembers(t testing.TB, n int) {
 	await(t, "members", func() bool { s := o.hub.Stats(); return s.Members == n && (n > 0 || s.Groups == 0) })
 }
 
-// source is a topic that is being executed.
+// source is one execution of a topic.
 type source struct {
 	ctx   context.Context
 	topic *topic
@@ -199,7 +199,8 @@ type service struct {
 	http *httptest.Server
 }
 
-// serve starts a server that ends with the test. Timeouts that cfg does not set are an hour, so a slow machine changes nothing.
+// serve starts a server and stops it when the test ends. Timeouts that cfg does not set are an hour, so that they do not end on a
+// slow machine.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	cfg = required(cfg, o)
 	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
@@ -269,7 +270,7 @@ func (s *service) dial(options ...string) *client {
 	return &client{s.t, conn}
 }
 
-// initialised returns a client that is acknowledged.
+// initialised returns a client that has received connection_ack.
 func (s *service) initialised() *client {
 	s.t.Helper()
 	c := s.dial()
@@ -530,7 +531,7 @@ func send[T any](t testing.TB, c chan<- T, v T) {
 	}
 }
 
-// await polls until done.
+// await calls done until it returns true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(time.Millisecond)

@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The
-	// buffers of net/http are eight times and twice as large, and would be most of the memory of an idle socket.
+	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The read
+	// buffer of net/http is eight times as large, and its write buffer is twice as large. The two buffers of net/http would be most
+	// of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener bounds only
-	// unsent bytes, not bytes that were sent to a client that acknowledges nothing.
+	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener bounds
+	// only unsent bytes. It does not bound the bytes that were sent to a client that acknowledges nothing.
 	sendBuffer = 128 << 10
 )
 

@@ -22,9 +22,9 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// TestSigns: a client is pinged, and stays connected while it gives any sign of life.
+// TestSigns expects the server to ping clients. A client must stay connected while it sends anything or answers pings.
 func TestSigns(t *testing.T) {
-	// A silent client is disconnected after two seconds and at most four pings.
+	// The server disconnects a client that sends nothing after two seconds and at most four pings.
 	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
 	var clients sync.WaitGroup
 	for name, answer := range map[string][]byte{
@@ -65,7 +65,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// TestSlow: a client that does not read is disconnected, and the others go on.
+// TestSlow has one client not read. The server must disconnect this client, and the other clients must still get events.
 func TestSlow(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestSlow(t *testing.T) {
 				if _, err := quick.hear(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond) // much shorter than the half second that the slow client has
+				time.Sleep(time.Millisecond) // much less than the slow client's limit of half a second
 			}
 			o.awaitMembers(t, 1)
 			s.awaitSockets(1)
@@ -98,7 +98,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestStale: the kernel buffers little for a client that reads slowly, so the next event it reads is nearly new.
+// TestStale has a client read slowly. The kernel must buffer little for it, so that the next event that the client reads is recent.
 func TestStale(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -130,7 +130,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFlood: the server reads a client's messages at the allowed rate, and only while the client reads its replies.
+// TestFlood has a client send many messages. The server must read them at the allowed rate, and only while the client reads the
+// replies.
 func TestFlood(t *testing.T) {
 	for name, ping := range map[string][]byte{"messages": frame(opText, pinging), "WebSocket pings": frame(opPing, ""), "WebSocket pongs": frame(opPong, "")} {
 		t.Run("pace of "+name, func(t *testing.T) {
@@ -205,7 +206,7 @@ func TestManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestVanished: a connection may break in any state; nothing is left of it.
+// TestVanished breaks connections in different states. The server must keep nothing of a broken connection.
 func TestVanished(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -235,7 +236,8 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-// TestEndlessFrame: a closed client that sends an endless frame instead of a close is disconnected after a while.
+// TestEndlessFrame has the server close a client that answers with an endless frame instead of a close frame. The server must
+// disconnect this client after a timeout.
 func TestEndlessFrame(t *testing.T) {
 	t.Parallel() // takes five seconds
 	s := serve(t, graphqlws.Config{}, newOperator())
@@ -248,8 +250,8 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage: a client that sends an endless message is closed, whatever other signs of life it gives. A client
-// that is silent between messages is not.
+// TestSlowMessage has a client send the frames of an endless message and WebSocket pings between them. The server must close this
+// client, but not a client that is silent between messages.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()
@@ -287,7 +289,8 @@ func (r *raw) endless() {
 	}
 }
 
-// TestDrain: queries end before their client is told to connect again, subscriptions end at once, and new clients are refused.
+// TestDrain drains a server. Sockets without a running query must be closed at once, even if they have subscriptions. A socket with
+// a running query must be closed after the query has ended. New clients must be refused.
 func TestDrain(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -312,9 +315,9 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new connection: %v", err)
 	}
 	busy.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // the subscription lasts as long as the socket
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // the query keeps the socket open
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
-	busy.subscribe("late", "query") // the server answers only with the close
+	busy.subscribe("late", "query") // the server sends no response to this query, only the close frame
 	busy.settled()
 	select {
 	case <-drained:
@@ -329,7 +332,7 @@ func TestDrain(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainCompleted: an operation that its client completes does not delay the drain.
+// TestDrainCompleted has the client complete its operation during a drain. The drain must not wait for this operation.
 func TestDrainCompleted(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -352,8 +355,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds: no client delays the end of a drain: not a client whose operation does not end, nor clients that do not
-// answer a close, do not read, or send an endless frame.
+// TestDrainEnds drains a server with stubborn clients: an operation of one does not end, and others do not answer a close frame, do
+// not read, or send an endless frame. Drain must return soon after its context ends.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

@@ -2,7 +2,7 @@ package graphqlws
 
 import "testing"
 
-// TestBufferOfAFrame takes buffers for small frames after large ones were returned: none may be much larger than its frame.
+// TestBufferOfAFrame returns large buffers and then takes buffers for small frames. No buffer may be much larger than its frame.
 func TestBufferOfAFrame(t *testing.T) {
 	for range 10 {
 		for _, size := range []int{100 << 10, 64 << 10, 64<<10 - 1, 5000, 1025, 1024, 100, 1} {

@@ -24,7 +24,7 @@ const (
 	pinging    = `{"type":"ping"}`
 )
 
-// TestViolations: each violation of the protocol has its close code.
+// TestViolations expects each violation of the protocol to close the socket with the code that the protocol assigns to it.
 func TestViolations(t *testing.T) {
 	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
 	long := strings.Repeat("x", 129)
@@ -173,7 +173,7 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// TestInit: a client without a connection_init in time, or with one that is refused, is closed.
+// TestInit expects the server to close a client that sends no connection_init in time, or whose connection_init is refused.
 func TestInit(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond}, newOperator())
@@ -191,7 +191,7 @@ func TestInit(t *testing.T) {
 			if err != nil || first != `{"type":"connection_ack"}` {
 				t.Fatal(first, err)
 			}
-			c.expect(pinging) // after the timeout
+			c.expect(pinging) // the ping comes after the timeout, so the timeout did not close the socket
 			break
 		}
 	})
@@ -258,7 +258,8 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// TestPing: pings are answered at any time with their payload; pongs need no ping.
+// TestPing expects the server to answer a ping at any time with a pong that has the ping's payload. The server must accept a pong
+// without a ping.
 func TestPing(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	c := s.dial()
@@ -270,7 +271,8 @@ func TestPing(t *testing.T) {
 	c.expect(`{"type":"pong"}`)
 }
 
-// TestOperations: queries and subscriptions run concurrently, end as the protocol says, and free their ids.
+// TestOperations expects queries and subscriptions to run concurrently, to end as the protocol says, and to free their ids at the
+// end.
 func TestOperations(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -349,7 +351,8 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// TestLimits: only operations and sockets beyond the limits of a socket or an address are refused.
+// TestLimits opens operations and sockets up to the limits of a socket and of an address. The server must refuse only those beyond
+// the limits.
 func TestLimits(t *testing.T) {
 	o := newOperator()
 	q := quota.New(quota.Limits{Connections: 2, Operations: 3})
@@ -383,7 +386,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemoryForMessages: a message that does not fit the memory closes its socket. A handled message frees its memory.
+// TestMemoryForMessages expects a message that does not fit the memory for messages to close its socket. A handled message must
+// free its memory.
 func TestMemoryForMessages(t *testing.T) {
 	const long = 100 << 10
 	memory := quota.NewMemory(2 * long)
@@ -395,7 +399,7 @@ func TestMemoryForMessages(t *testing.T) {
 		a.expect(`{"type":"pong"}`)
 	}
 	a.say(pinging)
-	a.expect(`{"type":"pong"}`) // the message before was released before this one was read
+	a.expect(`{"type":"pong"}`) // the server released the memory of the previous message before it read this one
 	r := s.raw()
 	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // the first of several frames
 	if first, _, err := r.hear(); first != opPong {
@@ -407,7 +411,7 @@ func TestMemoryForMessages(t *testing.T) {
 	a.expect(`{"type":"pong"}`)
 }
 
-// TestQuotaIsReturned: nothing is counted for a client after its operations and sockets have ended.
+// TestQuotaIsReturned ends all operations and sockets of a client. After that, the quota must count nothing for the client.
 func TestQuotaIsReturned(t *testing.T) {
 	q := quota.New(quota.Limits{Connections: 50, Operations: 50})
 	address := netip.MustParseAddr("192.0.2.1")

@@ -41,7 +41,7 @@ type Operator interface {
 	// Operate starts an operation that queues its responses in m. If the operation cannot start, errors is a JSON list for the
 	// client. For a subscription, once is nil; the subscription lasts until m leaves. For other operations, the socket calls once
 	// on a new goroutine to execute the operation; once must return promptly when its context ends. If the payload breaks the
-	// protocol, malformed is not nil, and the socket closes with its text.
+	// protocol, malformed is not nil, and the socket closes with the text of malformed.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
 	// Refuse returns the errors of an operation that is not started, as a JSON list.
 	Refuse(ctx context.Context, err error) []byte
@@ -145,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		k.cancel()
 		s.release(client)
-		return // Accept has answered
+		return // Accept has sent an error response
 	}
 	s.accepted.Add(1)
 	conn.SetReadLimit(s.cfg.Frame)

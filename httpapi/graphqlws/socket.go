@@ -59,8 +59,8 @@ type socket struct {
 	slots *semaphore.Weighted
 	// pending counts the queries and mutations whose end was not sent yet.
 	pending int
-	// ready are the operations with something to send. replies are frames that are sent before them. replyBytes is the total size
-	// of replies.
+	// ready are the operations with something to send. replies are frames that are sent before the frames of these operations.
+	// replyBytes is the total size of replies.
 	ready      []*operation
 	replies    [][]byte
 	replyBytes int
@@ -113,7 +113,7 @@ func (k *socket) close(code websocket.StatusCode, reason string) bool {
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
 	}
 	k.end(func() {
-		// The library limits the time of the close handshake, but not of a frame that is being written or read.
+		// The library limits the time of the close handshake, but not the time to write or read a frame.
 		_ = k.netConn.SetDeadline(time.Now().Add(closeTimeout))
 	}, func() { _ = k.conn.Close(code, reason) })
 	return false

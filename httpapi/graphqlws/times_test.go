@@ -64,7 +64,7 @@ func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.
 	})
 }
 
-// TestTimesAreKept: the server acts at most a quarter of its shortest timeout late.
+// TestTimesAreKept expects the server to act on each timeout, at most a quarter of its shortest timeout late.
 func TestTimesAreKept(t *testing.T) {
 	const short = 100 * time.Millisecond
 	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
@@ -103,7 +103,7 @@ func TestTimesAreKept(t *testing.T) {
 	})
 }
 
-// TestDrainIsBrief: a client that neither reads nor answers delays a drain without time by a second at most.
+// TestDrainIsBrief drains with an ended context while a client neither reads nor answers. The drain must take at most a second.
 func TestDrainIsBrief(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
 		ended, cancel := context.WithCancel(t.Context())

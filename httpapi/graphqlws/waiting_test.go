@@ -22,8 +22,8 @@ func (r *raw) expect(want string) {
 	}
 }
 
-// TestEndOfACompletedOperation: a client completes an operation, and uses its id again, while the operation's end waits
-// to be written. The client gets only frames of the new operation.
+// TestEndOfACompletedOperation has a client complete an operation and reuse its id before the server has written the end of that
+// operation. The client must get only frames of the new operation.
 func TestEndOfACompletedOperation(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
@@ -39,7 +39,8 @@ func TestEndOfACompletedOperation(t *testing.T) {
 	})
 }
 
-// TestWaitingReplies: the server stops reading from a client that does not read its replies, and goes on when the client reads.
+// TestWaitingReplies has a client send messages without reading the replies. The server must stop reading from the client, and
+// continue when the client reads.
 func TestWaitingReplies(t *testing.T) {
 	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 		const pings = 100
@@ -49,7 +50,7 @@ func TestWaitingReplies(t *testing.T) {
 				r.say(pinging)
 			}
 		})
-		synctest.Wait() // neither side goes on
+		synctest.Wait() // neither side can continue
 		for range pings {
 			r.expect(`{"type":"pong"}`)
 		}
@@ -81,7 +82,8 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 	})
 }
 
-// TestWaitingResults: ten operations of a socket execute concurrently. The next one starts when a result was written.
+// TestWaitingResults expects ten operations of a socket to execute concurrently. The eleventh operation must start when the server
+// has written a result.
 func TestWaitingResults(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		begun := func(want int) {
@@ -108,8 +110,8 @@ func TestWaitingResults(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others. If the context
-// of Drain has already ended, Drain does not wait for the client's answer to the close frame.
+// TestDrainDuringAHandshake begins a drain during the handshake of a socket. The server must close this socket like the others. If
+// the context of Drain has already ended, Drain does not wait for the client's answer to the close frame.
 func TestDrainDuringAHandshake(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {

@@ -111,7 +111,7 @@ func (k *socket) send(op *operation) bool {
 	case !over:
 		return true
 	case !k.release(op): // release first, so that the client may use the id again when it gets the end
-		return true // the client has completed it
+		return true // the client has completed the operation
 	}
 	if end.Unread {
 		k.server.crowded.Add(1)

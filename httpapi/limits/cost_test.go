@@ -98,7 +98,7 @@ func TestCost(t *testing.T) {
 		{`query($n:Int=7){searchMarkets(first:$n){nodes{id}}}`, `{"n":3}`, 1 + 6, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":-3}`, 1, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":2147483647}`, 1 + 200, 0, 1},
-		// A market names its event; the rest of the event is a call.
+		// The title of an event comes with its market. Other fields of the event need a call.
 		{`{event(eventId:"1"){title startsAt markets(first:50){nodes{tokens{price{price}}}}}}`, "", 1 + 3 + 50*(1+2*3), 100, 1},
 		{`{markets(marketIds:["1","2","3"]){event{title}}}`, "", 3 * 3, 3, 0},
 		{`{markets(marketIds:["1","2","3"]){event{volume endsAt}}}`, "", 3 * 4, 3, 3},
@@ -110,7 +110,8 @@ func TestCost(t *testing.T) {
 		{`{` + user + `{trades{nodes{price}} b:trades(first:10){nodes{price}}}}`, "", 1 + 1 + 100 + 1 + 20, 0, 2},
 		{`{` + user + `{positions(first:80){nodes{redeemable market{id} valuation{value}}}}}`, "", 2 + 80*6, 80 * 2, 1},
 		{`{` + user + `{positions{totalCount} portfolio{totalValue availableCash}}}`, "", 6, 0, 1 + 2},
-		// Fields with one response key are one field, also through fragments. Fields under a condition count if it may be met.
+		// Fields with equal response keys count as one field, even across fragments. A field with a condition counts if the
+		// variables select it.
 		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":true}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":false}`, 1, 0, 0},
@@ -123,7 +124,7 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`{token(tokenId:"1"){price@include(if:false){price} spread@skip(if:true){id} id@include(if:true)}}`, "", 2, 0, 0},
-		// A conditional field counts the shared call only if it is selected. If it is not, the other field counts the call.
+		// Two fields share a call. If the first field is not selected, the second field counts the call.
 		{`query($a:Boolean!){token(tokenId:"1"){o:orderbook@include(if:$a){midpoint} orderbook{midpoint}}}`, `{"a":false}`, 3, 0, 1},
 		// A subscription costs its first events.
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 50, 0},
@@ -140,7 +141,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfUse: the requests of frontends pass, most with room for twice as much.
+// TestCostOfUse expects typical requests of frontends to cost at most half of the default limit.
 func TestCostOfUse(t *testing.T) {
 	g := guarding(t)
 	documents := documentsOfUse(t)
@@ -167,7 +168,7 @@ func TestCostOfUse(t *testing.T) {
 	}
 }
 
-// TestCostIsRefused checks the text for clients, and that the sum does not overflow.
+// TestCostIsRefused checks the error that clients get for too much cost, and that the sum does not overflow.
 func TestCostIsRefused(t *testing.T) {
 	g := guarding(t)
 	for _, test := range []struct{ text, says string }{
@@ -198,7 +199,7 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// TestCostAtTheLimit checks the limit and one point more.
+// TestCostAtTheLimit checks a cost at the limit and a cost of one point more.
 func TestCostAtTheLimit(t *testing.T) {
 	for limit, rule := range map[int64]string{42: "", 41: RuleCost} {
 		_, err := priceOf(t, guarding(t, func(l *Limits) { l.Cost = limit }), `query($i:[String!]!){tokens(tokenIds:$i){id}}`, `{"i":`+list(21)+`}`)
@@ -235,7 +236,7 @@ func TestVariablesOfAllForms(t *testing.T) {
 	}
 }
 
-// TestPlansAreShared evaluates a plan concurrently for the race detector. No evaluation may change the next.
+// TestPlansAreShared evaluates a plan concurrently for the race detector. No evaluation may change the result of a later one.
 func TestPlansAreShared(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)
@@ -270,7 +271,7 @@ func TestCostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesAField: the error names the field that costs most, whatever the root costs.
+// TestRefusalNamesAField expects the error to name the most expensive field, even if the fields of the root cost more together.
 func TestRefusalNamesAField(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.Cost = 3 })
 	for text, says := range map[string]string{

@@ -6,7 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// FuzzDocument: no document makes the guard panic. Accepted documents are validated, compiled and evaluated in a bounded number of steps.
+// FuzzDocument passes arbitrary documents to the guard, which must not panic. Accepted documents must be validated, compiled and
+// evaluated in a bounded number of steps.
 func FuzzDocument(f *testing.F) {
 	for _, text := range documentsOfUse(f) {
 		f.Add(text)

@@ -45,10 +45,10 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 }
 
 // Document parses and measures a document. The returned document has at least one operation and no fragment cycle, and its
-// validation takes a bounded time. It is not validated yet. The caller may change it. Document remembers a refusal by the
-// SHA-256 of the text, so the same text is not parsed again. It does not remember accepted documents.
+// validation takes a bounded time. The returned document is not validated yet. The caller may change it. Document remembers a
+// refusal by the SHA-256 of the text, so the same text is not parsed again. Document does not remember accepted documents.
 //
-// A syntax error is a gqlerror.Error with a location. It wraps a market.Error with CodeParseFailed.
+// A syntax error is a gqlerror.Error with a location. The gqlerror.Error wraps a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	if n := len(text); n > g.limits.DocumentBytes {
 		return nil, refuse(RuleDocumentBytes, "the document has %d bytes; at most %d are accepted: move values into variables", n, g.limits.DocumentBytes)

@@ -26,7 +26,7 @@ var schema = sync.OnceValue(func() *ast.Schema {
 	return gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: string(text)})
 })
 
-// guarding returns a guard with the default limits, changed by each of set.
+// guarding returns a guard. Its limits are the default limits after the changes by the functions in set.
 func guarding(t testing.TB, set ...func(*Limits)) *Guard {
 	t.Helper()
 	limits := Default()
@@ -40,7 +40,7 @@ func guarding(t testing.TB, set ...func(*Limits)) *Guard {
 	return g
 }
 
-// accepted returns a document that is accepted and valid.
+// accepted parses a document with the guard and validates it. The test fails if the document is refused or invalid.
 func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := g.Document(text)
@@ -66,11 +66,11 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// TestLimits tests every limit at its value and one past it.
+// TestLimits tests every limit with a document at the limit and with a document that exceeds it by one.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		rule string
-		// limit is set to 7; text(7) is at the limit.
+		// limit returns the limit to test, which the test sets to 7. text(n) returns a document with n of what the limit counts.
 		limit func(*Limits) *int
 		text  func(n int) string
 		says  string
@@ -85,7 +85,7 @@ func TestLimits(t *testing.T) {
 			return "{" + repeat(n, numbered("...f%d ")) + "}" + repeat(n, numbered("fragment f%d on Q{a}"))
 		}, "defines 8 fragments; at most 7"},
 		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { return "{" + repeat(n, numbered("a%d ")) + "}" }, "selects 8 fields and fragments"},
-		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { // two operations with 1 spread and 2 fields each, and n-6 more
+		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { // two operations with 3 selections each, and n-6 other fields
 			return "{...f}query a{...f}query b{" + repeat(n-6, numbered("a%d ")) + "}fragment f on Q{a b}"
 		}, "selects 8 fields and fragments"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{a", n) + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNames has a long name in every place.
+// TestNames puts a long name into every place where a document can have a name.
 func TestNames(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.NameBytes = 12 })
 	for _, place := range []string{
@@ -161,7 +161,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFragmentCycles: validation would not return from the last of these.
+// TestFragmentCycles expects documents with cycles of fragments to be refused. Validation of the last of these documents would not
+// return.
 func TestFragmentCycles(t *testing.T) {
 	g := guarding(t)
 	for _, text := range []string{
@@ -189,7 +190,7 @@ func TestFragmentCycles(t *testing.T) {
 	}
 }
 
-// hostile are documents that must be refused at once, with the rule that refuses them.
+// hostile returns documents that must be refused before validation, and for each document the rule that must refuse it.
 func hostile() map[string]struct{ text, rule string } {
 	const deep = 10_000
 	doubling := func(n int, between string) string {
@@ -249,7 +250,7 @@ func hostile() map[string]struct{ text, rule string } {
 	}
 }
 
-// repeatedTree is a tree of fields with every field twice, which validation compares in pairs at every level.
+// repeatedTree returns a tree of selections that have every field twice. Validation compares the two fields at every level.
 func repeatedTree(depth int) string {
 	if depth == 0 {
 		return "{a}"
@@ -257,7 +258,8 @@ func repeatedTree(depth int) string {
 	return "{" + strings.Repeat("a"+repeatedTree(depth-1), 2) + "}"
 }
 
-// TestHostileDocuments bounds memory and steps; each step of parsing and measuring allocates.
+// TestHostileDocuments bounds the memory and the allocations. Each step of parsing and measuring allocates, so that the allocations
+// bound the steps.
 func TestHostileDocuments(t *testing.T) {
 	g := guarding(t)
 	for name, test := range hostile() {
@@ -286,7 +288,8 @@ func allocated(f func()) (bytes, mallocs uint64) {
 	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
 }
 
-// TestDepthAlone raises all other limits: 10,000 levels fit on the stack.
+// TestDepthAlone raises the limits that would refuse deep documents before the limit of depth does. The guard must refuse 10,000
+// levels without a stack overflow.
 func TestDepthAlone(t *testing.T) {
 	const huge = 1 << 30
 	g := guarding(t, func(l *Limits) { l.Tokens, l.DocumentBytes, l.Selections, l.Fragments = huge, huge, huge, huge })
@@ -321,8 +324,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered sends a refused document again. It gets the same error, and the guard only computes the document's
-// hash.
+// TestRefusalsAreRemembered sends a refused document again. The guard must return the same error, and must do nothing except
+// compute the hash of the document.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"

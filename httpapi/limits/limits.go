@@ -25,7 +25,7 @@ type Limits struct {
 	Depth int
 	// RootFields bounds the fields at the root of an operation. Fields with the same response key count once. Default 100.
 	RootFields int
-	// Aliases bounds the fields of a document with an alias. Default 200.
+	// Aliases bounds the number of fields with an alias in a document. Default 200.
 	Aliases int
 	// Repeats bounds the number of times that a response key is selected on one object, including selections in fragments. Default
 	// 30.

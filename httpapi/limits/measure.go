@@ -5,7 +5,7 @@ import (
 )
 
 // measure returns an error if a parsed document exceeds a limit. It first visits every node once and computes the size of each
-// fragment once. If the document is within these limits, it counts repeated response keys with all fragment spreads followed.
+// fragment once. If the sizes are within the limits, measure follows all fragment spreads and counts repeated response keys.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
@@ -42,7 +42,7 @@ type measurement struct {
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered reports that the computation of size has begun. known reports that it has ended.
+	// entered reports that the computation of size has begun. known reports that the computation has ended.
 	entered, known bool
 }
 
@@ -293,9 +293,9 @@ type merged struct {
 	sets  []ast.SelectionSet
 }
 
-// merge counts how often each response key is selected in sets, which are the selection sets of one object. It then does the same
-// for the objects in the fields. It ignores the types of fragments, because validation also compares fields of different types. Its
-// number of steps is the number of selections.
+// merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets of
+// each field. It ignores the types of fragments, because validation also compares fields of different types. The number of steps is
+// the number of selections.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

@@ -17,8 +17,8 @@ import (
 	"oddsgraph/graph/sdl"
 )
 
-// TestPublishedCosts computes the cost of queries from the published directives alone. It is the cost that the service
-// computes, or more if fields share reads.
+// TestPublishedCosts computes the cost of queries from the published directives alone. The result must equal the cost that the
+// service computes. It may be greater if fields share reads.
 func TestPublishedCosts(t *testing.T) {
 	text, err := sdl.Print(schema().Types["Query"].Position.Src.Input, sdl.Options{Cost: Published})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestPublishedCosts(t *testing.T) {
 		{`{user(address:"0x2222222222222222222222222222222222222222"){balance{cashBalance} positions(first:80){nodes{market{id} size}}}}`, ""},
 	} {
 		estimated, price := estimate(test.text, test.variables)
-		shared := strings.Contains(test.text, "event(") // its markets come with it
+		shared := strings.Contains(test.text, "event(") // the event and its markets share a read
 		if estimated != price && !shared || estimated < price {
 			t.Errorf("%s: the directives give %d points, the service %d", test.text, estimated, price)
 		}
@@ -79,13 +79,13 @@ func TestPublishedCosts(t *testing.T) {
 	}
 }
 
-// estimator computes costs as tools do that know only @cost and @listSize.
+// estimator computes costs only from @cost and @listSize, like a client's tool.
 type estimator struct {
 	schema    *ast.Schema
 	variables map[string]any
 }
 
-// selection returns the cost of a selection. The lists in sized have size items.
+// selection returns the cost of a selection. The fields named in sized are lists of size items.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {

@@ -41,7 +41,7 @@ type rule string
 // Error implements error.
 func (r rule) Error() string { return "refused by the rule " + string(r) }
 
-// refuse returns the error of a rule. The client sees its text.
+// refuse returns the error of a rule. The client sees the text of the error.
 func refuse(by rule, format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...).Because(by)
 }

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestVariables tests every limit at its value and one past it.
+// TestVariables tests every limit with variables at the limit and with variables that exceed it by one.
 func TestVariables(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
 	for _, test := range []struct{ raw, rule, says string }{
@@ -35,7 +35,7 @@ func TestVariables(t *testing.T) {
 		{`{"a":"\\","b":[[[[]]]]}`, RuleDepth, ""},
 		{`{"a":"\\\"[[[[[[","b":1}`, "", ""},
 		{`{"\",,,,,,,":1}`, "", ""},
-		// Text that is not JSON is left to the decoder.
+		// Variables accepts text that is not JSON, because the decoder refuses it.
 		{`}}}}]]]],,,,,,,,{}`, "", ""},
 		{`"`, "", ""},
 		{`{"a":"\`, "", ""},
@@ -48,7 +48,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestHostileVariables: hostile variables are refused before they take memory.
+// TestHostileVariables expects hostile variables to be refused without much memory.
 func TestHostileVariables(t *testing.T) {
 	g := guarding(t)
 	for name, test := range map[string]struct{ raw, rule string }{
@@ -70,7 +70,8 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured measures a decoded value, to compare it with what Variables did with the text.
+// measured determines the depth and the longest list of a decoded value. The fuzz test compares them with the result of Variables
+// for the text.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }
@@ -97,7 +98,7 @@ func nested(v any) int {
 	}
 }
 
-// FuzzVariables: accepted JSON is within the limits, and refused JSON is past one.
+// FuzzVariables passes arbitrary text to Variables. Accepted JSON must be within the limits, and refused JSON must exceed a limit.
 func FuzzVariables(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":[1,2,3,4]}`, `{"a":[[[[1]]]],"b":"\"[["}`, `{"a":"\\","b":{"c":[{}]}}`, `[1,,2`, `"\`, `{"a":"\u0022[,"}`, "\xff\"["} {
 		f.Add([]byte(seed))
@@ -115,7 +116,7 @@ func FuzzVariables(f *testing.F) {
 		if err == nil && !within {
 			t.Errorf("%q was accepted with a depth of %d and %d items", raw, deepest, longest)
 		}
-		if err != nil && within && !strings.Contains(string(raw), "{") { // members with the same name are decoded as one
+		if err != nil && within && !strings.Contains(string(raw), "{") { // the decoder merges members with equal names
 			t.Errorf("%q: %v", raw, err)
 		}
 	})

@@ -13,13 +13,13 @@ const (
 	callPoints = 1000
 	// keyPoints is the price of a key that shares a call. 25 of the longest ids, with 78 bytes each, fit into a URL of 2 KiB.
 	keyPoints = callPoints / 25
-	// accountRows is the assumed number of rows of an account, if the operation does not limit it.
+	// accountRows is the assumed length of a list of an account, such as its orders, if the operation does not limit the length.
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
 	// matches is the assumed number of markets of an event that match a search.
 	matches = 5
-	// descriptionPoints is the price of a market's description, which is about as long as that number of other values.
+	// descriptionPoints is the price of a market's description. A description is about as long as 20 other values.
 	descriptionPoints = 20
 	// maxIDs is the greatest number of ids in an argument.
 	maxIDs = 500

@@ -18,10 +18,10 @@ type family struct {
 	text func(n int) string
 }
 
-// families were found by mutation and by reading the rules of the library.
+// families returns the known families. We found them by mutation and by reading the validation rules of gqlparser.
 func families(l Limits) []family {
-	// fragments returns documents with distinct fragments of size fields each. The fragments are spread in each other if chained is
-	// set, else in the operation.
+	// fragments returns documents with distinct fragments of size fields each. If chained is true, each fragment spreads the next
+	// one. If chained is false, the operation spreads all fragments.
 	fragments := func(size int, chained bool) func(n int) string {
 		return func(n int) string {
 			f := l.Fragments
@@ -39,11 +39,12 @@ func families(l Limits) []family {
 			})
 		}
 	}
-	// shared has many operations that share a fragment, which is validated for each.
+	// shared returns many operations that spread one fragment. Validation visits the fragment once for each operation.
 	shared := func(on, content string) string {
 		return repeat(l.Operations, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + "fragment F on " + on + "{" + content + "}"
 	}
-	// unknown returns a name that resembles a field's, so validation compares it with the names of all fields.
+	// unknown returns a name that resembles the name of a field. For an unknown name, validation compares the name with the names
+	// of all fields.
 	unknown := func(i int) string { return fmt.Sprintf("volume%0*d ", l.NameBytes-6, i) }
 	objects := func(times, fields int) func(n int) string {
 		return func(n int) string {
@@ -118,8 +119,8 @@ func (f family) largest(g *Guard) (text string) {
 	return f.text(low)
 }
 
-// validation returns the processor time and the allocations of validating a document. The time is that of the fastest of several
-// runs, because a busy machine only makes a run slower.
+// validation returns the processor time and the allocations of the validation of a document. The time is that of the fastest of
+// several runs, because a busy machine can only slow a run down.
 func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
 	t.Helper()
 	if !timed {
@@ -142,11 +143,12 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 	return took, steps
 }
 
-// maxSteps bounds the allocations, which stand for steps, of measuring and of validating any document.
+// maxSteps bounds the allocations of measuring and of validating any document. The number of allocations estimates the number of
+// steps.
 const maxSteps = 2_000_000
 
-// most bounds the time of validating any document, in multiples of validating the portfolio of the examples. That takes
-// less than 0.05 ms on a slow machine.
+// most bounds the time of validating any document. The unit is the time of validating the portfolio of the examples, which is less
+// than 0.05 ms on a slow machine.
 const most = 5000
 
 func portfolio(t testing.TB) time.Duration {
@@ -172,7 +174,8 @@ func TestWorstDocuments(t *testing.T) {
 	}
 }
 
-// TestWithoutLimitsItIsWorse shows that the measurements detect the costs that the limits prevent.
+// TestWithoutLimitsItIsWorse validates documents that the limits refuse. The measurements must exceed the bounds of
+// TestWorstDocuments.
 func TestWithoutLimitsItIsWorse(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	operations := Default()
@@ -180,7 +183,7 @@ func TestWithoutLimitsItIsWorse(t *testing.T) {
 	shared := families(operations)
 	for name, test := range map[string]struct {
 		text, rule string
-		// slow is true for documents that take time but allocate little.
+		// slow is true for documents whose validation takes much time but few allocations.
 		slow bool
 	}{
 		"repeats":            {"{" + strings.Repeat("__typename ", 1450) + "}", RuleSelections, false},

@@ -24,7 +24,7 @@ type hash [sha256.Size]byte
 
 func hashOf(text string) hash { return sha256.Sum256([]byte(text)) }
 
-// id names a document by its hash, or by an id from a manifest. The zero value names none.
+// id names a document by its hash, or by an id from a manifest. The zero value names no document.
 type id struct {
 	hash   hash
 	hashed bool

@@ -136,7 +136,7 @@ func TestManifestLimits(t *testing.T) {
 	}
 }
 
-// FuzzManifest: accepted documents are found by their ids and were validated.
+// FuzzManifest parses arbitrary manifests. The documents of an accepted manifest must be validated and have correct hashes and ids.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{relay(), apollo(op("a", "Known", "query", known)), `{"format":{}}`, `{"a":"{ invalid }"}`, `{"a":`} {
 		f.Add([]byte(seed))
@@ -160,7 +160,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzResolve: a request never gets another text than the one it sent or named.
+// FuzzResolve resolves arbitrary requests. A request must get the text that it sent, or the text with the id or hash that it sent.
 func FuzzResolve(f *testing.F) {
 	f.Add(free, "", []byte(apq(hexOf(free))))
 	f.Add("", "custom-1", []byte(nil))

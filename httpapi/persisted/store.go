@@ -34,8 +34,7 @@ var errNotSupported = market.Errorf(CodeNotSupported, "PersistedQueryNotSupporte
 
 // Config configures a Store.
 type Config struct {
-	// AutomaticBytes bounds the memory of the documents that clients register, in bytes; 0 disables registration. ModeRequire
-	// disables it, too.
+	// AutomaticBytes bounds the memory in bytes of the documents that clients register. 0 or ModeRequire disables registration.
 	AutomaticBytes int
 	Mode           Mode
 	// Manifest is the path of the manifest; required unless Mode is ModeOff.
@@ -43,8 +42,8 @@ type Config struct {
 	// Validate parses a text and validates it against the schema. It is called for every document of each version of the
 	// manifest. Its errors are logged.
 	Validate func(text string) error
-	// Pages are the texts that the service's own pages send. They are trusted beside the manifest. Texts that fail Validate are
-	// logged and not trusted.
+	// Pages are the texts that the service's own pages send. These texts are trusted in addition to the manifest's documents. Texts
+	// that fail Validate are logged and not trusted.
 	Pages []string
 	Log   *slog.Logger
 }
@@ -240,7 +239,8 @@ func (s *Store) byID(i id) (Document, error) {
 		return Document{Text: t.text, Trusted: true, Name: t.name}, nil
 	}
 	if s.mode == ModeRequire {
-		// With the message that Apollo defines, clients would send the text of the document, which would be refused, too.
+		// If the error had the message that Apollo defines, clients would send the text of the document. The service would refuse
+		// that text, too.
 		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the manifest of this service is that of another build of the client")
 	}
 	if s.automatic != nil && i.hashed {

@@ -28,7 +28,7 @@ const (
 	free    = "query Free { c }"
 )
 
-// good is a validation with one invalid field.
+// good is the validation function of the tests. It refuses every document that contains the text "invalid".
 func good(text string) error {
 	if strings.Contains(text, "invalid") {
 		return errors.New("there is no field invalid")
@@ -110,8 +110,8 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		r    Request
-		// The expected answers: nothing enabled, only automatic documents, trusted allowed with and without automatic
-		// ones, trusted required.
+		// These are the expected results if nothing is enabled, if only automatic documents are enabled, if trusted documents are
+		// allowed with and without automatic documents, and if trusted documents are required.
 		off, automatic, allow, allowOnly, require string
 	}{
 		{"text", Request{Query: free}, free, free, free, free, forbidden},
@@ -198,7 +198,8 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestRegister goes through the protocol: not found, text with hash, found. Only registered documents are found.
+// TestRegister follows the protocol. A hash without a text is not found. The client sends the text with the hash and registers it.
+// After that, the hash is found. Documents that were not registered are never found.
 func TestRegister(t *testing.T) {
 	s := open(t, ModeOff, 1<<20)
 	byHash := Request{Extensions: apq(hexOf(free))}
@@ -224,7 +225,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v %v", d, err)
 		}
 	}
-	d, err = s.Resolve(Request{Query: known}) // without a hash
+	d, err = s.Resolve(Request{Query: known}) // a request with a text and without a hash
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestReload changes the manifest under a running store. An invalid or missing manifest changes nothing.
+// TestReload changes the manifest under a running store. After an invalid or missing manifest, the store must keep the previous
+// one.
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "manifest.json")
@@ -327,7 +329,8 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestResolveDuringReload is for the race detector. Every document is found at every moment.
+// TestResolveDuringReload resolves documents while the manifest is reloaded. Every document must be found at every moment, and the
+// race detector must find nothing.
 func TestResolveDuringReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
@@ -370,8 +373,8 @@ func TestResolveDuringReload(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPagesAreTrusted checks that the documents of the service's own pages are executed in ModeRequire, and that an invalid one is
-// not.
+// TestPagesAreTrusted checks that the documents of the service's own pages are trusted in every mode, and that an invalid document
+// of a page is not.
 func TestPagesAreTrusted(t *testing.T) {
 	const page, invalid = "query Page { d }", "{ invalid }"
 	path := filepath.Join(t.TempDir(), "manifest.json")

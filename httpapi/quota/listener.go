@@ -10,7 +10,7 @@ const (
 	// One part in reservedShare of all connections is reserved for clients with few connections, so that health checks and new
 	// clients can connect.
 	reservedShare = 20
-	// fewConnections is the greatest number of connections of a client that may use the reserve.
+	// fewConnections is the number of connections up to which a client may use the reserve.
 	fewConnections = 8
 	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles it for its own data.
 	// Without this limit, the buffer could grow to 4 MiB.

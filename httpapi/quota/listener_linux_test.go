@@ -8,7 +8,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSendBuffersAreBounded writes to a client that does not read until the kernel takes no more.
+// TestSendBuffersAreBounded writes to a client that does not read, until a write times out. The kernel must accept few bytes.
 func TestSendBuffersAreBounded(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,13 +31,13 @@ func TestSendBuffersAreBounded(t *testing.T) {
 	defer served.Close()
 	taken := 0
 	for part := make([]byte, 16<<10); ; {
-		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // a slow machine writes less, never more
+		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // a slow machine writes fewer bytes
 		n, err := served.Write(part)
 		if taken += n; err != nil || taken > 16<<20 {
 			break
 		}
 	}
-	// 80 KiB are unsent, and the client's kernel has received the rest.
+	// About 80 KiB are unsent in the server's kernel. The client's kernel has received the other bytes.
 	if taken > 256<<10 {
 		t.Errorf("the kernel took %d bytes", taken)
 	}

@@ -32,7 +32,7 @@ type peer struct {
 func (p *peer) RemoteAddr() net.Addr { return p.addr }
 func (p *peer) Close() error         { p.once.Do(func() { close(p.closed) }); return nil }
 
-// door is a Listener and the connections that it has accepted.
+// door is a Listener with the peers that connect to it.
 type door struct {
 	*quota.Listener
 	peers    *peers
@@ -92,7 +92,7 @@ func TestConnectionsPerClient(t *testing.T) {
 		}
 	}
 	_ = first.Close()
-	_ = first.Close() // counts once
+	_ = first.Close() // the second Close must not free another connection
 	if d.knock(t, "2001:db8::3") == nil {
 		t.Error("a closed connection left no room")
 	}

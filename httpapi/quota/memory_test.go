@@ -13,7 +13,8 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestBodies reads bodies of all sizes around those where a body takes more memory, in several readers' chunks.
+// TestBodies reads bodies of the sizes near which a body begins to take more memory. The readers return the body in chunks of
+// different sizes.
 func TestBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)
 	client := netip.MustParseAddr("192.0.2.1")
@@ -43,8 +44,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared has clients hold bodies until no more fit: one client gets three quarters, a second still finds
-// room, short bodies always fit, and released memory is free again.
+// TestMemoryIsShared has clients keep bodies until no more fit. One client can use three quarters of the memory. A second client
+// can use some of the remaining memory. Short bodies always fit, and released memory can be used again.
 func TestMemoryIsShared(t *testing.T) {
 	const size, long = 1 << 20, 100 << 10 // a body of 100 KiB takes 112 KiB
 	m := quota.NewMemory(size)

@@ -18,7 +18,8 @@ type Pace struct {
 	swept time.Time
 }
 
-// balance is the state of a client. saved is what the client had saved at the time in the field at; a negative number is a debt.
+// balance is the state of a client. The field saved is what the client had saved at the time in the field at. A negative value is
+// a debt.
 type balance struct {
 	saved float64
 	at    time.Time

@@ -7,7 +7,8 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSharedThingsTakeMemoryOnce has clients hold the same things. Each thing is charged to one client that still holds it.
+// TestSharedThingsTakeMemoryOnce has many clients hold equal keys. At any time, the memory of a key must be charged to one client
+// that still holds the key.
 func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
 	s := quota.NewShared(1000)
@@ -28,16 +29,16 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 		hold(i, "a", 600, true)
 	}
 	held(600)
-	hold(0, "b", 200, false) // this client is charged for all of a
+	hold(0, "b", 200, false) // this client is charged for the 600 bytes of "a"
 	hold(1, "b", 100, true)
-	hold(2, "b", 150, true) // b has grown
+	hold(2, "b", 150, true) // "b" has grown from 100 to 150 bytes
 	held(750)
 	s.Release(client(0), "a")
 	hold(0, "c", 100, false)
-	s.Release(client(0), "a") // another client is charged for a from now on
+	s.Release(client(0), "a") // from now on, another client is charged for "a"
 	held(750)
 	hold(0, "c", 100, true)
-	hold(3, "d", 151, false) // does not fit
+	hold(3, "d", 151, false) // only 150 bytes are free
 	held(850)
 	for i := byte(1); i < 100; i++ {
 		s.Release(client(i), "a")

@@ -76,7 +76,7 @@ type Cache struct {
 	flights  map[Key]*flight
 	// sequence is the number of the last arrival or start in Do. flushes is the number of calls of Forget and Flush.
 	sequence, flushes uint64
-	// sinceSweep is the number of responses since the last sweep, stored ones and ones that did not fit.
+	// sinceSweep is the number of new responses since the last sweep, including responses that did not fit into the cache.
 	sinceSweep int
 }
 
@@ -156,7 +156,7 @@ func (c *Cache) find(key Key) *Response {
 	return r
 }
 
-// Contains reports whether there is a valid response for a key. It does not count as a use of the response.
+// Contains reports whether there is a valid response for a key. The call does not count as a use of the response.
 func (c *Cache) Contains(key Key) bool {
 	c.mu.Lock()
 	r, ok := c.lru.Peek(Key{Operation: key.Operation})
@@ -188,7 +188,7 @@ func (c *Cache) invalidate(r *Response) {
 }
 
 // store stores a valid response under key, or for everybody if the response does not depend on the caller. If the cache is full, a
-// response evicts others only if the operation had a recent earlier request. The caller holds the lock.
+// response evicts other responses only if its operation was requested before, not long ago. The caller holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
@@ -239,8 +239,9 @@ func (c *Cache) onEvict(r *Response) {
 // minSweep is the least number of stored responses between two sweeps.
 const minSweep = 64
 
-// sweep removes responses that are no longer valid. It does so only after the number of stored responses has reached half the
-// size of the cache, so the time of sweeps for each stored response is constant on average.
+// sweep removes responses that are no longer valid. It does nothing until the number of new responses since the last sweep is at
+// least minSweep and at least half the number of responses in the cache. On average, the cost of sweeping per new response is
+// therefore constant.
 func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {

@@ -16,7 +16,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestServedWhileValid changes one of the many things that a response depends on.
+// TestServedWhileValid changes one dependency of a cached response at a time. Before the change, the cache must serve the response.
+// After the change, it must execute again.
 func TestServedWhileValid(t *testing.T) {
 	session := &market.Session{}
 	type basis struct {
@@ -104,7 +105,8 @@ func TestNeverStored(t *testing.T) {
 	}
 }
 
-// TestCallersAreKeptApart: callers share only responses that were made without a look at the credentials.
+// TestCallersAreKeptApart expects callers with different credentials to share a response only if its execution did not read the
+// credentials.
 func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob, nobody := g.Identity(account(t, "alice")), g.Identity(account(t, "bob")), g.Identity(nil)
@@ -168,7 +170,7 @@ func TestBound(t *testing.T) {
 	key := func(i int) Key { return g.question(fmt.Sprint(i), Identity{1}) }
 	last := 0
 	for i := range 500 {
-		for range 2 { // a single request displaces nothing
+		for range 2 { // a full cache stores only responses that are requested again
 			g.ask(t, key(i), on(g.fresh(time.Second)))
 		}
 		g.want(t, "the first response, requested again and again", key(0), Hit)
@@ -186,7 +188,8 @@ func TestBound(t *testing.T) {
 	}
 	g.want(t, "the second", key(1), Executed)
 
-	// Bytes added to a response later are counted too, until the response leaves the cache.
+	// The cache also counts the bytes of encodings that are added to a stored response later. It stops when the response leaves the
+	// cache.
 	r, _, _ := g.Do(t.Context(), key(0), nil)
 	before := g.Stats().Bytes
 	for range 3 {
@@ -209,7 +212,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestAskedOnceDisplacesNone: in a full cache a response requested once displaces nothing; one requested again does.
+// TestAskedOnceDisplacesNone fills the cache. A response that is requested once must not displace another response. A response that
+// is requested again must.
 func TestAskedOnceDisplacesNone(t *testing.T) {
 	g := newRig(256 << 10)
 	g.ask(t, g.question("in use", Identity{1}), on(g.fresh(time.Hour)))
@@ -226,7 +230,7 @@ func TestAskedOnceDisplacesNone(t *testing.T) {
 		}
 	}
 
-	// Once the stored responses are no longer valid, there is room.
+	// When the stored responses are no longer valid, a response is stored at the first request.
 	g.clock.Advance(2 * time.Hour)
 	for i := range 150 {
 		g.ask(t, g.question(fmt.Sprint("later ", i), Identity{1}), on(g.fresh(time.Hour)))
@@ -355,7 +359,7 @@ func TestFindRequest(t *testing.T) {
 	}
 }
 
-// TestHashCollision: a request does not get the response of another request with the same hash.
+// TestHashCollision makes two requests with equal hashes. A request must not get the response to the other request.
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.question("q", Identity{1}), on(g.fresh(time.Second)))
@@ -419,7 +423,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingOldIsServed changes values under many readers. A reader that asks after a change gets the changed value or a later one.
+// TestNothingOldIsServed changes values under many readers. A request after a change must get the changed value or a later value.
 func TestNothingOldIsServed(t *testing.T) {
 	g := newRig(256 << 10)
 	const values = 8

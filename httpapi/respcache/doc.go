@@ -17,8 +17,8 @@
 //     would read the same values.
 //   - The request: document, operation, variables and media type are in Key.
 //   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors or with omitted rows are
-//     not stored. If a read failed, or its value has no cache entry, the response is not stored even if it does not contain the
-//     value.
+//     not stored. If a read failed, or the value that it returned has no cache entry, the response is not stored, even if the
+//     response does not contain the value.
 //   - The state of the service itself (serviceStatus) has no handle: package httpapi does not cache such responses.
 //   - Configuration and schema do not change while the process runs.
 //

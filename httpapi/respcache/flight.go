@@ -45,15 +45,15 @@ type flight struct {
 // of run. The response of run is stored if it is still valid when run returns.
 //
 // run gets a context with the values and the deadline of the first caller. That context does not end when the first caller
-// gives up. It is cancelled when all waiting callers have given up; the last one waits until run returns.
+// gives up. It is cancelled when all waiting callers have given up. The last of these callers waits until run returns.
 //
 // A caller that joins later gets the response if it is still valid when run returns, because a valid response contains no value
 // that has changed since the caller arrived. If the response is invalid because of a change, an error or stale values, the callers
-// that arrived after the start of run share a second execution. They use its response in any case.
+// that arrived after the start of run share a second execution. They use the response of that execution in any case.
 //
-// A response that ended early because of another caller's deadline is shared in two cases only. In the first case, the caller has
-// less time left than it has waited, so its own execution would end early, too. In the second case, the caller's deadline passes
-// while it waits for the second execution.
+// If run ends early because of another caller's deadline, the response is shared in two cases only. In the first case, the caller
+// has less time left than it has waited, so its own execution would end early, too. In the second case, the caller's deadline
+// passes while it waits for the second execution.
 //
 // run returns nil if its context ended before it could start. The error is the cause of ctx, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
@@ -129,8 +129,8 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// deadlineSlack is the greatest time by which a flight's deadline may be later than a caller's deadline and still count as the
-// caller's own. Concurrent requests have slightly different deadlines.
+// deadlineSlack is the tolerance for comparing deadlines. A flight's deadline that is later than a caller's deadline by at most
+// deadlineSlack counts as the caller's own deadline. Concurrent requests have slightly different deadlines.
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight. If the flight is another caller's, join first calls Config.Wait.
@@ -152,8 +152,8 @@ func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool,
 }
 
 // wait waits until a flight has ended. If ctx ends first, two kinds of callers go on waiting: the last waiter, and a caller
-// whose deadline is the deadline of the flight. For them, own is true: they use the flight's response as it is. All other
-// callers get the cause of ctx.
+// whose deadline is the deadline of the flight. For these callers, own is true, and they use the flight's response in any case.
+// All other callers get the cause of ctx.
 func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	select {
 	case <-f.done:

@@ -26,7 +26,7 @@ type asker struct {
 	running chan *execution
 }
 
-// execution is an execution under way.
+// execution is an execution that has not ended.
 type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
@@ -94,7 +94,8 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	})
 }
 
-// TestChangedResponsesAreForEarlierCallers has a value change, or a read fail, during an execution.
+// TestChangedResponsesAreForEarlierCallers has a value change or a read fail during an execution. Only the caller that executes may
+// get this response. All later callers must share one new execution.
 func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
 		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
@@ -181,7 +182,8 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 	})
 }
 
-// TestADeadlineIsItsOwners has a caller with less time ask first.
+// TestADeadlineIsItsOwners has the first caller execute with a short deadline. Callers with more time must not get its cut
+// response.
 func TestADeadlineIsItsOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -216,16 +218,16 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestCallersOutOfTime: a caller that runs out of time gets the response that was cut short by another caller's deadline, unless
-// the cache was flushed.
+// TestCallersOutOfTime has the first caller's deadline cut a response short. A second caller with hardly any time left must get the
+// cut response too. After a flush, it must not.
 func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// has is the time that the caller has. The first caller has one second.
+		// has is the time until the second caller's deadline. The first caller has one second.
 		has    time.Duration
 		forget bool
-		// again says that the execution is tried once more.
+		// again is true if the cache must execute again for the second caller.
 		again bool
 		want  answer
 	}{
@@ -263,8 +265,8 @@ func TestCallersOutOfTime(t *testing.T) {
 	}
 }
 
-// TestCutResponsesAreNotShared, even with callers that arrived before the execution began. Chance decides which caller executes, so
-// the test repeats until the caller with the least time executes.
+// TestCutResponsesAreNotShared expects callers with more time not to get a response that a deadline cut short, even if they arrived
+// before the execution began. Which caller executes is random. The test repeats until the caller with the least time executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
@@ -330,7 +332,7 @@ func TestAPanicIsAnError(t *testing.T) {
 	})
 }
 
-// TestTheExecutionIsOfTheFirst: the execution has the context values of the first caller.
+// TestTheExecutionIsOfTheFirst expects the context of an execution to have the values of the first caller's context.
 func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type name struct{}
@@ -350,7 +352,7 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers: the log of an execution lists the spans of all callers that get its response.
+// TestSpansOfSharingCallers expects the log of an execution to list the spans of all callers that get its response.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -358,7 +360,7 @@ func TestSpansOfSharingCallers(t *testing.T) {
 		var answers []chan answer
 		for i := range journals {
 			journals[i] = &reqctx.Log{}
-			if i != 1 { // not sampled
+			if i != 1 { // caller 1 has no span, as if its trace were not sampled
 				journals[i].Span = span(i + 1)
 			}
 			answers = append(answers, a.start(reqctx.WithLog(t.Context(), journals[i])))

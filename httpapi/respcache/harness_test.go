@@ -16,11 +16,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a cache on a held clock. It counts executions and encodings.
+// rig is a cache with a clock that only the test advances. It counts executions and encodings.
 type rig struct {
 	*Cache
 	clock *testclock.Clock
-	// executions counts the calls of run, encodings those of Encode.
+	// executions counts the calls of executed. encodings counts the calls of Encode.
 	mu                    sync.Mutex
 	executions, encodings int
 }
@@ -70,7 +70,7 @@ func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	}
 }
 
-// personally records handles after a look at the caller's credentials.
+// personally reads the caller's credentials and then records handles.
 func personally(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(ctx context.Context, r *reqctx.Dependencies) {
 		reqctx.CredentialsFrom(ctx)

@@ -24,7 +24,7 @@ type request struct {
 }
 
 // FindRequest returns the valid response to a stored request with the same form and body, made for this identity or for
-// everybody. It returns nil if there is none. form contains everything but the body that the response depends on.
+// everybody. It returns nil if there is none. In addition to the body and the identity, the response depends only on form.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()

@@ -28,15 +28,15 @@ type Response struct {
 	cache *Cache
 	coded [len(codings)]coded
 
-	// The cache's lock guards these fields. stored reports whether the response is in the cache under key. size is its size in
-	// bytes. requests are the keys of its stored requests.
+	// The cache's lock guards these fields. stored reports whether the response is in the cache under key. size is the size of the
+	// response in bytes. requests are the keys of the stored requests for this response.
 	stored   bool
 	key      Key
 	size     int64
 	requests []requestKey
 }
 
-// NewResponse returns a response that is valid as long as the recorded values are. The caller must not use body afterwards.
+// NewResponse returns a response that is valid while the recorded values are valid. The caller must not use body afterwards.
 // recorder must be nil if another execution may return something else, for example after an error of the venue.
 func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
 	r := &Response{Body: body, Note: note}

@@ -20,7 +20,7 @@ func Server(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 }
 
-// Listener returns l with TCP connections on which Write can join writes.
+// Listener wraps l so that Write can join writes on the accepted TCP connections.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -61,7 +61,7 @@ type conn struct {
 	accepted net.Conn
 	// body is the length of the body that is being written. A write of that length contains the whole body.
 	body int
-	// held is the data of the write before the body. Both are written with one system call.
+	// held is the data of the write before the body. This data and the body are written with one system call.
 	held *[]byte
 
 	parts  [2][]byte

@@ -31,7 +31,7 @@ func segments(t *testing.T, c net.Conn) (n uint32) {
 	return n
 }
 
-// TestOneWriteForAResponse counts segments: the loopback interface takes each write in one segment.
+// TestOneWriteForAResponse expects one TCP segment for each response. The loopback interface sends each write as one segment.
 func TestOneWriteForAResponse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

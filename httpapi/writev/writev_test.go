@@ -51,7 +51,8 @@ var numbers = func() []byte {
 // text returns n bytes in which no two parts are equal.
 func text(n int) []byte { return numbers[:n] }
 
-// TestResponsesArriveWhole requests bodies of every size around the buffer's, in every form, on one connection.
+// TestResponsesArriveWhole requests bodies of the sizes around the size of the buffer, in every form, on one connection. Each body
+// must arrive complete.
 func TestResponsesArriveWhole(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -104,7 +105,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 	}
 }
 
-// TestAPanicLosesNothing has a handler panic after the body is written.
+// TestAPanicLosesNothing has a handler panic after it has written the body. The client must get the whole body.
 func TestAPanicLosesNothing(t *testing.T) {
 	for _, size := range []int{5000, 20_000} {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +125,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestOtherWriters uses Write with a writer that is no connection of Listener.
+// TestOtherWriters uses Write with a writer that is not a connection of a Listener.
 func TestOtherWriters(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {

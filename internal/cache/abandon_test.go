@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestDeadlineWithKeysInEveryState reads five keys at once. At the deadline one key has arrived, one has failed, one is
-// in flight, one waits for the budget, and the call of one was cancelled.
+// TestDeadlineWithKeysInEveryState reads five keys at once. At the deadline, the first key has arrived, another has failed, another
+// is in flight, and another waits for the budget. The call of the fifth key was cancelled.
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -79,7 +79,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn: without a known turn the error has no time for a retry, so a caller at its deadline gets a timeout.
+// TestDeadlineWithoutATurn has a caller reach its deadline while the turn of its call is unknown. The error could not say when to
+// retry, so the caller must get a timeout.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -89,8 +90,8 @@ func TestDeadlineWithoutATurn(t *testing.T) {
 	})
 }
 
-// TestCancelledCallerIsNotRefused cancels callers that wait for the budget. One is still waiting; the other was
-// admitted late. Both get Canceled, not RATE_LIMITED.
+// TestCancelledCallerIsNotRefused cancels two callers. One caller waits for the budget, and the call of the other was admitted
+// late. Both callers must get Canceled, not RATE_LIMITED.
 func TestCancelledCallerIsNotRefused(t *testing.T) {
 	for _, admitted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

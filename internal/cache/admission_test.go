@@ -108,7 +108,7 @@ func (t *ticket) Release(bool) {
 	}
 }
 
-// wants returns the request of the n-th reservation, including those that have joined it.
+// wants returns the request of the n-th reservation. It includes the requests that have joined the reservation.
 func (a *admission) wants(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
@@ -147,7 +147,7 @@ func TestKeysWaitForAdmission(t *testing.T) {
 	})
 }
 
-// Keys beyond one batch wait for an admission of their own.
+// Keys that do not fit into one batch need a second admission for the second batch.
 func TestEachBatchIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -193,7 +193,7 @@ func TestRefusedBatch(t *testing.T) {
 	})
 }
 
-// An admission is for one call. If the venue needs a call for each key, each key waits for an admission.
+// An admission permits one call. If the venue needs a call for each key, each key must wait for an admission.
 func TestEachCallIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -213,7 +213,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 		a.verdict <- nil
 		wantPrices(t, receive(t, first), "a", "b", "a")
 
-		// When the venue accepts lists again, waiting keys leave together.
+		// When the venue accepts lists again, one call reads all waiting keys.
 		second := fetch(t.Context(), c, ids("t", 0, 50)...)
 		if n, _, _ := a.state(); n != 50 {
 			t.Fatalf("got %d waiting for admission, want 50", n)
@@ -336,7 +336,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// A batch stops waiting for admission when all of its keys have left with another batch.
+// A batch stops waiting for admission when another batch has read all of its keys.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

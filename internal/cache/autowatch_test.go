@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// streamer records the tokens that it was asked to stream.
+// streamer records the tokens that the cache asks it to stream.
 type streamer struct {
 	mu     sync.Mutex
 	tokens []string
@@ -34,8 +34,8 @@ func (s *streamer) wanted() []string {
 	return out
 }
 
-// While less than half of the budget is left, a miss also asks the stream for the token. The first value to arrive ends
-// the read.
+// While less than half of the budget is left, a miss makes a call and also subscribes to the token's stream. The first value that
+// arrives ends the read.
 func TestStreamServesMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{}, &streamer{}
@@ -108,7 +108,7 @@ func TestStreamServesMisses(t *testing.T) {
 	})
 }
 
-// Only tokens that the venue is known to have are watched. Background reads watch nothing.
+// The cache watches only tokens that are known to exist at the venue. Background reads must watch nothing.
 func TestOnlyKnownTokensAreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// batch is a set of keys that one call fetches. It exists before the call starts and until the call ends.
+// batch is a set of keys that one call fetches. It is created before the call starts and exists until the call ends.
 type batch[K comparable, T any] struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
@@ -25,7 +25,7 @@ type batch[K comparable, T any] struct {
 	// startedClock is the time at which the batch started. change is the number of the last streamed change at that time.
 	change       uint64
 	startedClock time.Time
-	// fresh reports that a caller needs a new response of the venue, so the second cache is not read.
+	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
 	fresh bool
 	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
@@ -33,7 +33,7 @@ type batch[K comparable, T any] struct {
 	// round is the round of the last caller that joined. listed is the round in which the batch was formed. See coalescer.round.
 	listed uint64
 
-	// The rest is for observers. serial identifies the batch. The times are zero until the event has happened.
+	// The fields below are for observers. serial identifies the batch. Each time is zero until its event has happened.
 	serial                               uint64
 	formed, admitted, startedAt, endedAt time.Time
 	calls                                []reqctx.UpstreamCall
@@ -43,8 +43,8 @@ type batch[K comparable, T any] struct {
 // serials is the number of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a key to a batch that has not started, or else to a new batch. It fails if the reservation of a new batch is
-// refused. The caller holds the lock.
+// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. It fails
+// if the reservation of the new batch is refused. The caller holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -76,8 +76,8 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 }
 
 // accepts reports whether a key of a request may join a batch that has not started. A key with waiters does not join a batch of
-// refreshes, because it would raise the priority of the refreshes. Clients could use this to spend the rate limit on refreshes,
-// with requests for unknown ids.
+// refreshes, because the key would raise the priority of the refreshes. A client could otherwise request unknown ids to spend the
+// rate limit on refreshes.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
@@ -100,7 +100,8 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	}
 }
 
-// raise applies the priority and the deadline of a new waiter: the greatest priority and the latest deadline count.
+// raise updates the priority and the deadline of a batch for a new waiter. A batch has the greatest priority and the latest
+// deadline of its waiters.
 func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.request.Priority = max(b.request.Priority, req.Priority)
 	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
@@ -121,7 +122,7 @@ func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	c.dropWaiter(f)
 }
 
-// dropWaiter removes a flight that has lost its last waiter from its batch; see leave. The caller holds the lock.
+// dropWaiter updates the batch of a flight that has lost its last waiter; see leave. The caller holds the lock.
 func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	b := f.batch
 	if !b.started {
@@ -164,8 +165,8 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a change of key. It detaches the flight of the key and
-// the flights of keys that may mean the same market. mayMean reports these keys; nil means none.
+// detach prevents later callers from joining flights that started before a change of key. It detaches the flight of the key and the
+// flights of keys that may mean the same market as key. mayMean reports these keys; nil means none.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,8 +177,7 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	}
 }
 
-// forget detaches the started flights of keys, so that this caller and later callers start new calls. The caller holds the
-// lock.
+// forget detaches the started flights of keys, so that the present read and later reads start new calls. The caller holds the lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
 		if f := c.flights[key]; f != nil && f.batch.started {

@@ -37,7 +37,7 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 	return ctx
 }
 
-// spend makes calls until only left calls of the budget remain.
+// spend makes calls until the budget permits only as many calls as the argument left.
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
@@ -132,7 +132,7 @@ func TestTooLateResultIsRefused(t *testing.T) {
 		refused()
 		patient := fetch(callerContext(t, "b", turn+time.Second), c, "k")
 		wantPending(t, patient)
-		refused() // now with a waiter that has enough time
+		refused() // refused again, while another caller with enough time waits
 		time.Sleep(turn + v.latency)
 		wantPrices(t, receive(t, patient), "k")
 		if calls := v.calls(); len(calls) != 21 {
@@ -142,8 +142,8 @@ func TestTooLateResultIsRefused(t *testing.T) {
 	})
 }
 
-// If a caller waited longer for its turn than for the result, its error at the deadline is RATE_LIMITED with the likely
-// wait. Otherwise it is a timeout.
+// At its deadline, a caller that waited longer for its turn than for the result gets RATE_LIMITED with the likely wait. A caller
+// that waited longer for the result gets a timeout.
 func TestDeadlineSoonAfterTurn(t *testing.T) {
 	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestDeadlineSoonAfterTurn(t *testing.T) {
 	}
 }
 
-// A batch without waiters releases its reservation at once, whether it waits for admission or was just admitted.
+// A batch without waiters releases its reservation at once, both while it waits for admission and just after its admission.
 func TestAbandonedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -260,8 +260,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// While the budget is short, stale public data is served for longer, up to a limit. After that the error says when to retry. Stale
-// user data is never served.
+// While the budget is short, stale public data is served for longer than its stale time, up to a limit. After that limit, the error
+// says when to retry. Stale user data is never served.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -320,7 +320,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}
-		// A caller that has used up its own share gets stale data for longer too, even if calls are left for others.
+		// A caller that has used up its share of the calls also gets stale data for longer, even if other callers have calls left.
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
@@ -341,8 +341,8 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	})
 }
 
-// While the budget is short, a market that has changed since it was read is not served past its stale time, and neither
-// is an absence. Both are read again if the venue can be called.
+// While the budget is short, two kinds of entries are not served after their stale time: a market that has changed since the read,
+// and an absence. Both are read again if a call is possible.
 func TestShortBudgetServesNothingWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -379,7 +379,8 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 	})
 }
 
-// If a call fails, an entry within its stale time is served, even if Lookup did not find it. FORBIDDEN is not replaced.
+// If a call fails, an entry within its stale time is served, even if Lookup did not find it. But the error FORBIDDEN is returned as
+// it is.
 func TestFailedCallServesStaleEntry(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {
 		synctest.Test(t, func(t *testing.T) {
@@ -396,7 +397,7 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 	}
 }
 
-// Calls with credentials count in the window of the credentials, whatever the address. The window's name does not
+// Calls with credentials count in the rate-limit window of these credentials, for every address. The name of the window does not
 // contain the credentials.
 func TestCallsCountForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -425,7 +426,7 @@ func TestCallsCountForCredentials(t *testing.T) {
 	})
 }
 
-// If a read takes several HTTP calls, each is admitted.
+// If a read needs several HTTP calls, each call needs an admission.
 func TestPagesAreAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(q queries.Search) *queries.SearchPage {
@@ -449,7 +450,7 @@ func TestPagesAreAdmitted(t *testing.T) {
 	})
 }
 
-// A waiting refresh joins a batch that has room for its key, but not a full batch.
+// A waiting refresh joins a batch of a miss if one more key fits. It does not join a full batch.
 func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -13,8 +13,8 @@ import (
 // Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
 // that the venue does not know the key. A Venue must be safe for concurrent use.
 type Venue interface {
-	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what it does not serve and why. The
-	// answer never changes.
+	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
+	// result never changes.
 	Can(endpoint reqctx.Endpoint) error
 	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
@@ -61,8 +61,8 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize bounds the number of unknown keys that are remembered for each kind.
 	NotFoundSize int
-	// Changes bounds the number of markets whose last streamed change is remembered. A remembered change keeps an older response
-	// from undoing it, so Changes should be the number of markets that the stream can follow.
+	// Changes bounds the number of markets whose last streamed change is remembered. An older response cannot undo a remembered
+	// change. So Changes should be the number of markets that the stream can follow.
 	Changes int
 	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
 	Memory int
@@ -217,7 +217,7 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared counts keys of the second cache; nil for kinds that are not shared.
+	// Shared contains the counters of the second cache; nil for kinds that the second cache does not store.
 	Shared *SharedStats
 	// Calls and Keys count calls to the venue and their keys. Late counts responses that were, or may have been, older than the
 	// streamed state.
@@ -231,10 +231,11 @@ type Stats struct {
 type SharedStats struct {
 	// Hits and Misses count keys that were looked up before a call.
 	Hits, Misses uint64
-	// Found, Ours and Theirs count keys of a second lookup right before a call: Found had a value by then, Ours were claimed by
-	// this process, and Theirs by another process.
+	// Found, Ours and Theirs count keys of a second lookup right before a call. Found counts keys that have a value by then. Ours
+	// counts keys that this process has claimed, and Theirs keys that another process has claimed.
 	Found, Ours, Theirs uint64
-	// Arrived and Overdue count keys that another process had claimed: Arrived those whose values came in time, Overdue the others.
+	// Arrived and Overdue count keys that another process had claimed. Arrived counts keys whose values came in time, and Overdue
+	// counts the other keys.
 	Arrived, Overdue uint64
 }
 

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// If a response may be older than a streamed change, the key is fetched again after lateRetry. The time doubles with each such
-	// response, up to maxLateRetry.
+	// If a response may be older than a streamed change, the key is fetched again after lateRetry. Each further such response
+	// doubles this wait, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
-	// headerSlack is the time after a change during which a response counts as older than the change even if its header says that
-	// it is newer. The venue's servers may lag behind one another.
+	// headerSlack is a time after a change. A response from this time counts as older than the change, even if a header says that
+	// the response is newer. The venue's servers may lag behind one another.
 	headerSlack = 5 * time.Second
 	// maxAnnounced bounds the number of streamed changes that are stored for one market.
 	maxAnnounced = 4
@@ -48,9 +48,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes override a response that may be older. They do while the stream is open, because
-// the stream would have sent a later change, and for restLag after it has ended. later reports that the response shows a later
-// step in the market's life, which the stream may have skipped. Such a response overrides the changes after restLag.
+// hold reports whether the streamed changes override a response that may be older. While the stream is open, the changes override
+// such a response, because the stream would have sent a later change. They still override it for restLag after the stream has ended
+// or may have missed a change. later reports that the response shows a later step in the market's life, which the stream may have
+// skipped. A response with a later step overrides the changes once the changes are older than restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -62,8 +63,8 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// with returns the changes including c. A RESOLVED change is added to the earlier changes. Any other change with a known status
-// replaces them. A change without a known status is ignored, unless it is RESOLVED and has no status.
+// with returns the changes including c. A RESOLVED change with a known status or without a status is added to the earlier changes.
+// Any other change with a known status replaces the earlier changes. All other changes are ignored.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -154,8 +155,8 @@ func (s *store[K, T]) markMissed(slot K) {
 
 // storeUnsettled stores a response that may be older than the last streamed change of its key, with the streamed changes applied. A
 // response may be older if its call started before the change, if an HTTP cache may have served it, or if it contradicts the
-// stream. The entry is fetched again when the venue may have a newer value. ok is false for any other response, which
-// storeUnsettled does not store. The caller holds the lock.
+// stream. The entry is fetched again when the venue may have a newer value. storeUnsettled does not store any other response; ok is
+// then false. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

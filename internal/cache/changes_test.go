@@ -13,7 +13,7 @@ import (
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
 
-// saying returns a function that sets the market of v.
+// saying returns a function that sets the status and the description of the market of v.
 func saying(v *venue) (says func(status market.Status, words string)) {
 	return func(status market.Status, words string) {
 		v.market = func(string) *market.Market {
@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange: a response may come from an HTTP cache and be older than a change. It is stale, and the venue is
-// called again when the HTTP cache has a newer one.
+// TestResponseOlderThanChange has the venue respond from an HTTP cache, with a response that is older than a change. The value must
+// be stale. The cache must call the venue again when the HTTP cache has a newer response.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -57,7 +57,7 @@ func TestResponseOlderThanChange(t *testing.T) {
 	})
 }
 
-// TestStatusOfStream: a status or winner of the stream is shown until a REST response is certainly newer.
+// TestStatusOfStream expects reads to return the status or winner that the stream sent, until a REST response is certainly newer.
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
@@ -102,7 +102,7 @@ func TestStatusOfStream(t *testing.T) {
 	}
 }
 
-// TestWinnerOfStream: a market that the stream has resolved shows its winner, even if REST does not show it yet or fails.
+// TestWinnerOfStream resolves a market by the stream. Reads must return the winner, even if REST does not have it yet or fails.
 func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -125,7 +125,7 @@ func TestWinnerOfStream(t *testing.T) {
 	})
 }
 
-// TestRESTContradictsStream: if REST keeps contradicting the stream, the market is read less and less often.
+// TestRESTContradictsStream has REST contradict the stream all the time. The cache must read the market at growing intervals.
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -142,8 +142,8 @@ func TestRESTContradictsStream(t *testing.T) {
 	})
 }
 
-// TestChangesOfManyMarkets changes more markets than the default of Config.Changes. The first change still overrides REST if Changes
-// allows for as many.
+// TestChangesOfManyMarkets changes more markets than the default of Config.Changes. If Changes is large enough, the first change
+// must still override REST.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -162,7 +162,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap: after a gap, the status of the stream is no longer certain.
+// TestStatusAfterGap has a gap in the stream. After the gap, a REST response must replace the status that the stream sent.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -181,7 +181,7 @@ func TestStatusAfterGap(t *testing.T) {
 	})
 }
 
-// TestResponseOlderThanEndOfStream: after the end of a session, a response from before the end does not replace a streamed value.
+// TestResponseOlderThanEndOfStream ends a session. A response that is older than the end must not replace the streamed value.
 func TestResponseOlderThanEndOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
@@ -225,7 +225,7 @@ func TestChangedMarketIsReadAgain(t *testing.T) {
 	})
 }
 
-// If the venue fails after a market changed, the market as read before is served within its stale time, marked stale.
+// If the venue fails after a market has changed, the cache serves the market of the last read as stale, within its stale time.
 func TestChangedMarketWhileVenueFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -251,7 +251,7 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 	})
 }
 
-// The result of a call that was made before a change is never fresh after it, whichever name the market was read by.
+// After a change of a market, the result of an earlier call is never fresh. This is true for reads by id, by slug and by token.
 func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 	byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 	for name, asked := range map[string]market.MarketRef{"by id": byID, "by slug": {By: market.BySlug, Value: "slug"}, "by token": byToken("yes")} {

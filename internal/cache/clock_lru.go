@@ -20,7 +20,7 @@ type clockLRU[K comparable, T any] struct {
 // maxSecondChances bounds the second chances in one eviction, and thereby the duration of the eviction.
 const maxSecondChances = 100
 
-// newClockLRU returns a clockLRU that stores at most size entries, which together use at most room bytes.
+// newClockLRU returns an empty clockLRU. size is the greatest number of entries, and room is their greatest total size in bytes.
 func newClockLRU[K comparable, T any](size, room int) *clockLRU[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
@@ -104,7 +104,7 @@ func (s *clockLRU[K, T]) remove(key K) bool {
 	return ok
 }
 
-// removeAll removes the entries whose keys satisfy fits. It returns the number of removed entries.
+// removeAll removes the entries of all keys for which fits returns true. It returns the number of removed entries.
 func (s *clockLRU[K, T]) removeAll(fits func(K) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -93,7 +93,8 @@ func TestClockLRUBehavesLikeMap(t *testing.T) {
 	}
 }
 
-// A used entry gets a second chance; the oldest unused one is evicted. If all are used, one is evicted nevertheless.
+// A clockLRU evicts the oldest entry that was not used. A used entry gets a second chance. If all entries were used, one of them is
+// evicted.
 func TestClockLRUEvicts(t *testing.T) {
 	s := newClockLRU[string, string](4, 1<<20)
 	put := func(keys ...string) {
@@ -124,7 +125,7 @@ func TestClockLRUEvicts(t *testing.T) {
 	want("d", "f", "g", "h")
 }
 
-// An eviction looks at a bounded number of used entries.
+// An eviction examines a bounded number of used entries.
 func TestClockLRUEvictionIsBounded(t *testing.T) {
 	s := newClockLRU[string, string](3*maxSecondChances, 1<<20)
 	for _, key := range ids("t", 0, 3*maxSecondChances) {

@@ -33,7 +33,7 @@ type coalescer[K comparable, T any] struct {
 	// accept stores a fetched value and returns the read that callers get. cached returns the value of a key that needs no call.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
-	// changes is the number of the last streamed change of any key; nil for kinds without streamed changes.
+	// changes is the number of the last streamed change of any key; nil in a coalescer without a cache.
 	changes *atomic.Uint64
 	// scope returns the name of credentials for the rate limit. scope is nil for public data, whose calls have no credentials.
 	scope func(*market.Credentials) string
@@ -51,7 +51,7 @@ type coalescer[K comparable, T any] struct {
 	tasks    *tasks
 	// second is the second-level cache, read before a call; it may be nil.
 	second *second[K, T]
-	// waiting is the number of callers inside do.
+	// waiting is the number of calls of the method do that have not returned.
 	waiting atomic.Int64
 	// slots contains a token for each call in flight. Its capacity bounds these calls.
 	slots chan struct{}
@@ -85,7 +85,7 @@ type flight[K comparable, T any] struct {
 }
 
 // do returns the values of keys in the order of keys. If keys are not cached, it waits for them, at most until ctx ends. A key
-// whose call cannot be admitted before the deadline of ctx fails at once. refresh lowers the priority of the call below all others.
+// whose call cannot be admitted before the deadline of ctx fails at once. If refresh is true, the call gets the lowest priority.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	err := c.unsupported

@@ -99,7 +99,7 @@ func TestBatchSizes(t *testing.T) {
 	}
 }
 
-// While the batches of a list wait, they take further keys until they are full.
+// While the batches of a list wait, keys of later reads join them until they are full.
 func TestBatchesFillUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -140,7 +140,7 @@ func TestBatchesOfMissingKeys(t *testing.T) {
 	})
 }
 
-// However many callers read a key at the same time, the venue gets it once.
+// If many callers read a key at the same time, the venue gets the key once.
 func TestEachKeyIsFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 20 * time.Millisecond}
@@ -191,7 +191,7 @@ func TestRepeatedKeysOfOneCaller(t *testing.T) {
 	})
 }
 
-// At most InFlight calls run at once. Keys that arrive meanwhile leave together.
+// At most InFlight calls run at once. The next call reads all keys that arrive in the meantime.
 func TestKeysWaitForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}
@@ -246,7 +246,7 @@ func TestVenuePanics(t *testing.T) {
 				t.Errorf("got %v, want the panic and its stack", r[0].Err)
 			}
 		}
-		// The same holds for a panic while the cache stores a result.
+		// The flights also end if the cache panics while it stores a result.
 		v.fail = nil
 		v.search = func(queries.Search) *queries.SearchPage { return &queries.SearchPage{Markets: []*market.Market{nil}} }
 		if _, err := readOne(t.Context(), c.Searches(), queries.Search{}.Key()); market.CodeOf(err) != market.CodeInternal {

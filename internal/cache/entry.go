@@ -9,7 +9,7 @@ import (
 
 // TTL is the lifetime of an entry.
 type TTL struct {
-	// Fresh is the time for which an entry is served without a refresh. 0 means that it is never served without one.
+	// Fresh is the time for which an entry is served without a refresh. 0 means that the entry is never fresh.
 	Fresh time.Duration
 	// Stale is the time after Fresh for which an entry is served while it is refreshed.
 	Stale time.Duration
@@ -41,7 +41,7 @@ type entry[T any] struct {
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is the time until which a streamed value stays although older REST values arrive.
+	// holdsUntil is the time until which older REST values do not replace a streamed value.
 	holdsUntil time.Time
 }
 

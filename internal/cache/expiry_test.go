@@ -10,9 +10,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUsersExpireApart reads the balances and positions of 1,000 users at once, and then again all the time. The calls after the
-// first ones are spread over a quarter of the lifetime. No value becomes older than the lifetime, and the values of a user expire
-// together.
+// TestUsersExpireApart reads the balances and positions of 1,000 users at the same time, and then repeatedly. The calls that
+// replace the first values must be spread over a quarter of the lifetime. No value may become older than the lifetime. The values
+// of a user must expire together.
 func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

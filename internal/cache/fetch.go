@@ -211,7 +211,7 @@ type origin struct {
 	came time.Time
 }
 
-// before reports whether a response that arrived now was certainly made before the time at.
+// before reports whether the venue certainly made a response before the time at. The response arrived at the time now.
 func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }

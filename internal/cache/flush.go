@@ -41,7 +41,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is like Flush, but does not affect the second cache and other processes.
+// FlushLocal is like Flush, but affects neither the second cache nor other processes.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {
@@ -100,10 +100,11 @@ func (c *Cache) flushMarkets(key string) int {
 	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
 }
 
-// owned reports whether a key belongs to the account with an address.
+// owned reports whether a key belongs to the account with the given address.
 func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
 
-// flush removes the entries whose keys satisfy fits, or all entries if key is empty. It returns the number of removed entries.
+// flush removes the entries of all keys for which fits returns true, or all entries if key is empty. It returns the number of
+// removed entries.
 func (s *store[K, T]) flush(key string, fits func(K) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

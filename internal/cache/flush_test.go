@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFlushForgetsNames: after a flush of markets, slugs and tokens are read again too, because the venue may have
-// given them to another market.
+// TestFlushForgetsNames flushes markets. The cache must then also look up slugs and tokens again, because the venue may have given
+// them to another market.
 func TestFlushForgetsNames(t *testing.T) {
 	for _, key := range []string{"", "m1"} {
 		for _, ref := range names[1:] {

@@ -64,7 +64,7 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 		if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
 			t.Errorf("got %+v and %d calls, want depth 20 and 1", r.Value, len(v.calls()))
 		}
-		// A refresh uses the depth of the read, since the book may have grown.
+		// A refresh uses the depth of the read, because the book may have more levels than before.
 		time.Sleep(500 * time.Millisecond)
 		mustRead(t, c.Books(), depth(200))
 		synctest.Wait()
@@ -122,7 +122,8 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
 					t.Errorf("got cached depth %d, want %d", now.Value.Depth, wantDepth)
 				}
-				// The cached book is fresh for its whole time, so a quiet market does not cause a call at every read.
+				// The cached book is fresh for its whole fresh time. A market that does not change therefore does not cause a call
+				// at every read.
 				time.Sleep(11 * time.Second)
 				for range 3 {
 					mustRead(t, c.Books(), depth(20))
@@ -157,14 +158,14 @@ func byID(id string) market.MarketRef    { return market.MarketRef{By: market.By
 func bySlug(s string) market.MarketRef   { return market.MarketRef{By: market.BySlug, Value: s} }
 func byToken(id string) market.MarketRef { return market.MarketRef{By: market.ByToken, Value: id} }
 
-// election returns the market m1, whichever name it is read by.
+// election returns the market m1 for every id, slug and token.
 func election(string) *market.Market {
 	return &market.Market{MarketID: "m1", Slug: "election", EventID: "e1", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}, {}}}
 }
 
 var names = []market.MarketRef{byID("m1"), bySlug("election"), byToken("yes"), byToken("no")}
 
-// A market has one entry, whichever name it was first read by.
+// A market has one entry, both if it is read by its id and if it is read by its slug or a token.
 func TestMarketHasOneEntry(t *testing.T) {
 	for _, first := range names {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -199,7 +200,8 @@ func TestMarketHasOneEntry(t *testing.T) {
 	}
 }
 
-// Searches and events show which market a slug and a token belong to. Details are still read, by id.
+// The cache learns from searches and events which market a slug or a token belongs to. It still reads the details of the market, by
+// id.
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
 		"search": func(t *testing.T, c *Cache) {
@@ -246,7 +248,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 	}
 }
 
-// If a market that was unknown by its id is found by another name, the absence ends.
+// If a read by id did not find a market, but a read by slug or token finds it, the absence of the id ends.
 func TestMarketFoundByAnotherName(t *testing.T) {
 	for _, ref := range names[1:] {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,8 +264,8 @@ func TestMarketFoundByAnotherName(t *testing.T) {
 	}
 }
 
-// Markets by different names in one read take one call for each kind of name, at the same time. The results keep their
-// order.
+// A read of markets by ids, slugs and tokens makes one call for each of these kinds of names, all at the same time. The results
+// have the order of the names.
 func TestMarketsByMixedNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 20 * time.Millisecond}
@@ -281,7 +283,7 @@ func TestMarketsByMixedNames(t *testing.T) {
 	})
 }
 
-// Each search page has its own entry. Equivalent searches share one.
+// Each page of a search has a separate entry. Equivalent searches share an entry.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked queries.Search

@@ -17,7 +17,7 @@ type Watcher interface {
 	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
-// SetWatcher sets the watcher. Spreads count as prices. It must be called before the first read.
+// SetWatcher sets the watcher. Reads of spreads are reported as reads of prices. SetWatcher must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
 	prices := func(demand uint64, caller string, tokens []string) {
 		w.RecordPoll(demand, caller, messages.ChannelPrices, tokens)
@@ -198,8 +198,9 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// olderPrice, olderSpread and olderBook report whether a is an older state than b. Sequence numbers of the same epoch decide,
-// or else the venue's timestamps. A state is never older than an equal state.
+// olderPrice, olderSpread and olderBook report whether a is an older state than b. The functions compare the venue's timestamps. If
+// both books have sequence numbers of the same epoch, olderBook compares these numbers instead. A state is never older than an
+// equal state.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -216,7 +217,7 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide reports whether one side of two books is equal down to the depth of the smaller side.
+// sameSide compares one side of two books. It reports whether the levels are equal down to the depth of the smaller side.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as

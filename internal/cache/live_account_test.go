@@ -40,7 +40,7 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 	})
 }
 
-// The scope of a topic gives the cache key of the caller's reads.
+// The cache key of a caller's reads equals the key from the scope of the account's topic.
 func TestScopeOfTopic(t *testing.T) {
 	c := open(t, &venue{})
 	seen := make(map[string]bool)
@@ -60,7 +60,7 @@ func TestScopeOfTopic(t *testing.T) {
 	}
 }
 
-// A streamed account ends with its session, without a stale time. A gap ends its values too.
+// The values of a streamed account end with its session, without a stale time. They also end at a gap.
 func TestStreamedAccountEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

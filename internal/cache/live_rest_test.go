@@ -124,8 +124,8 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// A REST value stays while the stream sends older values. A streamed value that is at least as new replaces it, and so do all later
-// ones.
+// The cache keeps a REST value while the stream sends older values. The first streamed value that is at least as new as the REST
+// value replaces it. All later streamed values replace each other.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
@@ -141,7 +141,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
-		// A streamed value with the same time or sequence number replaces the REST value. So does an equal value with any time.
+		// A streamed value replaces the REST value if it has the same time or sequence number, or if the two values are equal.
 		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
 		c.StreamPrice(session, price, streamed(at(1)))
 		c.StreamSpread(session, spread, streamed(at(1)))
@@ -159,7 +159,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
 			}
 			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
-			session = &market.Session{} // the same holds for a new session
+			session = &market.Session{} // a new session has the same effect
 		}
 	})
 }
@@ -198,8 +198,8 @@ func TestFlightBeforeStream(t *testing.T) {
 	}
 }
 
-// After an outage, REST may lag behind the stream. Older results confirm the streamed value, until REST has caught up
-// or the grace period is over.
+// After an outage, REST may lag behind the stream. An older REST result keeps the streamed value valid, until REST returns a newer
+// result or the grace period ends.
 func TestRESTBehindStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
@@ -235,7 +235,7 @@ func TestRESTBehindStream(t *testing.T) {
 		if b := mustRead(t, c.Books(), depth(20)); b.Value != shallow || !b.Stale {
 			t.Errorf("got %+v, want the streamed book, stale", b)
 		}
-		synctest.Wait() // for its refresh
+		synctest.Wait() // wait for the refresh of the book
 		time.Sleep(2 * time.Second)
 		// REST has caught up.
 		q.price, q.book = newPrice(".3", 7), newBook("A", 9, 7, 200, 9)
@@ -294,7 +294,7 @@ func TestOriginBypassesCache(t *testing.T) {
 		if p, err := o.Price(t.Context(), "u"); p.Value != nil || err != nil {
 			t.Errorf("token without a price: got %v, %v", p, err)
 		}
-		synctest.Wait() // for the refresh of the stale book
+		synctest.Wait() // wait for the refresh of the stale book
 		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
 		if b, err := o.Book(t.Context(), "t", 200); b.Value != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("failing venue: got %v, %v; want UPSTREAM_UNAVAILABLE", b, err)

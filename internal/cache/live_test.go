@@ -17,7 +17,8 @@ func streamed(received time.Time) market.Meta {
 	return market.Meta{ReceivedAt: received, AsOf: received, Source: market.SourceStream}
 }
 
-// A streamed value is served while its session lasts, whatever REST returns. When the session ends, the value is stale.
+// While its session lasts, a streamed value is served, and REST values do not replace it. When the session ends, the value is
+// stale.
 func TestStreamedValueDuringSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -141,7 +142,7 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 	}
 }
 
-// RecordPoll gets the tokens that clients read and that exist, once for each read.
+// Each read by a client calls RecordPoll once for each token that exists.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -169,7 +170,7 @@ func TestRecordPoll(t *testing.T) {
 	})
 }
 
-// RecordPoll gets a streamed token once a second at most, and other tokens at each read.
+// RecordPoll gets a streamed token at most once a second. It gets other tokens at each read.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &venue{}), &watcher{}
@@ -209,8 +210,8 @@ func TestRecordPollOfStreamedTokens(t *testing.T) {
 	})
 }
 
-// While a token is streamed, reads of its price, spread and book make no call and get the last streamed value. The book
-// may have any depth up to the streamed one.
+// While a token is streamed, reads of its price, spread and book make no call and get the last streamed value. A read of the book
+// may have any depth up to the depth of the streamed book.
 func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -233,7 +234,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	})
 }
 
-// The end of a session makes all of its values stale at once, and no others.
+// The end of a session makes all values of the session stale at once. Other values stay fresh.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}
@@ -249,7 +250,7 @@ func TestEndOfSession(t *testing.T) {
 		}
 		before := readAll(t.Context(), c.Prices(), keys...)
 		ended.End(time.Now())
-		ended.End(time.Now().Add(time.Hour)) // a second end changes nothing
+		ended.End(time.Now().Add(time.Hour)) // a second call of End has no effect
 		for i, r := range readAll(t.Context(), c.Prices(), keys...) {
 			stays := i%4 == 0
 			if r.Value.Stale == stays || (before[i].Value.Handle.Version() == 0) != stays || before[i].Value.Stale {
@@ -259,7 +260,7 @@ func TestEndOfSession(t *testing.T) {
 				t.Fatalf("token %d: got a time in FreshUntil, want none", i)
 			}
 		}
-		// Stale values are served until their stale time is over.
+		// Stale values are served until their stale time ends.
 		time.Sleep(30*time.Second - 1)
 		out := make([]market.Result[market.Read[*market.Price]], 1)
 		if missing := c.Prices().Lookup(t.Context(), []string{"t001"}, out, nil); len(missing) != 0 || !out[0].Value.Stale {
@@ -272,7 +273,7 @@ func TestEndOfSession(t *testing.T) {
 	})
 }
 
-// Handles show every replacement and every gap.
+// The handle of a streamed value changes at every replacement and at every gap.
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})

@@ -44,11 +44,11 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	counts  reqctx.CacheCounts
-	// watched reports whether reads are reported to the watcher. While all is true, every key so far is reported; after that,
-	// polled contains the keys to report.
+	// watched reports whether reads are reported to the watcher. all reports that every key so far must be reported. Once all is
+	// false, polled contains the keys to report.
 	watched, all bool
 	polled       []K
-	// left is the free fraction of the rate limit. It is negative until serves needs it.
+	// left is the free fraction of the rate limit. It is negative until the method serves reads the fraction.
 	left float64
 }
 
@@ -96,7 +96,7 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	return l.left < short && !e.outdated
 }
 
-// cause returns why a stale entry that is served is stale.
+// cause returns the cause to report for a stale entry that is served.
 func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
 	if _, staleUntil := e.times(l.now, l.ttl); !l.now.Before(staleUntil) {
 		return max(market.CauseThrottled, e.cause()) // it is served for longer because the rate limit is short
@@ -126,7 +126,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find writes the entries of at most near keys to found; see get.
+// find writes the entries of keys to found; see get. The number of keys is at most the constant near.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
@@ -140,7 +140,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots is find for kinds whose entries may be stored under another key.
+// findSlots implements find for kinds that may store an entry under another key.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {
@@ -154,7 +154,7 @@ func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	}
 }
 
-// get returns the entry whose value answers a key, however old it is, or nil.
+// get returns the entry whose value contains the data for a key, or nil. The entry may be of any age.
 func (s *store[K, T]) get(key K) *entry[T] {
 	key, slot := s.places(key)
 	if e := s.entries.get(slot); e != nil && s.answers(e, key) {

@@ -40,7 +40,7 @@ func (n *nameIndex) Get(name market.MarketRef) (id market.MarketRef, ok bool) {
 	return n.lru.Get(name)
 }
 
-// Contains reports whether a name is known.
+// Contains reports whether a name is in the index.
 func (n *nameIndex) Contains(name market.MarketRef) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

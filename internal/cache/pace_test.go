@@ -26,7 +26,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfTwo: the second time has the weight 1/8 in the mean and 1/4 in the deviation.
+// TestPaceOfTwo adds two durations. The second duration must have the weight 1/8 in the mean and 1/4 in the deviation.
 func TestPaceOfTwo(t *testing.T) {
 	var p pace
 	p.add(100 * time.Millisecond)

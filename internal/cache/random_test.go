@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Callers arrive, wait and leave at random, and the venue and the admission fail at random. Everything ends, each
-// caller gets its own keys, and nothing is left.
+// Callers arrive, wait and leave at random, and the venue and the admission fail at random. All reads must end, each caller must
+// get the values of its keys, and the coalescers must be idle at the end.
 func TestRandomCallers(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

@@ -105,7 +105,8 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the names of the keys whose indexes are listed in of, and the index of each name. It skips keys without a name.
+// names returns the names of some keys and the index of the key of each name. The parameter of contains the indexes of these keys.
+// names skips keys without a name.
 func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
 	for _, i := range of {
 		if name, ok := s.name(keys[i]); ok {
@@ -177,7 +178,7 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 }
 
 // await waits until another process has stored the values of the keys at the indexes theirs. It returns the indexes of the keys
-// without a value at the time until.
+// that still have no value when the time until is reached or ctx ends.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -308,8 +309,8 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 	return out
 }
 
-// askShared fetches the keys of a batch that are not in the second cache. It waits for keys that another process is fetching.
-// If their values do not arrive in time, it fetches them itself.
+// askShared fetches the keys of a batch that are not in the second cache. It waits for keys that another process is fetching. If
+// the values of these keys do not arrive in time, askShared fetches the keys from the venue.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()

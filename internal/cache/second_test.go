@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind reads each kind in one process and then in another. Public data are read from the venue once,
-// and both processes have the same times. Private data are not shared.
+// TestSecondOfEveryKind reads each kind in one process and then in another. Public data must be read from the venue once, with
+// equal times in both processes. Private data must not be shared.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -130,7 +130,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 						}
 						return
 					case alias:
-						if calls != 2 { // the name does not say which market it is
+						if calls != 2 { // the name alone does not identify the market
 							t.Errorf("got %d calls, want one of each process", calls)
 						}
 						return
@@ -201,7 +201,7 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight reads the same keys in two processes at once. Only one of them reads each key from the venue.
+// TestSecondFlight reads the same keys in two processes at once. Only one of the processes may read a key from the venue.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -231,7 +231,8 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts reads a key that another process has stored, two that it has claimed, and one that nobody has. One claim never ends.
+// TestSecondCounts reads four keys. Another process has stored the first key and claimed two others, and one of these claims never
+// ends. No process has stored or claimed the fourth key.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -273,7 +274,7 @@ func TestSecondWinnerIsGone(t *testing.T) {
 	})
 }
 
-// TestSecondFailure: a failed call ends its claims and is not shared.
+// TestSecondFailure has a call fail. The claims of the call must end, and other processes must not get its error.
 func TestSecondFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := true
@@ -295,7 +296,7 @@ func TestSecondFailure(t *testing.T) {
 	})
 }
 
-// TestSecondPart: an incomplete result is not shared.
+// TestSecondPart has a call return an incomplete result. Other processes must not get this result.
 func TestSecondPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(queries.Search) *queries.SearchPage {
@@ -327,12 +328,12 @@ func TestSecondInvalidation(t *testing.T) {
 		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m1", nil)
-		g.Wait() // a has stored the result from before the change
+		g.Wait() // process a has stored the result of the call before the change
 		status = market.StatusClosed
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// The same without Drop, so that the time of the change decides.
+		// Repeat without the records of drops, so that the time of the change decides.
 		m.forgetDrops()
 		status = market.StatusOpen
 		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
@@ -347,7 +348,7 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh: a read with WithFresh makes a call.
+// TestSecondFresh reads with WithFresh. The read must make a call, although the second cache has the value.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -26,8 +26,8 @@ const (
 	// While the free fraction of the rate limit is below short, stale data is served for longer. While it is below scarce, missing
 	// keys are also requested from the stream, and a refresh may last refreshPatience.
 	short, scarce = 0.25, 0.5
-	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. Because of it, most
-	// reads write nothing to memory.
+	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. Because of this
+	// interval, most reads write nothing to memory.
 	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -44,7 +44,8 @@ type store[K comparable, T any] struct {
 	counters counters
 	tasks    *tasks
 
-	// routes are the ways to fetch keys. routeIndex chooses one; nil means the first.
+	// routes are the ways to fetch keys. routeIndex returns the index of the route for a key; nil means that all keys use the first
+	// route.
 	routes     []*coalescer[K, T]
 	routeIndex func(K) int
 	// canonical returns the canonical form of a key; nil means the key itself.
@@ -58,9 +59,9 @@ type store[K comparable, T any] struct {
 	// widen returns the key with which a stale value is refreshed. This key may cover more data than the requested key. If widen is
 	// nil, the requested key is used.
 	widen func(K, *T) K
-	// covers reports whether a value answers a key; nil means always.
+	// covers reports whether a value contains the data for a key; nil means that every value does.
 	covers func(K, *T) bool
-	// keep reports whether the old value, which is still fresh, stays in the cache instead of the fetched value; nil means never.
+	// keep reports whether an old value that is still fresh stays in the cache instead of the fetched value; nil means never.
 	keep func(old, fetched *T) bool
 	// ownKey returns a copy of a key. The copy shares memory only with the fetched value, which may be nil.
 	ownKey func(key K, value *T) K
@@ -73,11 +74,11 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; nil for kinds that are not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the watcher which existing keys were read. It must not retain keys. It may be nil.
+	// recordPoll reports to the watcher which existing keys were read. It must not retain keys. It may be nil.
 	recordPoll func(demand uint64, caller string, keys []K)
 	// requestStream asks the feed to stream missing keys while the rate limit is scarce; it may be nil.
 	requestStream func(caller string, keys []K)
-	// queries returns the canonical keys whose entries share a slot; nil means only the slot itself.
+	// queries returns the canonical keys of the entries that share a slot; nil means that the slot is the only key.
 	queries func(slot K) []K
 	// stretch is the time after the fresh time for which an entry is served while the rate limit is short. left returns the free
 	// fraction of the rate limit, from 0 to 1.
@@ -127,8 +128,8 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 }
 
 // Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. Keys that
-// several callers request are fetched once. If the fetch of a key fails, Fetch returns a value within its stale time, or within its
-// stretched time if the rate limit is the cause.
+// several callers request are fetched once. If the fetch of a key fails, Fetch returns a cached value that is still within its
+// stale time. If the rate limit is the cause, Fetch also returns a value within its stretched time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -246,7 +247,7 @@ func (s *store[K, T]) routeOf(key K) int {
 	return s.routeIndex(key)
 }
 
-// answers reports whether an entry's value answers a key.
+// answers reports whether the value of an entry contains the data for a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
 }
@@ -372,7 +373,7 @@ func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	}
 }
 
-// resolve ends the flights of keys that a streamed entry answers.
+// resolve ends the flights of all keys whose data a streamed entry contains.
 func (s *store[K, T]) resolve(slot K, e *entry[T]) {
 	for _, c := range s.routes {
 		if c.waiting.Load() == 0 {

@@ -15,12 +15,12 @@ import (
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
 
-// present returns what tests compare, independent of the type: the Meta, whether there is a value, and the error.
+// present returns what the tests compare for every type: the Meta, whether the read has a value, and the error.
 func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
-// kinds lists all reads with the documented times.
+// kinds lists the reads of all kinds with their documented fresh and stale times.
 var kinds = []struct {
 	name         string
 	key          string
@@ -90,7 +90,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 					if err != nil || !there || meta.Stale != stale || meta.Source != market.SourceREST || meta.Handle == nil {
 						t.Fatalf("%s: got %+v, %v, %v", when, meta, there, err)
 					}
-					synctest.Wait() // for the refresh
+					synctest.Wait() // wait for the refresh
 					if n := len(v.calls()); n != calls {
 						t.Fatalf("%s: got %d calls, want %d", when, n, calls)
 					}
@@ -156,7 +156,7 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 				}
 				believed := 5 * time.Second
 				if k.name == "balance" || k.name == "trades" || k.name == "user history" {
-					believed = k.fresh // user data: an absence is fresh no longer than a value
+					believed = k.fresh // an absence of user data is not fresh for longer than a value
 				}
 				v.setUnknown(k.key, true)
 				absent := read("unknown", 1, false)
@@ -201,7 +201,7 @@ func TestRefreshFindsAbsence(t *testing.T) {
 	})
 }
 
-// Lookup makes no call. Refresh reads all stale keys in one call, once, and no fresh keys.
+// Lookup makes no call. Refresh reads all stale keys in one call and reads no fresh keys. A second Refresh makes no call.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -267,7 +267,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 	})
 }
 
-// A failed refresh keeps the stale value. It is tried again, but not at every read.
+// A failed refresh keeps the stale value. Later reads repeat the refresh, but not every read does.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -301,7 +301,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 	})
 }
 
-// A refresh goes on when its reader leaves. It is cancelled after 10 seconds.
+// A refresh continues after its reader has left. The cache cancels the refresh after 10 seconds.
 func TestRefreshOutlivesItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -348,7 +348,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 	}
 }
 
-// Only the bad element of a list fails. The others are returned and cached.
+// If a list has a bad element, only that element fails. The other elements are returned and cached.
 func TestBadElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

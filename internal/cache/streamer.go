@@ -14,8 +14,8 @@ type Streamer interface {
 	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
 }
 
-// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free. It
-// must be called before the first read.
+// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free.
+// SetStreamer must be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
 	want := func(caller string, channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
@@ -35,8 +35,8 @@ func (c *Cache) SetStreamer(s Streamer) {
 	}
 }
 
-// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. So invented ids use no
-// watches.
+// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. So ids that a client has
+// invented are not streamed.
 func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil

@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUnsupported: reads that the venue does not serve fail with its reason. They make no call, reserve none and count none.
+// TestUnsupported makes reads that the venue does not support. They must fail with the venue's reason. They must make, reserve and
+// count no call.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
@@ -52,7 +53,7 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
-// TestBatchedBooks: a venue that takes several books in one call gets them in one call.
+// TestBatchedBooks reads several books from a venue that returns several books in one call. The cache must make one call.
 func TestBatchedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bookLists{venue: &venue{}}

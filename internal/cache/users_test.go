@@ -33,7 +33,7 @@ func withCredentials(t testing.TB, secret string) context.Context {
 	return reqctx.WithCredentials(ctx, c)
 }
 
-// userReads lists all reads of user data. Each returns the fingerprint of the credentials of its call.
+// userReads lists all reads of user data. Each function returns the fingerprint of the credentials with which the venue was called.
 var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address) (seen string, err error){
 	"positions": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
 		r, err := readOne(ctx, c.Positions(), a)
@@ -101,8 +101,8 @@ func TestCallersNeverShareUserData(t *testing.T) {
 	}
 }
 
-// A caller with refused credentials gets the refusal, although the owner's data is cached. The owner's data stays
-// cached.
+// If the venue refuses a caller's credentials, the caller gets the refusal even if the owner's data is cached. The owner's data
+// stays cached.
 func TestRefusedCredentials(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestPublicCallsCarryNoCredentials(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			time.Sleep(time.Minute + time.Second) // stale values are refreshed, which makes calls too
+			time.Sleep(time.Minute + time.Second) // the next reads refresh the stale values, which also makes calls
 		}
 		if len(v.calls()) < 2*len(kinds)-4 {
 			t.Errorf("got only %d calls", len(v.calls()))
@@ -225,7 +225,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	})
 }
 
-// TestFreshReads: a read with WithFresh uses neither a cached value nor a call that was made before.
+// TestFreshReads reads with WithFresh. The read must use neither a cached value nor an earlier call.
 func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -274,7 +274,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		readEverything()
 		time.Sleep(10 * time.Second)
-		synctest.Wait() // for the refreshes
+		synctest.Wait() // wait for the refreshes
 		v.gate = make(chan struct{})
 		for range kinds {
 			go readEverything()
@@ -323,8 +323,9 @@ func keysOf(c *Cache) (out []reflect.Value) {
 	return out
 }
 
-// The part of a key that separates callers is a keyed hash. It is the same for the same caller and differs between
-// processes, so a thief of keys cannot test guesses.
+// The scope is the part of a key that separates callers. It is a keyed hash of the credentials and the address. Equal credentials
+// and addresses have equal scopes within a process and different scopes in different processes. An attacker who steals keys can
+// therefore not check guesses.
 func TestScope(t *testing.T) {
 	a, b := newScope(nil, false), newScope(nil, false)
 	ctx := withCredentials(t, "alice")
@@ -346,7 +347,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestPublicAccounts: without credentials at the venue, all callers share the entries and the limit of public calls.
+// TestPublicAccounts has a venue whose accounts need no credentials. All callers must share the entries and the limit of public
+// calls.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

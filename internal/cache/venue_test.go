@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// venue is a Venue whose results a test sets. It knows every key except those in unknown.
+// venue is a Venue whose results a test sets. It has a value for every key that is not in unknown.
 type venue struct {
 	mu    sync.Mutex
 	asked []ask
@@ -35,13 +35,13 @@ type venue struct {
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
-	// batch is the greatest number of ids in a list call; 0 means 40. cost is the result of Cost; nil means that every call costs
-	// one request.
+	// batch is the greatest number of ids in a list call, and 0 means 40. cost returns the result of Cost. If cost is nil, every
+	// call costs one request.
 	batch int
 	cost  func(keys int) int
 	// unsupported contains the endpoints that Can refuses.
 	unsupported map[reqctx.Endpoint]bool
-	// These functions make values. nil means a plain value.
+	// These functions make values. If a function is nil, the venue returns a default value.
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage

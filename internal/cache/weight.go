@@ -82,8 +82,8 @@ func weighSpread(s *market.Spread) int {
 	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
 }
 
-// weighBook includes the rendered levels, which readers add later. It does not visit the levels, because streamed books are
-// replaced often.
+// weighBook includes the memory of the rendered levels, which readers add later. It does not visit each level, because streamed
+// books are replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + b.Bids.Bytes() + b.Asks.Bytes()
 	if b.Rendered != nil {

@@ -13,13 +13,13 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// number returns a decimal with memory of its own.
+// number returns a decimal that shares its memory with no other decimal.
 func number() *market.Decimal {
 	d := market.NewDecimal(12345, -3)
 	return &d
 }
 
-// name returns a string of n bytes with memory of its own.
+// name returns a string of n bytes that shares its memory with no other string.
 func name(n int) string { return strings.Repeat("t", n-6) + fmt.Sprintf("%06d", n) }
 
 func sampleMarket() *market.Market {
@@ -157,7 +157,7 @@ func TestWeights(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestSharesAreAll checks that the shares of all kinds are 64.
+// TestSharesAreAll checks that the memory shares of all kinds add up to 64.
 func TestSharesAreAll(t *testing.T) {
 	sum := 0
 	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
@@ -218,7 +218,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestClockLRUCountsBytes: entries grow, shrink, are removed, or are too large.
+// TestClockLRUCountsBytes checks the counted bytes after entries grow, shrink, are removed, or are too large for the clockLRU.
 func TestClockLRUCountsBytes(t *testing.T) {
 	s := newClockLRU[string, string](100, 1000)
 	put := func(key string, bytes, evicted, entries, sum int) *entry[string] {
@@ -235,7 +235,7 @@ func TestClockLRUCountsBytes(t *testing.T) {
 	put("b", 300, 0, 2, 700)
 	a.markUsed()
 	put("c", 300, 0, 3, 1000)
-	put("d", 200, 1, 3, 900) // evicts b, since a was read
+	put("d", 200, 1, 3, 900) // evicts b, because a was read
 	put("c", 350, 0, 3, 950) // replaces the old c
 	put("c", 600, 1, 2, 800) // evicts a
 	if s.get("a") != nil || s.get("d") == nil || s.get("c").bytes != 600 {
@@ -255,7 +255,7 @@ func TestClockLRUCountsBytes(t *testing.T) {
 	put("last", 990, 99, 2, 1000)
 }
 
-// A hit does not allocate, whatever the size of its value.
+// A hit does not allocate, even if its value is large.
 func TestHitsOfLargeValuesDoNotAllocate(t *testing.T) {
 	c := New(&venue{}, DefaultConfig())
 	defer c.Close()

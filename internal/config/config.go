@@ -1,8 +1,8 @@
 // Package config parses the command line, environment and configuration file into one validated value.
 //
-// Every flag has a variable: --venue-url is ODDSGRAPH_VENUE_URL, in the environment or in the file. A flag overrides the
-// environment, the environment overrides the file, and the file overrides the default. Names, defaults, limits and help texts
-// are struct tags below. Parsing, --help and docs/configuration.md use these tags.
+// Every flag has a variable, which can be set in the environment or in the file. For example, the variable of --venue-url is
+// ODDSGRAPH_VENUE_URL. A flag overrides the environment, the environment overrides the file, and the file overrides the default.
+// Names, defaults, limits and help texts are struct tags below. Parsing, --help and docs/configuration.md use these tags.
 package config
 
 import (
@@ -37,8 +37,8 @@ func (c Command) configured() bool {
 // ErrHelp is returned after --help was printed.
 var ErrHelp = errors.New("help was printed")
 
-// Config contains the settings of the program. It must not be changed after Parse. fmt and slog print it without user info and
-// queries of URLs. A single field is printed without redaction.
+// Config contains the settings of the program. It must not be changed after Parse. fmt and slog print a Config without the user
+// info and the queries of its URLs. A single field is printed without redaction.
 type Config struct {
 	// Command is the subcommand.
 	Command Command `kong:"-"`

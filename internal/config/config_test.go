@@ -125,7 +125,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
-		var environ []string // the keys that have no value yet; an error names each key that does not accept the candidate
+		var environ []string // keys without a valid value so far; the error names each key that rejects the candidate
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
 				environ = append(environ, name+"="+candidate)
@@ -163,8 +163,8 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 }
 
-// TestStateDirectory: systemd's variable names the state directory if nothing else does. Only its first directory
-// counts.
+// TestStateDirectory sets systemd's variable STATE_DIRECTORY. If no setting names the state directory, it is the first directory of
+// the variable.
 func TestStateDirectory(t *testing.T) {
 	for _, test := range []struct {
 		args    string
@@ -391,8 +391,8 @@ func TestCommandsWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// TestPlatformVariables: variables that Kubernetes and Docker set for a service called oddsgraph are not unknown
-// settings.
+// TestPlatformVariables sets the variables that Kubernetes and Docker set for a service called oddsgraph. Parse must not report
+// them as unknown settings.
 func TestPlatformVariables(t *testing.T) {
 	parse(t, "",
 		"ODDSGRAPH_SERVICE_HOST=10.0.0.1", "ODDSGRAPH_SERVICE_PORT=8080", "ODDSGRAPH_SERVICE_PORT_HTTP=8080", "ODDSGRAPH_PORT=tcp://10.0.0.1:8080",
@@ -423,7 +423,7 @@ func TestHelp(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2"
 	c := parse(t, "--venue-url=http://venue --stream-url=wss://"+secret+"@venue.example/ws?key="+secret+" --shared-url=redis://user:"+secret+"@redis.example/1")
-	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse would refuse it
+	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse refuses such a URL
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("starting", "config", *c)

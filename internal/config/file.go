@@ -15,7 +15,7 @@ import (
 // maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 64 << 10
 
-// line is a variable of a configuration file.
+// line is a line of a configuration file that sets a variable.
 type line struct {
 	number      int
 	name, value string
@@ -27,10 +27,11 @@ type file struct {
 	lines []line
 }
 
-// place returns the file and line number in the form of compilers.
+// place returns the position of a line in the form path:number.
 func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
 
-// lookup returns the line of a variable. If there are several lines, the first one counts. A variable without a value is unset.
+// lookup returns the line of a variable. If several lines set the variable, lookup uses the first of them. ok is false if no line
+// sets the variable or the value is empty.
 func (f *file) lookup(name string) (line, bool) {
 	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
 	if i < 0 || f.lines[i].value == "" {

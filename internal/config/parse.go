@@ -24,7 +24,7 @@ const environment = "environment"
 // stateDirectory is the variable in which systemd lists the directories of StateDirectory=, separated by colons.
 const stateDirectory = "STATE_DIRECTORY"
 
-// grammar is Config with the subcommands around it.
+// grammar contains the flags of Config and the subcommands.
 type grammar struct {
 	Config `kong:"embed"`
 
@@ -56,7 +56,7 @@ var groups = kong.Groups{
 	"demo":      "Demo venue",
 }
 
-// parser is one run of Parse. It collects invalid values, because kong would stop at the first.
+// parser is one run of Parse. It collects all invalid values, because kong would stop at the first invalid value.
 type parser struct {
 	out      io.Writer
 	names    []string          // names of the set variables with the prefix, in order

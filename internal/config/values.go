@@ -18,8 +18,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Bytes is a size in bytes. It is written as a number with or without a unit: 512, 64KiB, 8MiB, 1GiB; kB, MB and GB are
-// powers of 1000.
+// Bytes is a size in bytes. Its text is a number with or without a unit, such as 512, 64KiB, 8MiB or 1GiB. The units kB, MB and GB
+// are powers of 1000.
 type Bytes int64
 
 var units = []struct {
@@ -65,15 +65,15 @@ func parseInt[T int | int64](s string) (T, error) {
 	return T(n), err
 }
 
-// check parses the text of a value. The error of read describes the problem. want describes valid values for a sentence, and
-// takes describes them for a table.
+// check parses the text of a value with the function read, whose error describes the problem. want describes valid values as a part
+// of a sentence. takes describes valid values as a cell of a table.
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
 	want  func(tag *kong.Tag) string
 	takes func(tag *kong.Tag) string
 }
 
-// kind is a check of a text, or of each element of a list.
+// kind contains a check of a text or of each element of a list. want and takes describe valid texts as in check.
 type kind struct {
 	check       func(s string) error // nil accepts every text
 	want, takes string
@@ -280,7 +280,7 @@ func checkOrigin(s string) error {
 	return nil
 }
 
-// hostName is the name of a host.
+// hostName matches the name of a host.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 func checkHost(s string) error {
@@ -290,7 +290,7 @@ func checkHost(s string) error {
 	return nil
 }
 
-// parameterName is the name of a query parameter.
+// parameterName matches the name of a query parameter.
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
 
 // checkParameter checks an element: a parameter of market-details, a colon, and the venue's name for the parameter.
@@ -305,7 +305,7 @@ func checkParameter(s string) error {
 	return nil
 }
 
-// Names returns the part after the colon of each element.
+// Names returns the part after the colon of each element, by the part before the colon.
 func (l List) Names() map[string]string {
 	names := make(map[string]string, len(l))
 	for _, element := range l {

@@ -38,11 +38,11 @@ type instrument struct {
 	bid, ask int     // best levels in ticks; bid == 0 or ask == ticks means an empty side
 	price    int     // bid <= price <= ask
 
-	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq is that of the price and the best prices
-	bookAt, priceAt   millis // when they last changed
+	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq increases when the price or a best price changes
+	bookAt, priceAt   millis // times of the last changes of the book and of the price
 
-	step   uint64 // step in which the engine last moved it
-	frozen bool   // set by a fault: the engine does not move it
+	step   uint64 // number of the last step in which the engine moved the instrument
+	frozen bool   // set by FaultLostTail: the engine does not move the instrument
 }
 
 // levelChange is the new total size of one level; a size of 0 removes the level.
@@ -203,7 +203,7 @@ func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []l
 	return changes
 }
 
-// view gives the prices of an instrument for one of its tokens. A mirrored view is that of a NO token.
+// view gives the prices of an instrument for one of its tokens. The view of a NO token is mirrored.
 type view struct {
 	*instrument
 	mirrored bool

@@ -28,9 +28,9 @@ func (l levels) apply(c levelChange) {
 	}
 }
 
-// Over 1,000 steps every book stays sorted, uncrossed, on its grid and around the stated price. Applying the recorded
-// changes to the first books gives the last ones, for each token and for its mirror image. The sequence number counts
-// each change once.
+// Over 1,000 steps, every book stays sorted, uncrossed, on its grid and around the price of its token. The recorded changes,
+// applied to the first books, give the last books, both for YES and for NO tokens. The sequence number increases by one for each
+// change.
 func TestBooksStayConsistent(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
 	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
@@ -147,7 +147,7 @@ func TestBinaryTokensMirrorEachOther(t *testing.T) {
 	}
 }
 
-// SetPrice moves the book with the price.
+// SetPrice moves the book to the new price.
 func TestSetPrice(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
@@ -178,7 +178,7 @@ func TestSetPrice(t *testing.T) {
 	}
 }
 
-// Without news, prices stay near their scheduled path.
+// If the venue has no news, prices stay near their scheduled path.
 func TestPricesFollowSchedule(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
@@ -197,7 +197,7 @@ func TestPricesFollowSchedule(t *testing.T) {
 	}
 }
 
-// change converts a change of an instrument's level to the token's view.
+// change converts a change of a level of the instrument's book to the view of a token.
 func (w view) change(c levelChange) levelChange {
 	if w.mirrored {
 		c.side, c.price = c.side.opposite(), payout-c.price

@@ -22,7 +22,7 @@ type call struct {
 	account *account // account of the credentials; nil if they are not valid or the endpoint needs none
 }
 
-// newCall reads a request's query. On an error the returned call is still good for keys and the rate limit.
+// newCall reads a request's query. Even if newCall returns an error, its call works with call.keys and Venue.limit.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -42,7 +42,7 @@ func (c *call) get(name string) string { return c.query.Get(name) }
 // has reports whether the request has the parameter, even if it is empty.
 func (c *call) has(name string) bool { return c.query.Has(name) }
 
-// keys returns the number of identifiers in the request: 1 unless it has a list.
+// keys returns the length of the request's list of identifiers, or 1 if the request has no list.
 func (c *call) keys() int {
 	for _, name := range []string{"tokenIds", "ids"} {
 		if list := c.get(name); list != "" {
@@ -98,7 +98,7 @@ func (c *call) list(name string, limit int) ([]string, *apiError) {
 	return ids, nil
 }
 
-// number returns an integer parameter from low to high, or the argument otherwise when the parameter is missing.
+// number returns an integer parameter, which must be from low to high. The argument otherwise is the default value.
 func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
 	s := c.get(name)
 	if s == "" {

@@ -37,7 +37,7 @@ type Stats struct {
 	Requests map[string]int64 `json:"requests"`
 	// Keys counts the identifiers in these requests: the length of a list, or 1.
 	Keys map[string]int64 `json:"keys"`
-	// Statuses counts the answers by status, before a fault changes them.
+	// Statuses counts the answers by status. If a fault changes a status, the original status counts.
 	Statuses map[string]int64 `json:"statuses"`
 	// Stream has the counts of the stream.
 	Stream StreamStats `json:"stream"`
@@ -88,7 +88,7 @@ func (v *Venue) Reset() {
 	v.stream.counts.reset()
 }
 
-// crossOrigin refuses requests of pages of other origins.
+// crossOrigin rejects requests from web pages of other origins.
 var crossOrigin = http.NewCrossOriginProtection()
 
 // serveControl answers a request to a control endpoint.

@@ -98,7 +98,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlRefusesOtherOrigins sends requests that a page of another origin can send without a preflight.
+// TestControlRefusesOtherOrigins sends requests that a page of another origin can send without a preflight. The control endpoint
+// must refuse them.
 func TestControlRefusesOtherOrigins(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
 	for _, c := range []struct {

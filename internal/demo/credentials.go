@@ -17,7 +17,7 @@ type account struct {
 	positions int
 }
 
-// accounts are the demo accounts. They trade in each Step, and the number of their positions never changes. The secret and the
+// accounts are the demo accounts. They may trade in each Step, but the number of their positions stays the same. The secret and the
 // passphrase of every key are "demo".
 var accounts = []account{
 	{"demo-3", "0x1111111111111111111111111111111111111111", 3},
@@ -30,7 +30,7 @@ var anyAccount = account{key: "demo"}
 
 // Account is a demo account as clients see it.
 type Account struct {
-	// Key is the API key.
+	// Key is the API key. Address is the address of the wallet.
 	Key, Address string
 	// Credentials are the account's credentials in JSON.
 	Credentials string

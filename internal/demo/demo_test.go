@@ -63,7 +63,7 @@ func decode[T any](t testing.TB, body string) T {
 // object is a decoded JSON object.
 type object = map[string]any
 
-// These types are the parts of the responses that tests read.
+// These types have the members of the responses that the tests read.
 type (
 	levelAnswer struct{ Price, Size json.Number }
 	bookAnswer  struct {

@@ -6,11 +6,12 @@
 // two venues give the same answers, except for the epoch. A wallet that belongs to no demo account is an exception: it trades only
 // while a client is subscribed to it. [Venue.Close] ends the streams.
 //
-// The stream and REST have the same sequence numbers: at equal numbers they have equal states. The venue puts each change into the
-// bounded queues of the stream's clients before REST can return it. A slow client delays no other client.
+// The stream and REST have the same sequence numbers: equal numbers mean equal states. The venue puts each change into the bounded
+// queues of the stream's clients before REST can return the change. A slow client delays no other client.
 //
 // Faults can change while the venue serves, from Go or over the control endpoints; see [Fault]. [Config] sets rate limits and
-// latency. Tests compare answers with the exported methods that read the state, because these do not use HTTP.
+// latency. Tests compare answers with the results of the exported methods that read the state, because these methods do not use
+// HTTP.
 //
 // Internally, prices are whole ten-thousandths, sizes whole hundredths of a share and money whole millionths, so that
 // size × price is exact and a wallet's sums agree to the last digit.

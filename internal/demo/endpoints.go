@@ -25,7 +25,8 @@ type form struct {
 	values map[string]string
 }
 
-// endpoints lists the parameters and members in the venue's API description. Where the description has none, they are our choice.
+// endpoints lists all endpoints. Their parameters and members come from the venue's API description. Where the description
+// lists none, they are this package's choice.
 var endpoints = []endpoint{
 	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
 		parameters: []string{"tokenId", "tokenIds"},
@@ -90,8 +91,8 @@ func Endpoints() []string {
 
 func (e *endpoint) name() string { return e.path[strings.LastIndexByte(e.path, '/')+1:] }
 
-// admit returns an error if the venue refuses a request before it reads the values of parameters: the endpoint is off, or
-// the venue is strict and a parameter is unknown.
+// admit returns an error if the endpoint is disabled, or if the venue is strict and a parameter is unknown. It does not check
+// the values of parameters.
 func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	if slices.Contains(v.config.Without, e.name()) {
 		return errPath

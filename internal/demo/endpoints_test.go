@@ -136,7 +136,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// The venue's Go methods return nothing for unknown ids, and the same state as HTTP for known ones.
+// For unknown ids, the venue's Go methods return nothing. For known ids, they return the same state as the HTTP endpoints.
 func TestUnknownIDs(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	_, quoted := v.Quote("unknown")

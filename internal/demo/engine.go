@@ -33,9 +33,9 @@ func (v *Venue) Run(ctx context.Context) error {
 	}
 }
 
-// Step moves the market once: about one in sixty of the open books gets a new price or new sizes, some of them trade, and
-// so do the demo accounts. No book and no price changes twice in one step, so at Run's pace each changes less than ten times a
-// second. What a step does depends on the seed, the number of steps before it and the clock.
+// Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books and demo accounts
+// trade. A step changes a book or price at most once, so that Run changes it less than ten times a second. The changes depend
+// on the seed, the number of previous steps and the clock.
 func (v *Venue) Step() {
 	_ = v.change(func(now millis) error {
 		v.steps++
@@ -104,7 +104,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to the changes of an instrument's book and price, and streams them.
+// moved assigns sequence numbers to the changes of an instrument's book and price, and streams the changes.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -140,8 +140,8 @@ var (
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
-// SetPrice moves a token of an open market to a price. Its book and the other token of a binary market move with it. In later steps
-// the price drifts back.
+// SetPrice moves a token of an open market to a price. The token's book and the other token of a binary market move accordingly. In
+// later steps the price drifts back.
 func (v *Venue) SetPrice(tokenID string, price Price) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -206,7 +206,7 @@ func (t *token) taker(side Side) Price {
 	return t.price()
 }
 
-// maxRecords is the maximum number of records of a wallet. Above it, one TRANSFER with their sum replaces the oldest quarter.
+// maxRecords is the maximum number of records of a wallet. If there are more, one TRANSFER replaces the oldest quarter.
 const maxRecords = 20_000
 
 // fill applies a trade to a wallet and adds the trade to the public tape, with the taker's side.
@@ -284,7 +284,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets the derived wallets that have subscribers trade, less often than the demo accounts.
+// tradeGuests lets derived wallets trade while they have subscribers. They trade less often than the demo accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -296,7 +296,7 @@ func (v *Venue) tradeGuests(now millis) {
 	}
 }
 
-// reached reports whether the market has reached the order's limit.
+// reached reports whether the best price of the opposite side has reached the order's limit price.
 func (o *order) reached() bool {
 	if o.token.market.status != statusOpen || o.token.frozen {
 		return false
@@ -309,8 +309,8 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half or all of what is left of the order at index k. It reports whether the order has ended. If so, fillOrder
-// adds an order in the other direction to the end of the list.
+// fillOrder fills half or all of the unfilled size of the order at index k. It reports whether the order has ended. If the
+// order has ended, fillOrder adds an order in the other direction to the end of the list.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -361,8 +361,8 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote cancels an order and places another one on its position. If an account has lost orders because a market closed, it only
-// places a new one.
+// requote replaces an order by a new order on the same position. If orders are missing because a market has closed, requote
+// only adds a new order.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual {
 		for range 8 {
@@ -385,7 +385,7 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size at the market price. It buys below the usual size and sells otherwise.
+// takeLiquidity trades a tenth of a position's usual size at the market price. It buys if the position is smaller, or else sells.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

@@ -76,7 +76,7 @@ func (l *faultList) first(matches func(*Fault) bool) *Fault {
 	return nil
 }
 
-// hasOptionalList reports whether the request has a list parameter that not every venue supports.
+// hasOptionalList reports whether the request has a list parameter that some venues do not support.
 func (c *call) hasOptionalList(path string) bool {
 	switch path {
 	case "/api/exchange/market-details":

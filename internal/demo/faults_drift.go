@@ -23,7 +23,8 @@ func (a *answer) replace(doc any) {
 	a.body = append(a.body[:0], body...)
 }
 
-// drift gives the answer another form with the same data. FaultHalfBroken makes every second row unreadable.
+// drift changes the form of the answer as the fault requires. Only FaultHalfBroken also changes the data: it makes every second row
+// unreadable.
 func (a *answer) drift(kind FaultKind) {
 	if kind == FaultNested {
 		a.body = append(append([]byte(`{"success":true,"data":`), a.body...), '}')
@@ -128,7 +129,7 @@ func spoil(value any, inside bool, tokenID string, f func(name string, value any
 	}
 }
 
-// wrongType returns a value of an unexpected type.
+// wrongType replaces every value by a value of an unexpected type.
 func wrongType(_ string, value any) (any, bool) {
 	switch value.(type) {
 	case string, json.Number:
@@ -139,7 +140,7 @@ func wrongType(_ string, value any) (any, bool) {
 	return []any{"unexpected"}, true
 }
 
-// withoutFields keeps identifiers only.
+// withoutFields reports whether the name is that of an identifier, so that rewrite keeps only identifiers.
 func withoutFields(name string, value any) (any, bool) {
 	return value, name == "id" || strings.HasSuffix(name, "Id")
 }

@@ -180,7 +180,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 	}
 }
 
-// A connection that is closed before the first byte gives an error, even if the transport retries.
+// If the venue closes every connection before the first byte, the request fails, even though the transport retries.
 func TestRefused(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -266,7 +266,7 @@ func TestFaultDelays(t *testing.T) {
 
 var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
 
-// Every fault that changes content does so on every endpoint.
+// Every fault that changes the content of responses changes it on every endpoint.
 func TestFaultsOnEveryEndpoint(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	tok := first(t, v, isOpen)
@@ -361,7 +361,7 @@ func TestFaultRules(t *testing.T) {
 			t.Errorf("the fault was not cleared: %v", err)
 		}
 	}
-	// The rate limit comes before the faults, so a refused request does not count for a fault.
+	// The venue applies the rate limit before the faults. A request that the limit refuses therefore does not count for a fault.
 	v.limits.public.perMinute = 1
 	if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultHTML, Count: 1}}); err != nil {
 		t.Fatal(err)

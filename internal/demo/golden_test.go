@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is a recorded request and response of the venue. The venue must send exactly these responses, and tests of
-// clients decode them.
+// golden is a recorded request and response of the venue. The venue must send exactly these responses. The tests of clients decode
+// the same files.
 type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
 	Status  int               `json:"status"`
-	// ResponseHeader contains the header fields that matter besides Content-Type.
+	// ResponseHeader contains the relevant header fields other than Content-Type.
 	ResponseHeader map[string]string `json:"responseHeader,omitempty"`
 	Body           json.RawMessage   `json:"body"`
 }

@@ -19,7 +19,7 @@ const swing = 35
 // settling is the time before the end of trading during which the price of a resolved market moves to its result.
 const settling = 10 * day
 
-// drift returns the price of an anchor at t, in ten-thousandths, not rounded to the tick.
+// drift returns the generated price at t, in ten-thousandths and not rounded to the tick. The price varies around the anchor.
 func drift(seed uint64, anchor Price, t millis) int64 {
 	var n int64
 	for k, w := range waves {
@@ -86,7 +86,7 @@ type point struct {
 	volume Size
 }
 
-// The intervals of a price history, shorter for later times.
+// The intervals between the points of a price history. They are shorter for recent points.
 const (
 	fineStep, fineWithin = 5 * minute, 2 * day
 	hourStep, hourWithin = hour, 30 * day

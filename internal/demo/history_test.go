@@ -9,7 +9,7 @@ import (
 func TestHistoryGrid(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})
-	// This market has traded long enough to have points on all three grids.
+	// This market has traded for long enough to have points on all three time grids.
 	tok := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.startAt < v.opened-100*day })
 	target := "/api/exchange/price-history?tokenId=" + tok.id + "&startDate=2025-04-01&endDate=2026-03-14"
 	points := get[historyAnswer](t, v, target).History
@@ -87,8 +87,8 @@ func TestHistoryDays(t *testing.T) {
 	}
 }
 
-// The history of an open market ends near the present price. That of a settled market ends at its close, near the price
-// that it paid.
+// The history of an open market ends near the present price. The history of a settled market ends at its close, near the price that
+// the market paid.
 func TestHistoryEndsAtPrice(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock(), Seed: 3})
 	for range 2000 {

@@ -45,7 +45,8 @@ func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
 
-// load writes a cached answer into a and returns its time, unless its age is longest or more.
+// load writes a cached answer into a and returns the time of the answer. If there is no answer with an age below longest, ok is
+// false.
 func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +58,8 @@ func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bo
 	return k.at, true
 }
 
-// store caches an answer, unless a newer one is cached. If the bodies together get too large, store removes all others.
+// store caches an answer. It does nothing if a newer answer is cached or if the body is larger than maxKept. If the total size
+// would exceed maxKept, store first removes all other answers.
 func (l *lag) store(key string, at millis, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

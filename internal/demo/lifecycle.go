@@ -12,8 +12,8 @@ var (
 	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the one that the market began with, and not be the present one")
 )
 
-// SetStatus opens, closes, disputes or cancels a market. Unless the new status is OPEN, the market's books become empty and its
-// orders are cancelled. A resolved market can't change; see [Venue.Resolve].
+// SetStatus opens, closes, disputes or cancels a market. If the new status is not OPEN, the market's books become empty and its
+// orders are cancelled. SetStatus can't resolve a market (see [Venue.Resolve]) and can't change a resolved market.
 func (v *Venue) SetStatus(marketID, status string) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
@@ -152,8 +152,8 @@ func (v *Venue) openBooks(m *market, now millis) {
 	}
 }
 
-// closeBooks empties the books of a market and cancels the orders on it. The price gets a new sequence number if the market is
-// settled or had best prices.
+// closeBooks empties the books of a market and cancels the orders on the market. The price of a book gets a new sequence number if
+// settled is true or the book had levels.
 func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	for _, t := range m.tokens {
 		if t.mirrored {
@@ -197,8 +197,8 @@ const (
 	settledParts = 10 // a tenth may resolve, in all
 )
 
-// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. Enough markets always stay open,
-// and the markets of the smallest demo account do not change.
+// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the number of closed and resolved
+// markets, and does not change the markets of the smallest demo account.
 func (v *Venue) live(now millis) {
 	r := &v.dice.life
 	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {
@@ -246,7 +246,7 @@ func (v *Venue) live(now millis) {
 					v.setTickSize(m, m.born.tick, now)
 					return
 				} else if m.status == statusClosed {
-					v.refined = append(v.refined, m) // until it opens again
+					v.refined = append(v.refined, m) // try again after the market has opened
 				}
 			}
 		default:
@@ -258,7 +258,8 @@ func (v *Venue) live(now millis) {
 	}
 }
 
-// takeOne removes and returns a random market of a list of automatically changed ones. Another change may have followed.
+// takeOne removes and returns a random market of a list of automatically changed markets. The market may have changed again
+// since it was added to the list.
 func takeOne(list *[]*market, r *rng) *market {
 	k := r.intn(len(*list))
 	m := (*list)[k]
@@ -266,7 +267,7 @@ func takeOne(list *[]*market, r *rng) *market {
 	return m
 }
 
-// anyMarket returns a random market with the status that is not spared, or nil when it finds none.
+// anyMarket returns a random market that has the status and is not spared. It returns nil if 50 random draws find no such market.
 func (v *Venue) anyMarket(status string, r *rng) *market {
 	for range 50 {
 		m := v.listing.markets[r.intn(len(v.listing.markets))]

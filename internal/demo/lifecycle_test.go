@@ -15,8 +15,8 @@ func details(t testing.TB, v *Venue, m *market) marketAnswer {
 	return get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
 }
 
-// A market that closes loses its book and its orders. One that opens gets a book. One that resolves settles its prices.
-// Positions stay. REST and the stream agree.
+// A market that closes loses its book and its orders. A market that opens gets a book. A market that resolves settles its prices.
+// Positions do not change. REST and the stream agree.
 func TestMarketChanges(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -124,7 +124,7 @@ func TestMarketChanges(t *testing.T) {
 	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
 		t.Errorf("got details %+v", d)
 	}
-	for range 2000 { // time to trade
+	for range 2000 { // give the wallets time to trade
 		s.Step()
 	}
 	if upcoming.tokens[0].bookSeq < 3 {
@@ -295,8 +295,8 @@ func TestTickSizes(t *testing.T) {
 	}
 }
 
-// With Lifecycle, markets keep changing. Most stay open, accounts add up and keep their number of positions, the seed
-// decides all changes, and the history does not change.
+// With Lifecycle, markets keep changing. Most markets stay open. The values of accounts add up, and the number of their positions
+// does not change. Equal seeds cause equal changes. The history does not change.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
@@ -405,7 +405,7 @@ func TestMarketsDoNotChange(t *testing.T) {
 	}
 }
 
-// A derived wallet that is streamed trades. It keeps its state, however many other wallets are read.
+// A derived wallet with a subscriber trades. It keeps its state, even if many other wallets are read.
 func TestStreamedWalletIsKept(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c})

@@ -62,7 +62,7 @@ func dateOf(t millis) string  { return t.Time().Format("January 2, 2006") }
 func monthOf(t millis) string { return t.Time().Format("January 2006") }
 func yearOf(t millis) string  { return t.Time().Format("2006") }
 
-// pick returns element n modulo the length of list.
+// pick returns the element of list at index n modulo the length of list.
 func pick(list []string, n int) string { return list[n%len(list)] }
 
 // several returns count different elements of list.
@@ -132,7 +132,7 @@ func planCrypto(n int, s shape, end millis, r *rng) plan {
 			fmt.Sprintf("Which of these coins gains the least in %s?", monthOf(end)), "altcoins")
 	case s.binary == 1:
 		return single(fmt.Sprintf("Will %s set a new all-time high before %s?", c.name, dateOf(end)), c.symbol)
-	case n%3 == 0: // an event of up-or-down markets for each of the first timeframes
+	case n%3 == 0: // an event with one up-or-down market for each of the first timeframes
 		p := plan{title: c.name + " up or down", tags: []string{c.symbol, tagUpOrDown}}
 		for _, t := range timeframes[:s.binary] {
 			p.markets = append(p.markets, marketPlan{
@@ -280,7 +280,7 @@ func thousands(n int) string {
 	return s
 }
 
-// coin is a currency that is traded against the dollar; base is the lowest price of its ladder.
+// coin is a currency that is traded against the dollar. base is the lowest price target in questions about its price, in dollars.
 type coin struct {
 	name, symbol string
 	base         int

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose follows cursors while positions close, among them the position of the cursor. Each
-// remaining position is returned once.
+// TestPagingWhilePositionsClose follows cursors while positions close. One of them is the position that the cursor names. Each
+// remaining position must be returned once.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)
@@ -69,8 +69,8 @@ func TestPagingOrders(t *testing.T) {
 	}
 }
 
-// Trades and history are sorted, newest first. With a cursor each record is returned once, even if new ones arrive.
-// Offsets count from the newest.
+// Trades and history are sorted, newest first. With a cursor each record is returned once, even if new ones arrive. Offsets count
+// from the newest record.
 func TestPagingRecords(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock()})
 	base := "?address=" + medium + credentials("demo-50")

@@ -9,8 +9,8 @@ import (
 // window is the length of time over which a limiter counts requests.
 const window = minute
 
-// maxClients is the maximum number of clients that a limiter remembers. To admit another client, the limiter forgets the idle ones.
-// If no client is idle, it refuses the request.
+// maxClients is the maximum number of clients that a limiter remembers. To admit another client, the limiter first forgets all
+// clients without requests in the window. If all clients have such requests, the limiter refuses the request.
 const maxClients = 10_000
 
 // limiter allows each client perMinute requests in any 60 seconds. It logs the times of admitted requests.
@@ -21,8 +21,8 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. It returns whether the request is admitted, how many more the client may send now, and the
-// time until its oldest request leaves the window.
+// allow counts a request of a client. It returns whether the request is admitted, how many more requests the client may send
+// now, and the time until the client's oldest request leaves the window.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,9 +57,9 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts a request for its client: the API key of valid credentials, or else the IP address. It reports whether the request
-// is within the limit. If not, limit writes the refusal into a. X-RateLimit-Reset is the Unix time in seconds at which the oldest
-// request leaves the window.
+// limit counts a request for its client. The client is the API key of valid credentials, or the IP address if there are none. limit
+// reports whether the request is within the limit. If it is not, limit writes an error answer into a. X-RateLimit-Reset is the Unix
+// time in seconds at which the oldest request leaves the window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
 	if c.account != nil {

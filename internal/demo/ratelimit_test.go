@@ -18,7 +18,7 @@ func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// However requests are spread, at most limit of them succeed within any 60 seconds.
+// For every distribution of requests over time, at most limit requests succeed within any 60 seconds.
 func TestLimitHoldsInEveryWindow(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 1, Clock: c, PublicPerMinute: 100})
@@ -53,7 +53,7 @@ func TestLimitHeaders(t *testing.T) {
 	for remaining := 2; remaining >= 0; remaining-- {
 		target := public
 		if remaining == 1 {
-			target = "/api/exchange/nothing" // errors count and carry the headers too
+			target = "/api/exchange/nothing" // errors also count and also have the headers
 		}
 		w := from(v, "10.0.0.1", target)
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
@@ -71,7 +71,7 @@ func TestLimitHeaders(t *testing.T) {
 	if w := from(v, "10.0.0.2", public); w.Code != 200 {
 		t.Errorf("other address: got %d, want 200", w.Code)
 	}
-	// Each key has a limit of its own for all addresses. Requests without a valid key count for their address.
+	// Each key has a separate limit, which all addresses share. Requests without a valid key count for their address.
 	user := "/api/user/balance?address=" + small
 	for i, want := range []int{200, 200, 429} {
 		if w := from(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {

@@ -62,7 +62,7 @@ func (v *Venue) Tokens() []Token {
 	return tokens
 }
 
-// Quote returns the present prices of a token, and whether it is listed.
+// Quote returns the present prices of a token, and whether the token is listed.
 func (v *Venue) Quote(tokenID string) (Quote, bool) {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -80,7 +80,7 @@ func (v *Venue) Quote(tokenID string) (Quote, bool) {
 	return q, true
 }
 
-// Book returns a token's whole book now, and whether the token is listed.
+// Book returns a token's present book with all levels, and whether the token is listed.
 func (v *Venue) Book(tokenID string) (Book, bool) {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -98,7 +98,7 @@ func (t *token) book() Book {
 	return b
 }
 
-// Positions returns the positions of a wallet now in the venue's order; nil when the address is not well-formed.
+// Positions returns the present positions of a wallet in the venue's order. It returns nil if the address is not well-formed.
 func (v *Venue) Positions(address string) []Position {
 	address, ok := parseAddress(address)
 	if !ok {
@@ -117,7 +117,7 @@ func (v *Venue) Positions(address string) []Position {
 	return positions
 }
 
-// Balance returns the money of a wallet now, and whether the address is well-formed.
+// Balance returns the present balance of a wallet, and whether the address is well-formed.
 func (v *Venue) Balance(address string) (Balance, bool) {
 	address, ok := parseAddress(address)
 	if !ok {

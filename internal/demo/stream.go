@@ -14,9 +14,9 @@ import (
 // StreamPath is the path of the venue's WebSocket.
 const StreamPath = "/ws"
 
-// The close codes of the venue's stream, in addition to those of RFC 6455, with the client's expected reaction.
+// The close codes that the venue's stream has in addition to those of RFC 6455. The comments give the client's expected reaction.
 const (
-	// CloseCredentials: the credentials were refused or have expired. A retry with the same ones is useless.
+	// CloseCredentials: the credentials were refused or have expired. A retry with the same credentials is useless.
 	CloseCredentials = 4001
 	// CloseSlow: the client read too slowly and has lost frames. It may reconnect at once.
 	CloseSlow = 4002
@@ -30,8 +30,8 @@ const (
 type streamLimits struct {
 	connections     int // connections of the whole venue
 	topics          int
-	framesPerSecond int // frames from the client; twice as many close the connection
-	frameBytes      int // bytes of a frame from the client
+	framesPerSecond int // frames from the client; above twice this rate the venue closes the connection
+	frameBytes      int // size of a frame from the client in bytes
 	queue           int // frames that wait to be written
 	queueBytes      int // bytes of the waiting frames; a single waiting frame may be larger
 	write           time.Duration
@@ -91,13 +91,13 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	hijacked := &hijacker{ResponseWriter: w}
 	ws, err := websocket.Accept(hijacked, r, nil)
 	if err != nil {
-		return // Accept has answered
+		return // Accept has written the error response
 	}
 	c.ws, c.raw = ws, hijacked.conn
 	c.serve()
 }
 
-// opens applies the first matching fault for the opening of a stream. It reports whether the stream opens.
+// opens applies the first matching fault for the opening of a stream. It reports whether the stream may open.
 func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	a := newAnswer()
 	defer a.release()
@@ -118,7 +118,7 @@ func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// admit counts a new connection, or refuses it.
+// admit adds a new connection. It returns false if the venue is closed or has too many connections.
 func (st *streams) admit(c *streamConn) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -133,7 +133,7 @@ func (st *streams) admit(c *streamConn) bool {
 	return true
 }
 
-// dismiss removes a connection that admit counted.
+// dismiss removes a connection that admit has added.
 func (st *streams) dismiss(c *streamConn) {
 	st.mu.Lock()
 	delete(st.conns, c)

@@ -31,7 +31,7 @@ type streamConn struct {
 	written chan struct{} // closed when the writer has ended
 	greeted atomic.Bool   // hello was sent
 
-	mu      sync.Mutex // guards the fields below up to delayed; locked after all others
+	mu      sync.Mutex // guards the fields below up to delayed; locked after all other mutexes
 	queue   []frame
 	head    int  // index of the first waiting frame in queue
 	bytes   int  // bytes of the waiting frames
@@ -43,8 +43,8 @@ type streamConn struct {
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 
-	// Used only by the reader. passed limits the handled frames, heard the received ones. addresses has the authenticated
-	// addresses.
+	// Used only by the reader. passed limits the frames that the reader handles. heard limits the frames that the reader receives.
+	// addresses has the authenticated addresses.
 	passed, heard window1s
 	addresses     map[string]bool
 
@@ -114,12 +114,12 @@ func (c *streamConn) add(f frame) {
 	}
 }
 
-// deaf reports whether the connection neither sends nor reads, now or for good.
+// deaf reports whether the connection accepts no new frames from either side, because it is ending or stalled.
 func (c *streamConn) deaf() bool {
 	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
 
-// end closes the connection. Unless now is set, it first sends the waiting frames.
+// end closes the connection. If now is false, the writer first sends the waiting frames.
 func (c *streamConn) end(code int, reason string, now bool) {
 	c.mu.Lock()
 	c.finish(code, reason, now)
@@ -137,8 +137,8 @@ func (c *streamConn) finish(code int, reason string, now bool) {
 	c.relieve()
 }
 
-// room waits until the queue is at most half full. The reader calls room so that the answers to a client's requests do not overflow
-// its queue.
+// room waits until the queue is at most half full. The reader calls room, so that answers to many requests do not overflow the
+// queue.
 func (c *streamConn) room() {
 	c.mu.Lock()
 	c.crowded = !c.ending && c.half()
@@ -182,8 +182,8 @@ func (c *streamConn) signal() {
 	}
 }
 
-// next removes the next frame from the queue. over reports that no more frames will come. at is the time of the next delayed frame,
-// or zero.
+// next removes and returns the next frame of the queue. over means that no more frames will come. at is the time of the next
+// delayed frame, or zero.
 func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

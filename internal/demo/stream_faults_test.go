@@ -44,7 +44,7 @@ func TestFrameFaults(t *testing.T) {
 	const update = "orderbook_update"
 	for name, c := range map[string]struct {
 		fault Fault
-		want  []uint64 // sequence numbers of the updates of a after four moves
+		want  []uint64 // sequence numbers of the updates of token a after four moves
 	}{
 		"drop":           {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
 		"drop two":       {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
@@ -124,7 +124,7 @@ func TestFrameFaults(t *testing.T) {
 	}
 }
 
-// A number that a fault skips is skipped for all clients and over REST.
+// If a fault skips a sequence number, no client gets it, and REST does not return it.
 func TestSkippedNumbers(t *testing.T) {
 	s := open(t, Config{Markets: 1200, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -197,8 +197,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// After its last frame was lost, a token sends nothing more until the faults are removed. Only a heartbeat shows its
-// number.
+// The fault loses a frame of a token. After that, the token does not change until the faults are removed. Only a heartbeat has the
+// sequence number of the lost frame.
 func TestLostTail(t *testing.T) {
 	s := open(t, Config{Markets: 1, Control: true})
 	tok := s.listing.tradable[0]
@@ -232,7 +232,7 @@ func TestLostTail(t *testing.T) {
 	}
 }
 
-// A snapshot is made and its delivery is delayed. Later updates arrive before it.
+// The delivery of a snapshot is delayed. Updates that are made after the snapshot arrive before it.
 func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -270,7 +270,7 @@ func TestSlowSnapshot(t *testing.T) {
 	b.check(t, s, tok.id, 200, l.epoch)
 }
 
-// A stall ends after its time. Frames that are due during the stall are lost.
+// A stall ends after its duration. Frames that are due during the stall are lost.
 func TestStallForATime(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -337,7 +337,7 @@ func TestCloseFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// A fault restarts the venue. Connections are closed or stay open.
+// A fault restarts the venue. Depending on the fault, connections are closed or stay open.
 func TestRestartFaults(t *testing.T) {
 	s := open(t, Config{Markets: 40, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -377,7 +377,7 @@ func TestRestartFaults(t *testing.T) {
 	}
 }
 
-// Faults can refuse the opening of a stream like any request.
+// A fault can refuse the opening of a stream, like every other request.
 func TestOpeningFaults(t *testing.T) {
 	s := open(t, Config{Control: true})
 	for _, c := range []struct {
@@ -441,7 +441,7 @@ func TestFaultProbability(t *testing.T) {
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
 		t.Error("the seed does not determine the frames")
 	}
-	// The same holds for responses.
+	// The random choices for responses are also the same in each run.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
 		t.Fatal(err)
 	}

@@ -284,7 +284,7 @@ func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')
 }
 
-// some names a few identifiers in a text.
+// some returns a text with at most three of the identifiers and the number of the remaining ones.
 func some(ids []string) string {
 	if len(ids) > 3 {
 		return strings.Join(ids[:3], ", ") + " and " + strconv.Itoa(len(ids)-3) + " more"

@@ -22,7 +22,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // subscribe has checked this frame
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // subscribe checks this frame
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)
@@ -108,7 +108,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	}
 }
 
-// withoutStamp are the types of frames that have no timestamp, though the client reads one.
+// withoutStamp has the types of frames that the venue sends without a timestamp, although the client would read a timestamp.
 var withoutStamp = map[string]bool{
 	"market_update": true, "market_resolved": true, "user_snapshot": true, "order_update": true, "fill": true,
 	"position_update": true, "balance_update": true,
@@ -126,8 +126,8 @@ func (l *listener) all(last string) func(func(object) bool) {
 	}
 }
 
-// sameShape reports whether two JSON values have the same members of the same types. An empty list has the shape of any
-// list. Identifiers as names are equal.
+// sameShape reports whether two JSON values have the same members of the same types. An empty list has the shape of every list.
+// Member names that are identifiers count as equal.
 func sameShape(a, b any) bool {
 	switch b := b.(type) {
 	case object:
@@ -164,7 +164,8 @@ func sameShape(a, b any) bool {
 	}
 }
 
-// shapeOfSeqs is sameShape for sequence numbers by channel and identifier. a must have all channels of b.
+// shapeOfSeqs is sameShape for objects with sequence numbers by channel and identifier. The object a must have all channels of the
+// object b.
 func shapeOfSeqs(a, b any) bool {
 	given, ok := a.(object)
 	if !ok {

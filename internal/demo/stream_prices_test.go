@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestStreamedPrices checks the sequence numbers and best prices of frames, and that price and time equal those over REST.
+// TestStreamedPrices checks the sequence numbers and best prices of frames. The price and time of a frame must equal the price and
+// time over REST.
 func TestStreamedPrices(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 600, Clock: c, Seed: 5})
@@ -48,8 +49,8 @@ func TestStreamedPrices(t *testing.T) {
 	}
 }
 
-// TestTape checks that the tape has no gaps, that its prices are between the best prices, and that it has the trades of
-// accounts. A snapshot ends at the present sequence number.
+// TestTape checks the public trades of a token. Their sequence numbers must have no gaps, their prices must be between the best
+// prices, and the trades of accounts must be among them. A snapshot ends at the present sequence number.
 func TestTape(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 40, Clock: c, Seed: 2})
@@ -102,7 +103,7 @@ func TestTape(t *testing.T) {
 		}
 		return taken
 	}
-	// Orders of accounts trade at their own price. Without accounts, all trades are within the spread.
+	// Orders of accounts trade at the price of the order. Without accounts, all trades are within the spread.
 	v := s.Venue
 	for range 300 {
 		c.Advance(pace)

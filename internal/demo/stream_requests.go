@@ -112,7 +112,8 @@ func (c *streamConn) authenticate(r *request) {
 	}
 }
 
-// topicRequest runs a subscribe, unsubscribe or resync request. A market id on a token's channel means all its tokens.
+// topicRequest runs a subscribe, unsubscribe or resync request. On a channel of tokens, a market id stands for all tokens of
+// the market.
 func (c *streamConn) topicRequest(r *request) {
 	i := slices.Index(channelNames[:], r.Channel)
 	if i < 0 {
@@ -151,7 +152,7 @@ func (c *streamConn) topicRequest(r *request) {
 	})
 }
 
-// ids returns the identifiers of a request. The market channel has no tokens.
+// ids returns the identifiers of a request. It ignores tokens on the market channel.
 func (r *request) ids(ch channel) (tokens, markets []string) {
 	tokens, markets = r.TokenIDs, r.MarketIDs
 	if r.TokenID != "" {
@@ -217,8 +218,8 @@ func (c *streamConn) userRequest(r *request) {
 	}
 }
 
-// act runs a request for known identifiers. It queues the answer, then errors for the other identifiers (by calling others),
-// then the frames that the request causes.
+// act runs a request for known identifiers. It first queues the answer, which a resync request does not have. It then calls
+// others to queue errors for unknown identifiers. Last it queues the frames that the request causes.
 func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
 	switch r.Type {
 	case "subscribe":
@@ -261,7 +262,8 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 	}
 }
 
-// admit splits the identifiers of a subscribe request: refused are those beyond the connection's limit of topics.
+// admit splits the identifiers of a subscribe request. It returns the identifiers beyond the connection's limit of topics in
+// refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	room := c.v.stream.limits.topics - len(c.subs)
 	for _, id := range ids {

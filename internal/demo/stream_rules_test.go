@@ -33,7 +33,7 @@ func idsOf(tokens []*token) (ids []string) {
 	return ids
 }
 
-// nudge changes the price of a token by some ticks. That always changes its book too.
+// nudge changes the price of a token by some ticks. The change of the price always changes the book of the token too.
 func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
 	price := tok.stated() + 5*tok.tick
@@ -61,8 +61,8 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestSubscribe checks that the venue acknowledges a subscribe, then sends the present state and then changes. A repeated
-// subscribe is only acknowledged. Each unknown identifier is one error and does not affect the others.
+// TestSubscribe checks that the venue acknowledges a subscribe, then sends the present state and then changes. The venue only
+// acknowledges a repeated subscribe. Each unknown identifier causes one error and does not affect the other identifiers.
 func TestSubscribe(t *testing.T) {
 	s := open(t, Config{})
 	tokens := openTokens(t, s.Venue, 3)
@@ -243,7 +243,8 @@ func TestTopicLimit(t *testing.T) {
 	}
 }
 
-// TestLargeRequest requests more than the queue holds and gets everything, because the request waits for room.
+// TestLargeRequest requests more frames than fit into the queue. The client must get all of them, because the request waits until
+// the queue has space.
 func TestLargeRequest(t *testing.T) {
 	s := open(t, Config{Markets: 400}, func(l *streamLimits) { l.queue, l.queueBytes = 20, 40_000 })
 	l := s.dial(t)

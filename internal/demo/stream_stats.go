@@ -11,12 +11,12 @@ type StreamStats struct {
 	// Connections is the number of connections that are open now, Opened the number of connections that were opened.
 	Connections int64 `json:"connections"`
 	Opened      int64 `json:"opened"`
-	// Topics is the number of topics with subscribers, Subscriptions the number of pairs of a connection and a topic, by
-	// channel.
+	// Topics is the number of topics with subscribers by channel. Subscriptions is the number of pairs of a connection and a
+	// topic by channel.
 	Topics        map[string]int64 `json:"topics"`
 	Subscriptions map[string]int64 `json:"subscriptions"`
-	// Subscribes counts the identifiers of subscribe requests, including repeated ones, and Resyncs those of resync requests, by
-	// channel.
+	// Subscribes counts the identifiers of subscribe requests by channel, including repeated subscribes. Resyncs counts the
+	// identifiers of resync requests by channel.
 	Subscribes map[string]int64 `json:"subscribes"`
 	Resyncs    map[string]int64 `json:"resyncs"`
 	// Frames counts the frames sent, by type.

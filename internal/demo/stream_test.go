@@ -81,7 +81,7 @@ func (s *testVenue) connect(t testing.TB) *listener {
 
 func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
 
-// send sends a request of the type kind with further members, and returns its rid.
+// send sends a request. Its type is kind, and members contains its other members. send returns the request id, rid.
 func (l *listener) send(kind, members string) string {
 	l.t.Helper()
 	l.rid++
@@ -149,7 +149,7 @@ func (l *listener) until(kind string) object {
 	}
 }
 
-// settle returns the frames that the venue has sent so far.
+// settle returns all frames that the venue has sent since the last read.
 func (l *listener) settle() []object {
 	l.t.Helper()
 	rid := l.send("ping", "")
@@ -175,7 +175,7 @@ func (l *listener) closed() int {
 	return 0
 }
 
-// subscribe subscribes to tokens (on the channel market: to markets) and reads the response.
+// subscribe subscribes to tokens and reads the response. On the channel market, ids are ids of markets.
 func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	l.t.Helper()
 	list, _ := json.Marshal(ids)
@@ -227,7 +227,7 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// bookCopy is a book as a client has it. Numbers keep their text.
+// bookCopy is a client's copy of a book. It stores the numbers as the texts in the frames.
 type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string
@@ -300,8 +300,8 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 	}
 }
 
-// After every step and at every depth, a streamed book equals the book over REST with the same number. Prices move and
-// are set, and markets close and open again.
+// After every step and at every depth, a streamed book equals the book over REST, and so does its sequence number. During the test,
+// prices move and are set, and markets close and open again.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
@@ -402,7 +402,7 @@ func TestStreamedBooks(t *testing.T) {
 	b.check(t, s, deep.id, 200, l.epoch)
 }
 
-// streamedAccount is a wallet as a client has it: objects by identifier, with their text.
+// streamedAccount is a client's copy of a wallet. It stores the JSON text of each object by the object's identifier.
 type streamedAccount struct {
 	seq               uint64
 	orders, positions map[string]object
@@ -494,7 +494,7 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	}
 }
 
-// After every step, the streamed state of an account equals REST, with the same number.
+// After every step, the streamed state of an account equals the state over REST, and so does its sequence number.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})

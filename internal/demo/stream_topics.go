@@ -5,7 +5,7 @@ import "slices"
 // channel is the kind of a topic's data.
 type channel uint8
 
-// The channels whose topics are tokens come first.
+// The channels. Those with tokens as topics have the lowest values.
 const (
 	channelPrices channel = iota
 	channelOrderbook
@@ -30,7 +30,7 @@ type topic struct {
 	token  *token
 	market *market
 	wallet *wallet
-	// groups are the subscribers by the requested depth of the book. Other channels have one group.
+	// groups are the subscribers. The orderbook channel has one group for each requested depth. Other channels have one group.
 	groups []*group
 }
 
@@ -39,8 +39,8 @@ type group struct {
 	topic *topic
 	depth int
 	subs  []*subscription
-	// bids and asks are the book that the subscribers have. oldBids and oldAsks are the previous book; the next update reuses its
-	// memory.
+	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before it, whose
+	// memory the next update reuses.
 	bids, asks, oldBids, oldAsks []Level
 }
 
@@ -68,7 +68,7 @@ func (t *topic) seq() uint64 {
 	}
 }
 
-// slot returns the address of the field of the token, market or wallet that stores the key's topic.
+// slot returns a pointer to the field that stores the key's topic. The field belongs to the token, the market or the wallet.
 func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
 	switch k.channel {
 	case channelMarket:
@@ -87,8 +87,8 @@ type subject struct {
 	wallet *wallet
 }
 
-// join subscribes a client and, except on the market channel, sends it the present state. A client that is already subscribed gets
-// a new snapshot only if it asks for another depth.
+// join subscribes a client and sends the present state to the client. On the market channel it does not send the state. A
+// client that is already subscribed gets a new snapshot only if the requested depth differs.
 func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
 	v.stream.counts.subscribes[key.channel].Add(1)
 	if s := c.subs[key]; s != nil {
@@ -182,7 +182,7 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	}
 }
 
-// leaveAll ends all subscriptions of a client that has gone.
+// leaveAll ends all subscriptions of a disconnected client.
 func (v *Venue) leaveAll(c *streamConn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

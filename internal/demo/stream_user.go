@@ -1,7 +1,7 @@
 package demo
 
-// A wallet's stream sends the differences from the state that it last sent. So code that changes a wallet or a price needs
-// no knowledge of subscribers.
+// A wallet's stream sends the differences between the present state and the last sent state. Therefore, code that changes a
+// wallet or a price need not notify the stream of each difference.
 
 // walletStream is the last sent state of a wallet. The last sent states of its positions and orders are in position.shown and
 // order.shown.

@@ -174,7 +174,7 @@ func TestDisabledEndpoints(t *testing.T) {
 	}
 }
 
-// A complete list has a total count, whatever its length.
+// A complete list has a total count, even if it is empty or long.
 func TestTotalCount(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	user := "?address=" + medium + credentials("demo-50")

@@ -22,7 +22,7 @@ func (trade *tapeTrade) public() Trade {
 // tape has the last trades of a token since the venue opened.
 type tape struct {
 	seq    uint64 // sequence number of the present state, from 1
-	count  uint64 // number of all trades; part of their ids
+	count  uint64 // number of all trades since the venue opened; the id of a trade depends on it
 	trades []tapeTrade
 }
 
@@ -41,7 +41,7 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	}
 }
 
-// printTrades prints a trade for half of the instruments that moved, and for about one in sixty of the tradable ones.
+// printTrades prints a trade for about half of the instruments that moved, and for about one in sixty of all tradable instruments.
 func (v *Venue) printTrades(now millis) {
 	r := &v.dice.tape
 	for i := range v.moves {

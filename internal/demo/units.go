@@ -12,7 +12,7 @@ type Price int64
 // Size is a number of shares in hundredths: 1050 is 10.5 shares.
 type Size int64
 
-// Money is an amount in millionths: 1500000 is 1.5. Size × Price is exact in it.
+// Money is an amount in millionths: 1500000 is 1.5. A Size times a Price is a whole number of millionths.
 type Money int64
 
 // payout is the payout of one share of the winning outcome.
@@ -113,7 +113,7 @@ func (r *rng) intn(n int) int { return int(r.next() % uint64(n)) }
 // between returns a number in [low, high].
 func (r *rng) between(low, high int) int { return low + r.intn(high-low+1) }
 
-// oneIn is true once in n.
+// oneIn returns true with the probability 1/n.
 func (r *rng) oneIn(n int) bool { return r.intn(n) == 0 }
 
 // mix is the finalizer of splitmix64: each bit of the result depends on every bit of x.

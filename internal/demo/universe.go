@@ -25,7 +25,8 @@ type event struct {
 	markets         []*market
 }
 
-// market is one question. Only its status, description, tick size and winner, their instants, and the last three fields change.
+// market is one question. Only the status, description, tick size, winner, the times of their changes and the last three fields
+// change.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -35,10 +36,10 @@ type market struct {
 	event                          *event
 	status                         string
 	startAt, endAt                 millis
-	closedAt                       millis // end of trading; 0 before that
+	closedAt                       millis // end of trading; 0 until trading has ended
 	resolvedAt                     millis
-	updatedAt                      millis // last change of anything but a price
-	winner                         int    // index of the winning outcome; -1 without one
+	updatedAt                      millis // time of the last change of a field other than prices
+	winner                         int    // index of the winning outcome; -1 without a winner
 	source                         string // publisher of the result
 	tick                           Price  // present tick size; history keeps the tick size of the opening
 	minOrder                       Size
@@ -190,7 +191,7 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 	}
 }
 
-// settle sets the winner and the instants of a market that has ended. yes is the result of a binary market.
+// settle sets the winner and the times of a market that has ended. yes is the result of a binary market.
 func (m *market) settle(yes bool, outcomes int, r *rng) {
 	if m.status != statusResolved {
 		if m.closedAt > 0 {
@@ -210,7 +211,7 @@ func (m *market) settle(yes bool, outcomes int, r *rng) {
 	}
 }
 
-// dates returns the start and the end of an event with the status, and when its trading ended, or 0.
+// dates returns a random start and end for an event with the status. closed is the end of trading, or 0 if trading has not ended.
 func dates(status string, now millis, r *rng) (start, end, closed millis) {
 	today := now.floor(day)
 	days := func(low, high int) millis { return millis(r.between(low, high)) * day }
@@ -232,7 +233,7 @@ func dates(status string, now millis, r *rng) (start, end, closed millis) {
 	return start, end, closed
 }
 
-// setScale draws a magnitude for the market, which determines its tick size, minimum order, volume and liquidity.
+// setScale draws a random magnitude for the market and derives tick size, minimum order, volume and liquidity from the magnitude.
 func (m *market) setScale(r *rng) {
 	var magnitude int
 	switch n := r.intn(10); {
@@ -290,7 +291,8 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			// Books have their own generators: how many numbers a book draws depends on the day, and identifiers must not.
+			// Each book has a separate generator, because the number of its draws depends on the day. Identifiers must not
+			// depend on the day.
 			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)

@@ -91,7 +91,7 @@ func TestDefaultUniverse(t *testing.T) {
 	}
 }
 
-// Exactly one market of a resolved event is true, unless its markets imply each other.
+// In a resolved event, exactly one market resolves to YES. In an event whose markets imply each other, several markets can.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0
@@ -163,8 +163,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Identifiers and the positions of the demo accounts depend only on the seed. A venue that is restarted on another day
-// has the same ones.
+// Identifiers and the positions of the demo accounts depend only on the seed. A venue that restarts on another day has the same
+// identifiers and positions.
 func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
 	c := newClock()
 	before := New(Config{Markets: 400, Seed: 1, Clock: c})

@@ -32,7 +32,7 @@ type Config struct {
 	Seed uint64
 	// Clock is the wall clock when nil.
 	Clock Clock
-	// Latency is added to each REST answer. It ends with the request's context.
+	// Latency is the delay of each REST answer. The delay ends early if the request's context ends.
 	Latency time.Duration
 	// PublicPerMinute limits the requests of each client address to public endpoints, and KeyPerMinute those of each API key to
 	// user endpoints, in any 60 seconds of the Clock. 0 means no limit.
@@ -85,10 +85,10 @@ type Venue struct {
 	accounts map[string]*wallet
 }
 
-// dice has a separate random generator for each purpose, so that draws for one purpose do not change the others.
+// dice has a separate random generator for each purpose, so that draws for one purpose do not affect those for another purpose.
 type dice struct{ tape, orders, guests, life rng }
 
-// New opens a venue. It starts nothing: call [Venue.Run] to make it move.
+// New returns a venue. Call [Venue.Run] or [Venue.Step] to let its prices move.
 func New(config Config) *Venue {
 	if config.Markets <= 0 {
 		config.Markets = 1200
@@ -130,14 +130,14 @@ func New(config Config) *Venue {
 // now returns the clock's time.
 func (v *Venue) now() millis { return millisOf(v.config.Clock.Now()) }
 
-// Epoch names this instance of the venue: sequence numbers of two epochs can't be compared.
+// Epoch returns the name of the present epoch. Sequence numbers of different epochs can't be compared.
 func (v *Venue) Epoch() string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.epoch
 }
 
-// newEpoch returns a random name of an instance.
+// newEpoch returns a random name for an epoch.
 func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // ServeHTTP answers a request to the venue.
@@ -211,7 +211,7 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	}
 }
 
-// pause waits, and reports false if the context ended first.
+// pause waits for d. It returns false if the context ends before d has passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// pools are the tokens that wallets choose from, by their state when the venue opened.
+// pools are the tokens from which wallets choose, grouped by the states of their markets when the venue opened.
 type pools struct {
 	open, named, closed, winners, losers []*token
 }
@@ -63,7 +63,7 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 // Parameters of a wallet's history before the venue opened.
 const (
 	walletAge  = 180 * day
-	quietTime  = day // time before the opening in which a wallet only places orders
+	quietTime  = day // length of the time before the opening in which a wallet does not open or close positions
 	roundTrips = 60  // number of positions that the wallet has closed
 )
 
@@ -106,7 +106,7 @@ func (b *walletBuilder) lot() Size {
 	return size
 }
 
-// times returns count random instants at which the token traded, oldest first.
+// times returns count random instants at which the token could be traded, oldest first.
 func (b *walletBuilder) times(t *token, count int) []millis {
 	from, until := max(t.market.startAt, b.opened-walletAge), b.opened-quietTime
 	if closedAt := t.market.born.closedAt; closedAt > 0 {
@@ -132,7 +132,7 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open builds a position from a random number of trades, from 1 to the value of trades.
+// open adds a position that results from a random number of trades. The argument trades is the maximum of this number.
 func (b *walletBuilder) open(t *token, trades int) {
 	p := &position{number: b.w.number(), token: t}
 	for i, at := range b.times(t, b.r.between(1, trades)) {
@@ -213,11 +213,11 @@ func (o *order) priceNear(r *rng) {
 	o.price = min(ask+distance, payout-t.tick)
 }
 
-// moveAway sets a price that the market never reaches, and reports whether there is one.
+// moveAway sets a price that the market never reaches, and reports whether there is such a price.
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
 	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders
-	margin := 4 * tick               // more than the distance of the live price from the band, see Step
+	margin := 4 * tick               // more than the possible distance of the live price from the band, see Step
 	if tick < 100 {
 		margin = 20 * tick
 	}
@@ -229,7 +229,7 @@ func (o *order) moveAway() bool {
 	return o.price >= tick && o.price <= payout-tick
 }
 
-// moveMoney adds rewards, deposits and withdrawals, and a first deposit that covers everything after it.
+// moveMoney adds rewards, deposits and withdrawals. It also adds a first deposit that is large enough for all later records.
 func (b *walletBuilder) moveMoney() {
 	w := b.w
 	first := b.opened - walletAge - day

@@ -9,8 +9,9 @@ import (
 // derivedPositions is the number of positions of a derived wallet.
 const derivedPositions = 50
 
-// maxDerived bounds the number of cached derived wallets. An evicted wallet is derived again when it is needed. maxGuests bounds
-// the number of derived wallets that trade, because these can't be derived again and stay cached.
+// maxDerived bounds the number of cached derived wallets, apart from wallets that can't be evicted. An evicted wallet is
+// derived again when it is needed. maxGuests bounds the number of derived wallets that trade. A wallet that has traded can't be
+// derived again and stays cached.
 const (
 	maxDerived = 1024
 	maxGuests  = 256
@@ -18,14 +19,14 @@ const (
 
 // walletCache caches the most recently used derived wallets, and all derived wallets that have subscribers or have traded.
 type walletCache struct {
-	making sync.Mutex // held over find and add, so that no address gets two wallets
+	making sync.Mutex // locked from find until add, so that no address gets two wallets
 	mu     sync.Mutex
 	recent list.List // of *wallet, the most recently used first
 	byAddr map[string]*list.Element
 	kept   int
 }
 
-// find returns a cached wallet, or nil, and pins it if pin is set.
+// find returns a cached wallet, or nil. If pin is true, it pins the wallet, so that add does not evict the wallet.
 func (c *walletCache) find(address string, pin bool) *wallet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +66,7 @@ func (c *walletCache) unpin(w *wallet) {
 	w.pins--
 }
 
-// keep protects a wallet from eviction if fewer than maxGuests are protected. It reports whether the wallet is protected.
+// keep protects a wallet from eviction if fewer than maxGuests wallets are protected. It reports whether the wallet is protected.
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +104,7 @@ func (v *Venue) walletAt(address string, pin bool) *wallet {
 	v.derived.making.Lock()
 	defer v.derived.making.Unlock()
 	if w := v.derived.find(address, pin); w != nil {
-		return w // another goroutine was first
+		return w // another goroutine has added the wallet
 	}
 	made.orders = slices.DeleteFunc(made.orders, func(o *order) bool { return o.token.market.halted })
 	if pin {

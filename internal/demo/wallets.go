@@ -23,7 +23,7 @@ type record struct {
 	token  *token // nil for deposits, withdrawals and rewards
 	price  Price
 	size   Size
-	fee    Money // fee of a trade, which also has a FEE record
+	fee    Money // fee of a trade; a separate FEE record subtracts the fee from the cash
 	amount Money // change of the cash
 	kind   kind
 	sell   bool
@@ -72,9 +72,9 @@ type order struct {
 	shown shownOrder // last state sent on the stream
 }
 
-// wallet is the account of one address, guarded by the venue's lock. The wallet of an address other than the demo accounts' is
-// derived from the address. A derived wallet trades only while a client is subscribed to it, and loses its orders on markets that
-// close.
+// wallet is the account of one address, guarded by the venue's lock. A wallet that belongs to no demo account is a derived
+// wallet: its contents are derived from the address. A derived wallet trades only while a client is subscribed to it, and loses
+// its orders on markets that close.
 type wallet struct {
 	address   string
 	seed      uint64
@@ -85,14 +85,14 @@ type wallet struct {
 	numbers   uint64      // last number that a position or order got
 	cash      Money
 	changedAt millis
-	usual     int // number of orders of a demo account
+	usual     int // number of orders that a demo account tries to keep
 
 	seq    uint64 // sequence number of the last streamed state
 	topic  *topic // nil without subscribers
 	stream walletStream
 
 	pins int  // subscriptions to a derived wallet, guarded by walletCache.mu
-	kept bool // a derived wallet that has traded and can't be derived again
+	kept bool // whether this is a derived wallet that has traded and can't be derived again
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.

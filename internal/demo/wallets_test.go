@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkWallet checks that a wallet adds up. Its cash is the sum of its history, and its positions follow from its
-// trades. Responses show the same numbers.
+// checkWallet checks that the numbers of a wallet agree. The cash must be the sum of the history, and the positions must follow
+// from the trades. The responses must have the same numbers.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// While the market moves, the demo accounts trade and keep their numbers of positions and orders. They still add up.
-// Other wallets do not change, because prices never reach their orders.
+// While the market moves, the demo accounts trade. Their numbers of positions and orders do not change, and their values still
+// agree. Other wallets do not change, because prices never reach their orders.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)

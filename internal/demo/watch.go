@@ -9,7 +9,7 @@ import (
 // must return soon and must not call methods of the venue.
 type Watcher interface {
 	// Moved reports the whole book and the price of a token whose book or price changed. If two tokens share the book, tokenID is
-	// the first one.
+	// the id of the first token.
 	Moved(tokenID string, price Price, book Book)
 	// Traded reports a public trade of a token.
 	Traded(tokenID string, trade Trade)
@@ -35,7 +35,7 @@ type Market struct {
 	Status string
 	// ClosedAt and ResolvedAt are zero before the market is closed or resolved.
 	StartAt, EndAt, ClosedAt, ResolvedAt, UpdatedAt time.Time
-	// Winner is the index of the winning token, -1 without one. Source is the publisher of the result.
+	// Winner is the index of the winning token, or -1 if there is no winner. Source is the publisher of the result.
 	Winner                       int
 	Source                       string
 	TickSize                     Price
@@ -55,7 +55,7 @@ type Point struct {
 
 // Record is an event of a wallet's history.
 type Record struct {
-	// Number increases with time. It never changes.
+	// Number is greater for later records. The number of a record never changes.
 	Number uint64
 	At     time.Time
 	// Kind is TRADE, DEPOSIT, WITHDRAWAL, SPLIT, MERGE, REDEEM, FEE, REWARD or TRANSFER.

@@ -18,8 +18,8 @@ type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills contains the latest fills, oldest first. A new fill without an id that equals one of them gets the next free Ordinal;
-	// see market.Trade.
+	// fills contains the latest fills, oldest first. If a new fill has no id and equals a fill in the list, the new fill gets the
+	// next free Ordinal. See market.Trade.
 	fills []market.Trade
 	// positionsLost reports whether the positions have become unknown since the last flush.
 	positionsLost bool
@@ -36,8 +36,8 @@ type keyedList[K comparable, T any] struct {
 	shared bool
 }
 
-// newMutableAccount returns the account of a snapshot. Orders and positions that are nil in the snapshot are unknown.
-// before is the account that the snapshot replaces, or nil.
+// newMutableAccount returns the account of a snapshot. A list that is nil in the snapshot is unknown. The parameter before is the
+// account that the snapshot replaces, or nil. The new account keeps the fills of that account.
 func newMutableAccount(m *messages.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
@@ -52,7 +52,7 @@ func newMutableAccount(m *messages.Message, before *mutableAccount) *mutableAcco
 	return a
 }
 
-// addFills adds the fills of a message and returns the fills that were not known.
+// addFills adds the fills of a message and returns the fills that the account did not contain yet.
 func (a *mutableAccount) addFills(m *messages.Message) (fresh []market.Trade) {
 	a.fills, fresh = appendNew(a.fills, m.Trades, m.Seq != 0)
 	return fresh
@@ -86,8 +86,9 @@ func (a *mutableAccount) apply(m *messages.Message) {
 }
 
 // applyPosition applies a change of a position. The positions with the same market and outcome are its lots. Messages do not say
-// which lot has changed. If a lot has the size and the average price of the change, the change replaces that lot. Otherwise the
-// change replaces the only lot. If none of several lots matches, the positions are unknown until the next snapshot.
+// which lot has changed. If a lot has the size and the average price of the change, the change replaces that lot. If there is only
+// one lot, the change replaces it in any case. If there are several lots and none matches, the positions are unknown until the next
+// snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
@@ -122,8 +123,8 @@ func (a *mutableAccount) snapshot() *Account {
 	return a.current
 }
 
-// newKeyedList returns a list of the rows for which stays returns true. A later row replaces an earlier row with the same key.
-// If rows is nil, the list is unknown.
+// newKeyedList returns a list of those rows for which the function stays returns true. A later row replaces an earlier row with the
+// same key. If rows is nil, the list is unknown.
 func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
@@ -144,7 +145,8 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) 
 	return l
 }
 
-// put replaces the row with the key, or appends the row. It removes the row if stays is false.
+// put stores a row under a key: it replaces the known row with the key or appends the new row. If stays is false, put removes the
+// known row.
 func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	i, known := l.at[key]
 	if l.at == nil || !known && !stays {
@@ -176,8 +178,8 @@ func (l *keyedList[K, T]) share() []T {
 	return slices.Clip(l.rows)
 }
 
-// visibleState returns the state for readers. It also flushes an account, so that queries return what the reader sees. The
-// caller holds the lock.
+// visibleState returns the state for readers. It also flushes an account, so that queries return the same values as the reader
+// gets. The caller holds the lock.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {
 		t.state.Account = t.state.mutable.snapshot()

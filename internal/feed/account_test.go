@@ -27,8 +27,8 @@ func (s *sink) flushes() int {
 	return s.accountCalls
 }
 
-// TestQueriesSeeAccountBursts applies many changes at once. Queries see the last one after accountInterval, or as soon as a
-// reader has seen it. The account is not copied for each change.
+// TestQueriesSeeAccountBursts applies many changes at once. Queries must return the last change after accountInterval, or as soon
+// as a reader has taken it. The feed must not copy the account for each change.
 func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -70,7 +70,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 	})
 }
 
-// TestPositionUpdatesCopyNothing changes one of many positions without an allocation.
+// TestPositionUpdatesCopyNothing changes one of many positions. The change must not allocate.
 func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f, w, key := wallet(t, 2000)
 	m := &messages.Message{Topic: key, Kind: messages.KindPosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
@@ -108,8 +108,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestLots changes positions that consist of lots. Their keys differ and equal the keys over REST. A change that fits no
-// lot makes the positions unknown.
+// TestLots changes positions that consist of lots. The keys of lots must differ from each other and equal the keys over REST. A
+// change that matches no lot must make the positions unknown.
 func TestLots(t *testing.T) {
 	avg := func(text string) *market.Decimal {
 		d := market.MustDecimal(text)
@@ -140,8 +140,8 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills applies equal fills without ids, repeats them, and compares their keys with those over REST. The message's
-// number tells equal fills apart; the notation of the price does not.
+// TestEqualFills applies equal fills without ids, applies the messages again, and compares the keys of the fills with the keys over
+// REST. Only the sequence number of the message distinguishes equal fills. The notation of the price does not.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),
@@ -162,7 +162,7 @@ func TestEqualFills(t *testing.T) {
 	got := map[string]bool{}
 	for i, price := range []string{"0.650", "0.66", "0.65"} {
 		if i == 2 {
-			l = newMutableAccount(&messages.Message{Kind: messages.KindUserSnapshot}, l) // a resync in between
+			l = newMutableAccount(&messages.Message{Kind: messages.KindUserSnapshot}, l) // a resync between two messages
 		}
 		for _, x := range l.addFills(message(uint64(i+1), price)) {
 			got[x.Key()] = true
@@ -176,7 +176,8 @@ func TestEqualFills(t *testing.T) {
 	}
 }
 
-// TestEqualTradesOnTheTape keeps equal trades without ids apart and finds them in the next snapshot.
+// TestEqualTradesOnTheTape has equal trades without ids. The feed must keep them as separate trades and recognize them in the next
+// snapshot.
 func TestEqualTradesOnTheTape(t *testing.T) {
 	trade := func() market.Trade {
 		return market.Trade{TokenID: "T", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("10"), Timestamp: time.Unix(1_764_000_000, 0)}

@@ -18,7 +18,8 @@ const (
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
-	// retryEvery is the time between attempts to open auto-watches for which there was no room.
+	// retryEvery is the time between two attempts to open the auto-watches for which there was no room. See the package comment for
+	// the meaning of room.
 	retryEvery = time.Second
 )
 
@@ -62,8 +63,9 @@ type autoCaller struct {
 	count int // the number of its auto-watches, which is never 0
 }
 
-// searchFailure remembers that a caller with count auto-watches found no auto-watch to replace. Callers with at least count
-// auto-watches skip the search until the time in until, or until an auto-watch is added or removed.
+// searchFailure is the result of a failed search for an auto-watch to replace. The field count is the number of auto-watches of the
+// caller that searched. Callers with at least as many auto-watches skip the search until the time in the field until, or until an
+// auto-watch is added or removed.
 type searchFailure struct {
 	count   int
 	changes uint64
@@ -88,8 +90,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token whose number of recent polls is at least
-// enough.
+// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token that has at least as many recent polls as
+// the parameter enough.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -173,7 +175,7 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether it is known that a caller with count auto-watches would find no auto-watch to replace. The caller
+// isFull reports whether an earlier search shows that a caller with count auto-watches cannot replace any auto-watch. The caller
 // holds the lock.
 func (aw *autoWatcher) isFull(count int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
@@ -187,8 +189,8 @@ func (aw *autoWatcher) count(caller string) int {
 	return 0
 }
 
-// victim returns the matching auto-watch that is removed first: it belongs to the caller with the most auto-watches, and its
-// last poll is the oldest. victim returns nil if none matches. The caller holds the lock.
+// victim returns the auto-watch to remove. Of the matching auto-watches, it chooses those of the caller with the most auto-watches,
+// and of these the one that was polled least recently. It returns nil if no auto-watch matches. The caller holds the lock.
 func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range aw.watches {
 		if least != nil {
@@ -203,7 +205,7 @@ func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	return least
 }
 
-// add adds an auto-watch. open must be called for it next. The caller holds the lock.
+// add adds an auto-watch. The caller holds the lock. After the caller has released the lock, it must pass the auto-watch to open.
 func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *autoWatch {
 	c := aw.callers[caller]
 	if c == nil {
@@ -234,7 +236,7 @@ func (aw *autoWatcher) remove(w *autoWatch) {
 	}
 }
 
-// open opens auto-watches. If there is no room, expire tries again later.
+// open opens auto-watches. If there is no room for an auto-watch, expire opens it later.
 func (aw *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
@@ -263,8 +265,8 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 	}
 }
 
-// expire removes auto-watches without recent polls and auto-watches that the upstream has refused. It tries again to open
-// auto-watches for which there was no room.
+// expire removes auto-watches without recent polls and auto-watches whose watch has ended, for example because the venue has
+// refused the topic. It tries again to open auto-watches for which there was no room.
 func (aw *autoWatcher) expire() {
 	now := aw.feed.cfg.Clock.Now()
 	next := autoWatchFor
@@ -296,8 +298,8 @@ func (aw *autoWatcher) expire() {
 	aw.open(opening)
 }
 
-// giveWay makes room for a subscriber: it removes an auto-watch that is the only watch of its topic. It reports whether it
-// found one. The caller holds the feed's lock.
+// giveWay makes room for a subscriber: it removes an auto-watch that is the only watch of its topic. It returns false if there is
+// no such auto-watch. The caller holds the feed's lock.
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()

@@ -144,8 +144,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.room = 8
-		// The room is taken by a lingering topic, three auto-watched tokens, one of which also has a reader, and one
-		// KeepLive topic.
+		// A lingering topic, three auto-watched tokens and one KeepLive topic use all of the capacity. One of the tokens also has a
+		// reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
@@ -163,9 +163,9 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if open := r.up.open(); len(open) != 8 {
 			t.Fatalf("%q are open", open)
 		}
-		pollThrice(r, "w2") // so w3 has the oldest poll
+		pollThrice(r, "w2") // after this, w3 has the oldest poll
 
-		// No topic is closed to make room if the upstream refuses the watch for another reason.
+		// If the upstream refuses the watch for another reason than its capacity, no topic is closed.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
 			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
@@ -195,7 +195,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
 			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
-		// An auto-watch makes no room for another one.
+		// An auto-watch is not closed for another auto-watch.
 		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
@@ -233,7 +233,7 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 		pollThrice(r, "T")
 		r.Refused(bookOf("T"), market.Errorf(market.CodeRateLimited, "later"))
 		opened := 0
-		for range 90 { // polled all the time
+		for range 90 { // polled once a second, without a pause
 			time.Sleep(time.Second)
 			r.RecordPoll(0, []string{"T"})
 			opened += r.up.count("watch")
@@ -242,13 +242,13 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
 			t.Errorf("%q are open", open)
 		}
-		if opened > 4 { // both topics, then the book again
+		if opened > 4 { // the topics of the price and the book, and then the book again
 			t.Errorf("topics were opened %d times", opened)
 		}
 	})
 }
 
-// TestOneQueryCountsOnce polls the price, the spread and the book of a token, as one query does.
+// TestOneQueryCountsOnce polls the price, the spread and the book of a token, as one query does. They must count as one poll.
 func TestOneQueryCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -291,8 +291,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared: a caller may replace auto-watches of a caller that has more of them. It may replace those of a caller
-// that has as many only if they were not polled recently.
+// TestAutoWatchesAreShared has several callers poll. A caller may replace auto-watches of a caller that has more of them. If both
+// callers have the same number, it may replace only auto-watches that were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -316,7 +316,7 @@ func TestAutoWatchesAreShared(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		poll("poller", "p", 30)
-		poll("hog", "late", 300) // replaces auto-watches of callers with as many, if those were not polled for ten seconds
+		poll("hog", "late", 300) // replaces auto-watches that were not polled for ten seconds, of callers with the same number
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
@@ -372,7 +372,8 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesStay: callers do not replace each other's auto-watches in turn, and take none from a caller with fewer.
+// TestAutoWatchesStay has callers poll more tokens than fit. They must not replace each other's auto-watches again and again, and
+// must replace none of a caller that has fewer.
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
@@ -401,7 +402,7 @@ func TestAutoWatchesStay(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesWaitForRoom: auto-watches without room are opened when there is room.
+// TestAutoWatchesWaitForRoom polls more tokens than fit. The other auto-watches must open when topics close.
 func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -417,7 +418,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 			t.Fatalf("%q are watched", open)
 		}
 		reader.Close()
-		time.Sleep(2 * time.Second) // lingering topics make room
+		time.Sleep(2 * time.Second) // the linger of topics ends, and they close
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
 			t.Errorf("%q are watched", open)
 		}
@@ -425,7 +426,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a"}) {
 			t.Errorf("%q are watched", open)
 		}
-		// A lingering topic makes room at once.
+		// A lingering topic is closed at once for an auto-watch.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
 		pollThrice(r, "b")
@@ -461,7 +462,7 @@ func TestPolledIDsAreCopied(t *testing.T) {
 	})
 }
 
-// TestPollsAreNotCountedWithoutAStream: without a stream a poll costs no memory.
+// TestPollsAreNotCountedWithoutAStream polls without a stream. The polls must take no memory.
 func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
 	f := New(Config{})
 	defer f.Close()

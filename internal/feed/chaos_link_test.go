@@ -98,7 +98,7 @@ func (c *chaos) listen() {
 	asks := c.requests
 	c.requests = nil
 	c.mu.Unlock()
-	slices.SortStableFunc(asks, func(a, b request) int { // timers of the same time fire in any order
+	slices.SortStableFunc(asks, func(a, b request) int { // timers with equal times fire in random order
 		if d := a.due.Compare(b.due); d != 0 {
 			return d
 		}
@@ -167,7 +167,7 @@ func (l *link) sorted() []messages.Topic {
 	return topics
 }
 
-// send queues a frame after the earlier ones. With a delay the frame may be overtaken.
+// send queues a frame after the earlier frames. Later frames may overtake a frame with a delay.
 func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
 	if at.Before(l.last) {
@@ -269,11 +269,11 @@ func (c *chaos) startCalm() {
 	}
 }
 
-// loseLastFrames loses the last frame of half of the quiet tokens. Only a heartbeat can reveal that.
+// loseLastFrames loses the last frame of every second token that sends nothing now. Only a heartbeat can reveal the loss.
 func (c *chaos) loseLastFrames() {
 	for i, k := range c.tokens {
 		if _, carried := c.topicOnLink(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
-			carried.touched, carried.up = time.Now(), false // so that the frame is lost
+			carried.touched, carried.up = time.Now(), false // the topic is down, so that the frame is lost
 			c.publish(k)
 			carried.up = true
 			c.faults["lost last frame"]++
@@ -281,7 +281,7 @@ func (c *chaos) loseLastFrames() {
 	}
 }
 
-// breakConnections injects faults of whole connections and restarts of the venue.
+// breakConnections injects faults that affect whole connections, and restarts of the venue.
 func (c *chaos) breakConnections() {
 	now := time.Now()
 	for _, l := range slices.Clone(c.links) {
@@ -355,7 +355,7 @@ func (c *chaos) resend(l *link) {
 	}
 }
 
-// beat sends a heartbeat with the books' numbers.
+// beat sends a heartbeat with the sequence numbers of the books.
 func (c *chaos) beat(l *link) {
 	now := time.Now()
 	if !l.up || now.Before(l.beatAt) {

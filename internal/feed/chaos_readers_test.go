@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// replayer is a subscription to a book with deltas, and a client that applies the deltas.
+// replayer is a subscription that sends a book with deltas, together with a client that applies the deltas.
 type replayer struct {
 	chaos  *chaos
 	token  *token
@@ -84,7 +84,7 @@ func play(side map[int32]int32, levels []market.Level) {
 	}
 }
 
-// check compares the client's book with the venue's book of the same number.
+// check compares the client's book with the venue's book that has the same sequence number.
 func (r *replayer) check(reason string) error {
 	was, ok := r.chaos.history[stateIDOf(r.book)]
 	if !ok {
@@ -107,7 +107,7 @@ func (r *replayer) check(reason string) error {
 	return nil
 }
 
-// checkBook compares a book with the venue's book of the same number.
+// checkBook compares a book with the venue's book that has the same sequence number.
 func (c *chaos) checkBook(b *market.Book, depth int) error {
 	c.mu.Lock()
 	was, ok := c.history[stateIDOf(b)]

@@ -26,7 +26,7 @@ const (
 	chaosTick    = 10 * time.Millisecond
 	chaosBurst   = 12 * time.Second // the time with faults
 	chaosCalm    = 12 * time.Second // the time without faults
-	wireCalm     = 25 * time.Second // the same over sockets; the venue may demand a delay of 10 s
+	wireCalm     = 25 * time.Second // the time without faults over sockets, because the venue may demand a delay of 10 s
 	chaosQuiet   = time.Second      // the time without updates at the end of a calm, so that all frames arrive
 	chaosTail    = 3 * time.Second  // from the start of a calm to a lost last frame
 	chaosBeat    = 3 * time.Second
@@ -53,7 +53,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 
 // chaos is a venue, faulty links, a feed, readers and a cache. Only the upstream's methods are safe for concurrent use.
 type chaos struct {
-	cache.Venue // nil: only the methods below are called
+	cache.Venue // nil, because the cache calls only the methods below
 
 	rand   *rand.Rand
 	feed   *Feed
@@ -82,7 +82,7 @@ type chaos struct {
 
 func (c *chaos) chance(percent float64) bool { return c.rand.Float64()*100 < percent }
 
-// inject reports whether to inject a fault now, and marks the affected topics.
+// inject reports whether to inject a fault now. If so, it marks the affected topics.
 func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) bool {
 	if !c.faulty || !c.chance(percent) {
 		return false
@@ -179,7 +179,7 @@ func (c *chaos) run(ctx context.Context) error {
 		if c.faulty || age < chaosBurst+c.calm-chaosTick {
 			continue
 		}
-		for _, r := range c.readers { // at the end of a calm everything has been read
+		for _, r := range c.readers { // at the end of a calm, every reader has read everything
 			if err := r.read(); err != nil {
 				return err
 			}
@@ -240,9 +240,8 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	return c, err
 }
 
-// TestChaos publishes 10,000 updates of 20 tokens over links that lose, repeat, reorder and delay messages and break. It
-// compares every event and every query with the venue's state of the same number. CHAOS=60 in the environment adds 60
-// seeds.
+// TestChaos publishes 10,000 updates of 20 tokens over links that lose, repeat, reorder and delay messages and break. It compares
+// every event and every query with the venue's state that has the same sequence number. CHAOS=60 in the environment adds 60 seeds.
 func TestChaos(t *testing.T) {
 	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
 }
@@ -255,7 +254,7 @@ func TestChaosOnTheWire(t *testing.T) {
 
 func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	if unraced.Raced {
-		seeds = seeds[:1] // the race detector makes a run ten times as slow, and more seeds find no more races
+		seeds = seeds[:1] // with the race detector, a run takes ten times as long, and more seeds find no other races
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS")); err == nil {
 		for i := range n {

@@ -66,7 +66,7 @@ func stateIDOf(b *market.Book) stateID {
 	return stateID{token: b.TokenID, epoch: b.Epoch, seq: b.Seq}
 }
 
-// after reports whether a token's state is newer than another.
+// after reports whether the state p of a token is newer than the state other.
 func (p stateID) after(other stateID) bool {
 	if p.hash != "" {
 		var a, b int
@@ -88,13 +88,13 @@ type token struct {
 	numbered   bool
 	deep       int // the number of levels on each side
 	bids, asks [chaosTicks]int32
-	seq        uint64 // the number of the book; hashes use it if the venue sends no numbers
+	seq        uint64 // the sequence number of the book; if the venue sends no numbers, it is part of the hash
 	priceSeq   uint64
 	price      int32
 	now        venueBook
 	quietUntil time.Time
-	sent       []sentSeq // the times of the latest numbers
-	due        uint64    // the latest number that has had time to arrive
+	sent       []sentSeq // the times of the latest sequence numbers
+	due        uint64    // the latest sequence number that must have arrived
 }
 
 type sentSeq struct {
@@ -172,7 +172,7 @@ func (c *chaos) resetBook(k *token) {
 	}
 }
 
-// move changes a book at random. through reports that the best price passed the old best price of the other side.
+// move changes a book at random. through is true if the best price has passed the old best price of the other side.
 func (c *chaos) move(k *token) (through bool) {
 	bid, ask := k.best()
 	if c.chance(15) && bid > 150 && ask < chaosTicks-150 {
@@ -300,7 +300,7 @@ func changes(from, to venueBook) []market.LevelChange {
 	return out
 }
 
-// remember stores the venue's state under its number.
+// remember stores the venue's state under its sequence number.
 func (c *chaos) remember(k *token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

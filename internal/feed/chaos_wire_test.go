@@ -278,7 +278,7 @@ func (w *wire) sendGarbage(l *link) {
 	}
 }
 
-// breakLinks sends garbage or goes silent late in each burst, until the client closes the link.
+// Late in each burst, breakLinks sends garbage or sends nothing, until the client closes the link.
 func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {

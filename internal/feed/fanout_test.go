@@ -186,7 +186,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 				r.Message(bookMessage(key.ID, "A", seq, ".50x1 | .60x1"))
 			}
 		}
-		// Some topics go down. The others of their session stay live.
+		// Some topics go down. The other topics of their session stay live.
 		r.upNow(topics...)
 		feed(topics)
 		r.downNow(topics[:40]...)
@@ -216,7 +216,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// A topic that went down and came up again leaves its first session only once.
+		// A topic that went down and came up again is removed from its first session only once.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
@@ -346,8 +346,8 @@ func TestWithoutUpstream(t *testing.T) {
 	f.RecordPoll(0, "", messages.ChannelPrices, []string{"T", "T", "T"})
 }
 
-// TestRaces runs everything at once: readers come and go, connections go up and down, and tokens are polled. At the end
-// nothing is open.
+// TestRaces runs all operations concurrently: readers come and go, connections go up and down, and tokens are polled. At the end,
+// no topic may be open.
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
@@ -362,7 +362,7 @@ func TestRaces(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for c := range connections {
-			wg.Go(func() { // one goroutine makes all calls about a topic
+			wg.Go(func() { // one goroutine makes all calls for a topic
 				random := rand.New(rand.NewPCG(1, uint64(c)))
 				mine, seq := topics(c), uint64(0)
 				for n := range turns {

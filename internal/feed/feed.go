@@ -142,7 +142,7 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.closeLingering(false) } // use only free room
+		room = func() bool { return f.closeLingering(false) } // close only topics without watches
 	}
 	t, err := f.open(key, c, room)
 	if err != nil {
@@ -151,8 +151,8 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 	return t.join(r, r), nil
 }
 
-// open returns a topic and opens it if necessary. If the upstream has no room, open calls makeRoom, which closes another topic
-// or returns false. The caller holds the lock.
+// open returns a topic and opens it if necessary. While the upstream has no room, open calls makeRoom and tries again. makeRoom
+// closes another topic or returns false. The caller holds the lock.
 func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
@@ -187,8 +187,9 @@ func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// KeepLive watches a public topic for queries until the reader is closed. It does so only if less than half of the room is used, or
-// if the topic is already open and the caller's share allows the watch. The reader is not signalled when the topic changes.
+// KeepLive watches a public topic for queries until the reader is closed. If at least half of the room is used, KeepLive watches
+// only a topic that is already open, and only if the caller's share allows the watch. The reader is not signalled when the topic
+// changes.
 func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()

@@ -62,8 +62,8 @@ func (f *Feed) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	}
 }
 
-// Refused ends the watches of a topic that the venue has refused. It also unsubscribes from the topic, because the topic may have
-// been watched again in the meantime.
+// Refused ends the watches of a topic that the venue has refused. It also unsubscribes from the topic, because a subscriber may
+// have watched the topic again after the refusal.
 func (f *Feed) Refused(key messages.Topic, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

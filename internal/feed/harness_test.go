@@ -29,9 +29,9 @@ func tradesOf(id string) messages.Topic {
 // upstream is an Upstream that records its calls.
 type upstream struct {
 	mu       sync.Mutex
-	requests []string // verb and id
+	requests []string // each request is a verb and an id
 	watched  map[messages.Topic]int
-	// room and accounts limit the public topics and the user topics; 0 is no limit.
+	// room is the greatest number of public topics, and accounts the greatest number of user topics. 0 means no limit.
 	room, accounts int
 	refuse         error
 }

@@ -27,8 +27,8 @@ func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false
 }
 
-// contains reports whether a snapshot contains a change that the venue has not numbered. A snapshot of the venue contains all
-// changes up to the snapshot's time.
+// contains reports whether a snapshot contains a change that has no sequence number of the venue. A merged snapshot contains all
+// changes up to its internal number. A snapshot of the venue contains all changes up to its time.
 func contains(snapshot, change *messages.Message) bool {
 	if snapshot.Merged && snapshot.Internal.Epoch == change.Internal.Epoch {
 		return change.Internal.Seq <= snapshot.Internal.Seq

@@ -27,7 +27,7 @@ func (l *lossy) Message(m *messages.Message) {
 	}
 }
 
-// bareVenue is a venue that sends no numbers. It is also the only connection to the venue.
+// bareVenue is a venue that sends no sequence numbers. It also implements the only connection to the venue.
 type bareVenue struct {
 	toClient, fromClient chan string
 	done                 chan struct{}
@@ -63,8 +63,8 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 	return found
 }
 
-// TestLossBetweenParts loses messages of a venue without numbers between the stream client and the feed, and lets the client
-// receive a frame that it cannot read. Each loss makes the book stale until the next snapshot.
+// TestLossBetweenParts has a venue without sequence numbers. It loses messages between the stream client and the feed, and sends
+// the client a frame that it cannot decode. Each loss must make the book stale until the next snapshot.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

@@ -45,8 +45,8 @@ func (t *topic) observeLag(m *messages.Message) {
 	}
 }
 
-// applyPrice applies a price. A price message contains the complete state, so it is applied even if messages before it were lost.
-// If it replaces a state that missed messages, it counts as a resync.
+// applyPrice applies a price. A price message contains the complete state, so it is applied even if messages before it were lost. A
+// price that replaces a state with missing messages counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return
@@ -99,7 +99,8 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot because the last one does not fit the buffered changes. The caller holds the lock.
+// snapshotFailed requests another snapshot because the last snapshot has a crossed book or does not fit the buffered changes. The
+// caller holds the lock.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -164,7 +165,7 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 		return true
 	}
 	if s.Seq == 0 {
-		return true // the first number starts the count
+		return true // the state has no number, so no number can be missing
 	}
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
@@ -211,7 +212,7 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// replace replaces a state by the whole state in a message. It returns the new trades. The caller adds them to the queue of each
+// replace replaces a state with the whole state in a message. It returns the new trades. The caller adds them to the queue of each
 // watch.
 func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known

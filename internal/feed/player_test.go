@@ -42,8 +42,8 @@ import (
 //	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line, the reader must have been signalled for every new state. The sink must have the live value. If the topic is not
-// live, the sink must have no fresh value.
+// After each line, the reader must have been signalled for every new state. If the topic is live, the sink must have the value. If
+// the topic is not live, the sink must have no fresh value.
 type script struct {
 	name, channel, lines string
 }
@@ -118,7 +118,7 @@ func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	return epoch, seq, prev, at
 }
 
-// internalNumber cuts an internal number such as "#7", or "#2.7" with its epoch.
+// internalNumber parses and removes an internal number at the end of a text. The number has the form "#7", or "#2.7" with an epoch.
 func internalNumber(s string) (rest string, n messages.Internal) {
 	rest, number, ok := strings.Cut(s, "#")
 	if !ok {

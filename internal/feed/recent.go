@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// maxRecent bounds the recent prices of a token. There is at most one price for each second, so they cover at least two
-// minutes.
+// maxRecent bounds the recent prices of a token. There is at most one price for each second, so a full list covers about two
+// minutes or more.
 const maxRecent = 120
 
 // Point is a price of a token. At is the time at which the price arrived.
@@ -18,7 +18,8 @@ type Point struct {
 	Price market.Decimal
 }
 
-// addPoint adds a price to points, which are oldest first. It replaces the last point if both arrived in the same second.
+// addPoint adds a price to points, which are oldest first. If the last point has arrived in the same second, the new price replaces
+// that point.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]

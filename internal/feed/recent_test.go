@@ -42,7 +42,7 @@ func TestRecentPrices(t *testing.T) {
 		}
 		price(".50")
 		time.Sleep(900 * time.Millisecond)
-		price(".51") // replaces the price of the same second
+		price(".51") // this price replaces the earlier price of that second
 		check(0, ".51")
 		time.Sleep(100 * time.Millisecond)
 		price(".52")

@@ -37,9 +37,10 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. The stream did not send earlier changes, so confirm tells Sink that earlier reads may be out of
-// date. The first message of a market also confirms its subscription. If the venue's confirmation arrives after that message,
-// confirm is called again, because the message may have belonged to the previous subscription. The caller holds the lock.
+// confirm makes a market live. The stream did not send the changes before the confirmation. So confirm tells Sink that earlier
+// reads of the market may be out of date. The first message of a market also confirms its subscription. If the venue's confirmation
+// arrives after that message, confirm is called again, because the message may have belonged to the previous subscription. The
+// caller holds the lock.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -104,7 +105,7 @@ func (t *topic) snapshotOverdue(wait int) {
 		return
 	case t.reading != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
 	case quiet && t.feed.cfg.Origin == nil:
-		return // the venue sends prices only when they change; queries read over REST until then
+		return // a price arrives only when it changes; until then, queries read over REST
 	case quiet, t.resyncFailed():
 	default:
 		t.feed.upstream.Resync(t.key)

@@ -66,8 +66,8 @@ func reclaimable(key messages.Topic) bool {
 	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller watches beyond its share, and reports whether it found one. It chooses a topic of the caller
-// with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's lock.
+// reclaim ends a topic that a caller watches beyond its share, and reports whether there was such a topic. It chooses a topic of
+// the caller with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -134,9 +134,9 @@ func (t *topic) recount() {
 	}
 }
 
-// makeRoom closes one topic and reports whether it found one. It first looks for a topic that lingers, then for a topic beyond
-// a caller's share, then for a topic that is watched only for queries. user selects the room of accounts. The caller holds the
-// lock.
+// makeRoom closes one topic and reports whether it could close one. It first looks for a topic that lingers, then for a topic
+// beyond a caller's share, then for a topic that is watched only for queries. If user is true, makeRoom looks for the topic of an
+// account. If user is false, it looks for a public topic. The caller holds the lock.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true
@@ -155,7 +155,7 @@ func (f *Feed) makeRoom(user bool) bool {
 	return false
 }
 
-// closeLingering closes one topic without watches and reports whether it found one. The caller holds the lock.
+// closeLingering closes one topic without watches and reports whether there was such a topic. The caller holds the lock.
 func (f *Feed) closeLingering(user bool) bool {
 	for key, t := range f.topics {
 		if (key.Channel == messages.ChannelUser) != user {

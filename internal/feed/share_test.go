@@ -27,7 +27,7 @@ func watchBooks(t *testing.T, r *Reader, prefix string, n int) (opened int) {
 	return opened
 }
 
-// holdings counts the callers' topics from the topics themselves and compares the result with the feed's counts.
+// holdings counts the topics of each caller by going through all topics. It compares the results with the feed's counters.
 func holdings(t *testing.T, r *testFeed) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
@@ -48,8 +48,8 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 	return out
 }
 
-// TestAttackerCannotTakeTheStream opens ten subscriptions of 200 tokens for one client. Auto-watches stay, and other
-// clients can subscribe.
+// TestAttackerCannotTakeTheStream opens ten subscriptions of 200 tokens for one client. Auto-watches must stay open, and other
+// clients must be able to subscribe.
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -95,8 +95,8 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// TestLoneCallerYields: a lone caller has all of the room. It loses what exceeds its quarter when other callers or queries
-// need the room.
+// TestLoneCallerYields has a single caller use all topics of the stream. When other callers or queries need topics, that caller
+// must lose the topics beyond its quarter.
 func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
@@ -140,7 +140,7 @@ func TestLoneCallerYields(t *testing.T) {
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
 			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
 		}
-		// A caller with its full share takes nothing from others.
+		// A caller with its full share takes no topics from other callers.
 		watch("alone", 5, 0)
 		watch("second", 5, 0)
 		watch("third", 12, 10)
@@ -148,7 +148,7 @@ func TestLoneCallerYields(t *testing.T) {
 		watch("fourth", 12, 10) // eight from the first caller and two auto-watches
 		hold(map[string]int{"alone": 10, "second": 10, "third": 10, "fourth": 10})
 		watch("fifth", 1, 0)
-		// Topics that others watch too are not reclaimed.
+		// The feed does not reclaim topics that other callers also watch.
 		closeEnded()
 		readers["second"].Close()
 		r.SkipLinger(func(messages.Topic) bool { return true })
@@ -179,7 +179,8 @@ func TestShares(t *testing.T) {
 		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("past its share the second's watch of trades fails with %v", err)
 		}
-		// A topic that another caller already watches does not count for the second caller. It does when the first caller leaves.
+		// A topic that another caller already watches does not count for the second caller. When the first caller leaves, the topic
+		// counts for the second caller.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
 			t.Errorf("the second joined %d topics", n)
 		}
@@ -211,7 +212,7 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); len(got) != 0 || len(r.up.open()) == 0 {
 			t.Errorf("held are %v, %d topics linger", got, len(r.up.open()))
 		}
-		// KeepLive topics count too.
+		// KeepLive topics also count for the caller.
 		beside := r.NewReaderFor("beside")
 		defer beside.Close()
 		time.Sleep(2 * time.Second)
@@ -227,7 +228,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestAccountsDoNotCountAgainstTheShare: accounts neither need a share nor use one up.
+// TestAccountsDoNotCountAgainstTheShare watches accounts. Topics of accounts must not count towards the caller's share, and a
+// caller without a free share must still be able to watch them.
 func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })

@@ -19,7 +19,7 @@ type Origin interface {
 }
 
 const (
-	// At most maxReads reads of Origin run at the same time. Each takes at most readTimeout.
+	// At most maxReads reads of Origin run at the same time. Each read takes at most readTimeout.
 	maxReads    = 16
 	readTimeout = 15 * time.Second
 	// After a read without a usable state, the topic waits minReadDelay before its next read. The delay doubles with each such
@@ -44,7 +44,7 @@ type readQueue struct {
 	closed bool
 }
 
-// originRead is one read of a topic's state. The topic's lock protects began, which is zero until the read starts.
+// originRead is one read of a topic's state. The field began is zero until the read starts. The topic's lock protects this field.
 type originRead struct {
 	topic  *topic
 	ctx    context.Context
@@ -121,7 +121,7 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of the topic's state and reports whether it has done so. Only prices and books can be read, and
+// startRead starts a REST read of the topic's state and reports whether it has started one. Only prices and books can be read, and
 // only after the delay that follows a failed read. The caller holds the lock.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
@@ -173,8 +173,8 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// startFromTrades makes the buffered trades the tape if the venue sends no snapshot of the tape, because REST has no tape. It
-// returns false if no trades are buffered or the topic is no tape. The caller holds the lock.
+// startFromTrades starts a tape with the buffered trades. It is used if the venue sends no snapshot of the tape, because REST has
+// no tape. It returns false if no trades are buffered or the topic is no tape. The caller holds the lock.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -201,9 +201,9 @@ type base struct {
 	began, ended time.Time
 }
 
-// includes reports whether the state already contains a message. It compares sequence numbers of the same epoch, or else the
-// venue's times; at equal times the message counts as newer. Without numbers and times, the state contains the messages that
-// arrived before the read.
+// includes reports whether the state already contains a message. If both have sequence numbers of the same epoch, it compares the
+// numbers. If not, it compares the venue's times, and a message with the same time as the state counts as newer. If it can compare
+// neither, the state contains the messages that arrived before the read.
 func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
@@ -215,7 +215,7 @@ func (b *base) includes(m *messages.Message) bool {
 	}
 }
 
-// splice replaces the topic's state by a state that was read over REST, and applies the buffered changes to the new state. It
+// splice replaces the topic's state with a state that was read over REST, and applies the buffered changes to the new state. It
 // returns false if the state and the changes do not fit together. The caller holds the lock.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
@@ -271,7 +271,8 @@ func (t *topic) inBase(m *messages.Message) bool {
 	return t.base.includes(m)
 }
 
-// renumber gives a state without a sequence number the number of a message that the state contains.
+// renumber sets the sequence number of a state that was read over REST without a number. m is a message that the state contains,
+// and the state gets the number of m.
 func (b *base) renumber(s *State, m *messages.Message) {
 	if b.seq != 0 || m.Seq == 0 || seen(s, m) {
 		return

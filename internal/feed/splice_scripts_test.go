@@ -1,6 +1,6 @@
 package feed
 
-// A topic without a snapshot requests one after 2 s, and reads its state over REST after 4 s.
+// In each script, a topic gets no snapshot. The feed requests a snapshot after 2 s and reads the state over REST after 4 s.
 var spliceScripts = []script{
 	// States with numbers.
 	{"by number", "orderbook", `
@@ -131,7 +131,7 @@ var spliceScripts = []script{
 		rest A42 .60x1 | .70x1
 		live A42 r0 .60x1 | .70x1`},
 
-	// States without numbers, compared by the venue's times.
+	// States without numbers. The feed compares them by the venue's times.
 	{"by time", "orderbook", `
 		up
 		delta -@10 b.50x10

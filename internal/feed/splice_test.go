@@ -24,7 +24,7 @@ type origin struct {
 	times               []time.Time
 	// ignoresContext makes reads continue after the end of their context.
 	ignoresContext bool
-	age            market.Age // of every response
+	age            market.Age // the age of every response
 }
 
 type pendingRead struct {
@@ -129,7 +129,8 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// TestSpliceOfABufferThatOverflowed buffers more changes than fit. Only a book that contains the lost changes can be used.
+// TestSpliceOfABufferThatOverflowed buffers more changes than fit into the buffer. The feed may use only a book that contains the
+// lost changes.
 func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
@@ -172,8 +173,8 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	}
 }
 
-// TestOldReadIsNotUsed: a state from before the buffering lacks changes that will never arrive. It is read again when the
-// venue has a newer one. The connection stays open.
+// TestOldReadIsNotUsed has a read return a state from before the start of the buffer. Such a state lacks changes that will never
+// arrive. The feed must read again when the venue has a newer state. The connection must stay open.
 func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
@@ -192,14 +193,15 @@ func TestOldReadIsNotUsed(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // the response has the same age, but is newer than the start of the buffering
+		p.answerRead("41", ".50x42 | .60x1") // the response has that age too, but is now newer than the start of the buffer
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}
 	})
 }
 
-// TestUnwantedReadsAreDropped answers reads after a snapshot has arrived, and after the connection was lost.
+// TestUnwantedReadsAreDropped has reads return after a snapshot has arrived, and after the connection was lost. The feed must drop
+// their results.
 func TestUnwantedReadsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{ignoresContext: true}
@@ -248,7 +250,7 @@ func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 	})
 }
 
-// TestReadsAreBounded needs the states of many tokens at once.
+// TestReadsAreBounded needs the states of many tokens at once. The number of concurrent reads must stay within its limit.
 func TestReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -276,7 +278,7 @@ func TestReadsAreBounded(t *testing.T) {
 	})
 }
 
-// TestReadsAreBackedOff makes every read fail for an hour.
+// TestReadsAreBackedOff makes every read fail for an hour. The feed must read at growing intervals.
 func TestReadsAreBackedOff(t *testing.T) {
 	for _, key := range []messages.Topic{priceOf("T"), bookOf("T")} {
 		t.Run(string(key.Channel), func(t *testing.T) {
@@ -318,7 +320,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 		if synctest.Wait(); o.running() != 2 {
 			t.Fatalf("%d reads are under way", o.running())
 		}
-		reader.Close() // after the linger of T its state is not needed
+		reader.Close() // after the linger, the feed no longer needs the state of T
 		time.Sleep(1100 * time.Millisecond)
 		if synctest.Wait(); o.running() != 1 || strings.Join(r.up.open(), " ") != "orderbook U" {
 			t.Fatalf("%d reads are under way, %q open", o.running(), r.up.open())

@@ -25,8 +25,8 @@ type Stats struct {
 	Reconnects uint64
 	// Unacknowledged counts subscriptions of markets that were sent again because the venue did not confirm them in time.
 	Unacknowledged uint64
-	// Topics is the number of open topics, and Tokens the number of their tokens. Resyncing is the number of topics that wait for
-	// a snapshot after a gap.
+	// Topics is the number of open topics. Tokens is the number of tokens that have an open topic. Resyncing is the number of
+	// topics that wait for a snapshot after a gap.
 	Topics, Tokens, Resyncing int
 }
 

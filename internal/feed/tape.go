@@ -38,8 +38,8 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 }
 
 // appendNew appends the new trades of a message and returns them as fresh. A trade without an id may equal an earlier trade. In a
-// message with a sequence number, such a trade is a different one and gets the next ordinal. In a message without a number, such a
-// trade may be a repetition and is dropped.
+// message with a sequence number, such a trade counts as a different trade and gets the next ordinal. In a message without a
+// number, such a trade may be a repetition and is dropped.
 func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))

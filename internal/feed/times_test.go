@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestTimeOfALiveBook: a book has the venue's time of its last message, or of the last message with a time.
+// TestTimeOfALiveBook expects a book to have the venue's time of the last message that has a time.
 func TestTimeOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -54,8 +54,8 @@ func TestLag(t *testing.T) {
 			m.Time = m.ReceivedAt.Add(-by)
 			r.Message(m)
 		}
-		late(deltaMessage("T", "A", 1, "b.51x2"), time.Second) // before the first snapshot
-		late(priceMessage("T", "A", 1, ".5"), 2*time.Second)   // the first price
+		late(deltaMessage("T", "A", 1, "b.51x2"), time.Second) // not counted: before the first snapshot
+		late(priceMessage("T", "A", 1, ".5"), 2*time.Second)   // not counted: the first price
 		late(bookMessage("T", "A", 1, ".50x1 | .60x1"), 3*time.Second)
 		late(bookMessage("T", "A", 2, ".50x1 | .60x1"), 4*time.Second)
 		if len(lags) > 0 {
@@ -63,7 +63,7 @@ func TestLag(t *testing.T) {
 		}
 		late(deltaMessage("T", "A", 3, "b.51x2"), 5*time.Second)
 		late(priceMessage("T", "A", 2, ".6"), -time.Second)
-		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // without a time
+		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // not counted: a message without a time
 		if want := []time.Duration{5 * time.Second, -time.Second}; !slices.Equal(lags, want) {
 			t.Errorf("lags %v, want %v", lags, want)
 		}

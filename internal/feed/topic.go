@@ -26,7 +26,7 @@ const (
 // session is the market.Session of the topics that were opened together on a connection.
 type session struct {
 	market.Session
-	// topics is the number of topics that are still connected in the session.
+	// topics is the number of topics that still belong to the session.
 	topics atomic.Int32
 }
 
@@ -65,8 +65,8 @@ type topic struct {
 	waitID        int
 	lateSnapshots int
 	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the earliest
-	// time of the next read. base describes the last state that was read over REST. It is set while messages may still arrive that
-	// this state already contains.
+	// time of the next read. base describes the last state that was read over REST. base is nil once messages that this state
+	// already contains are no longer expected.
 	reading    *originRead
 	emptyReads int
 	nextRead   time.Time
@@ -82,7 +82,7 @@ type topic struct {
 
 	// recent contains the token's latest prices, oldest first.
 	recent []Point
-	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since then.
+	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since flushedAt.
 	// flushTimer runs the next flush.
 	flushedAt  time.Time
 	dirty      bool

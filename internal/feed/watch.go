@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// State is the state of a topic. A State never changes; a newer State replaces it.
+// State is the state of a topic. A State never changes. After a change of the topic, a new State replaces it.
 type State struct {
 	// Known reports whether there is a value. Live reports whether the stream is connected and no change is missing.
 	Known, Live bool
@@ -43,14 +43,14 @@ type Items struct {
 	// Trades contains new trades of the tape, or new fills of the account.
 	Trades  []market.Trade
 	Changes []market.MarketChange
-	// Gap reports whether trades or changes before these may be missing.
+	// Gap reports whether trades or changes may be missing before these items.
 	Gap bool
 }
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends the items in more to i. If a list of i is empty, add uses the slice in more without a copy. It never writes to that
-// slice.
+// add appends the items in more to i. If a list of i is empty, add uses the slice in more without a copy. add never writes to the
+// slice in more.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -95,8 +95,8 @@ func (f *Feed) NewReader() *Reader {
 }
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. Watch fails with
-// RATE_LIMITED if there is no room, or if the caller's share is used up; a client can poll instead. A watch ends with the same
-// error when other callers need the room. If the topic's state is known, the reader is signalled at once.
+// RATE_LIMITED if there is no room, or if the caller's share is used up. A watch may end later with RATE_LIMITED because other
+// callers need the room. In these cases a client can poll instead. If the topic's state is known, the reader is signalled at once.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -149,7 +149,7 @@ func (r *Reader) markChanged(w *Watch) {
 type Watch struct {
 	topic  *topic
 	reader *Reader // nil if the watch only keeps the topic live
-	owner  *Reader // the topic may count against the share of this reader's caller; nil if it may not
+	owner  *Reader // the topic may count against the share of this reader's caller; nil if the topic counts against no share
 	closed bool    // used by the reader's goroutine only
 	queued bool    // protected by the reader's lock
 

@@ -71,7 +71,7 @@ func (b *Bus) Receive(ctx context.Context, handle func(text string)) error {
 // channel returns the channel of the frames. Replicas of different versions share no stream.
 func (b *Bus) channel() string { return b.f.prefix + "relay:" + b.f.cfg.Version }
 
-// connect opens a client. The opening may take longer than the context allows, so it has a goroutine of its own.
+// connect opens a client. Opening may take longer than the context allows, so connect opens the client in a separate goroutine.
 func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

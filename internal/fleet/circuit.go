@@ -41,7 +41,7 @@ func (c *circuit) succeed() {
 	c.failed = 0
 }
 
-// fail counts a failed call. It reports whether that opened the circuit.
+// fail counts a failed call. It reports whether this failure has opened the circuit.
 func (c *circuit) fail() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,8 +11,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// measuredFor is the time for which a measurement of the server's clock is preferred to later measurements with a longer round
-// trip.
+// measuredFor is how long a measurement of the server's clock stays in use if all later measurements have longer round trips.
 const measuredFor = 30 * time.Second
 
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
@@ -61,7 +60,7 @@ var tickText string
 
 var tickScript = rueidis.NewLuaScript(tickText)
 
-// tick measures the server's clock, registers this replica, counts the others and reads flushes.
+// tick measures the server's clock, registers this replica, and reads the number of replicas and the flushes.
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
 	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},

@@ -89,8 +89,8 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes contains, for each kind of shared value, the last call of Flush by any replica. ticked reports whether the flushes
-	// were read from Redis.
+	// flushes maps each kind of shared value to the last Flush by any replica. ticked reports whether the flushes were read from
+	// Redis.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
@@ -99,8 +99,8 @@ type Fleet struct {
 	hold      time.Time
 }
 
-// Open returns a Fleet. It fails only if the URL is invalid. The connection is made in the background, and again when it is
-// lost.
+// Open returns a Fleet. It fails only if the URL is invalid. The Fleet connects in the background and connects again after it has
+// lost the connection.
 func Open(cfg Config) (*Fleet, error) {
 	option, err := parse(cfg.URL)
 	if err != nil {
@@ -140,7 +140,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ForceSingleClient = option.Sentinel.MasterSet == ""
-	// One connection keeps the commands in order. A late answer does not close the connection.
+	// One connection keeps the commands in order. A late response does not close the connection.
 	option.AlwaysPipelining, option.PipelineMultiplex = true, -1
 	option.Dialer.Timeout, option.ConnWriteTimeout = time.Second, time.Second
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
@@ -172,8 +172,8 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs a command with the client and reports the result to the circuit. It returns after the timeout at the latest, even
-// if the client does not.
+// call runs a command with the client and reports the result to the circuit. It returns after the timeout at the latest, even if
+// the client has not returned by then.
 func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
@@ -210,7 +210,7 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 	answered := make(chan answer, 1)
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel() // the goroutine must not cancel: the select below might then choose the cancelled context instead of the answer
+	defer cancel() // not in the goroutine: the select below might then choose the cancelled context instead of the response
 	if !f.start(func() {
 		defer func() { <-f.slots }()
 		value, err := fn(limited, client)

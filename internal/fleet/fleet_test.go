@@ -69,7 +69,7 @@ func connected(t *testing.T, f *Fleet) {
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
 
-// TestOpenWithoutRedis: a replica starts and works without Redis, and connects when Redis has started.
+// TestOpenWithoutRedis opens a replica before Redis runs. The replica must start and work, and connect when Redis has started.
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -113,8 +113,8 @@ func (o *observed) count(call string) int {
 	return o.n[call]
 }
 
-// TestCircuit shows that a server that hangs costs a few timeouts only, that the replica comes back by itself, and that one line of
-// the log and the state report each change.
+// TestCircuit has the Redis server hang. Only a few calls may time out. When the server responds again, the replica must use it
+// again. One log line and the state must report each change.
 func TestCircuit(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -163,7 +163,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// TestAnswersArrive: of many calls at once, none loses its answer.
+// TestAnswersArrive makes many calls at once. Each call must get its response.
 func TestAnswersArrive(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -171,7 +171,7 @@ func TestAnswersArrive(t *testing.T) {
 	f := join(t, Config{URL: server.URL(), Observe: calls.note})
 	connected(t, f)
 	var g sync.WaitGroup
-	for range 16 { // so that callers wait for a processor
+	for range 16 { // enough goroutines that some wait for a processor
 		g.Go(func() {
 			for range 500 {
 				f.Get(t.Context(), "price", []string{"k"}, nil)
@@ -184,7 +184,7 @@ func TestAnswersArrive(t *testing.T) {
 	}
 }
 
-// TestCloseWhileRedisHangs: Close returns although Redis does not respond.
+// TestCloseWhileRedisHangs calls Close while Redis does not respond. Close must return.
 func TestCloseWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -198,13 +198,13 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	}
 	f.Ask("", 10, 1, func([]string, int, time.Duration, time.Duration) {})
 	f.Close()
-	f.Close() // again
+	f.Close() // a second Close must also return
 	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestAccount connects as a user of an access control list. A wrong password is not logged.
+// TestAccount connects as a user of an access control list. The log must not contain a wrong password.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -21,7 +21,8 @@ const (
 	slack = 10 * time.Millisecond
 	// askAgain is the delay before an unanswered Ask is repeated.
 	askAgain = time.Second
-	// maxEnds bounds the notes that wait for Redis. If a note is lost, a call counts for longer than necessary, never for less.
+	// maxEnds bounds the notes that wait for Redis. Most notes report the end of a call. If such a note is lost, the call counts
+	// for longer than necessary, never for a shorter time.
 	maxEnds = 4096
 	// maxNotes is the number of notes in one script.
 	maxNotes = 256
@@ -48,10 +49,10 @@ func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a window. All replicas together are granted at most limit calls in any minute. Ask does not wait.
-// Another goroutine calls answered once, unless the fleet is closed: with the names of the granted calls, the number of calls
-// that could still be granted, the time after which to ask again, and the time for which the venue refuses calls. If Redis does
-// not answer, nothing is granted.
+// Ask requests n calls of a window. Redis grants all replicas together at most limit calls in any minute. Ask does not wait.
+// Another goroutine calls answered once, unless the fleet is closed. calls contains the names of the granted calls, and left is the
+// number of calls that Redis could still grant. The replica should ask again after the time in again. The venue refuses calls for
+// the time in hold. If Redis does not answer, no calls are granted.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -65,7 +66,7 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 		}
 		if err != nil {
 			if !errors.Is(err, errOpen) {
-				f.End(scope, nil, names(prefix, n)) // Redis may have granted them
+				f.End(scope, nil, names(prefix, n)) // Redis may have granted these calls
 			}
 			f.counts.unanswered.Add(uint64(n))
 			answered(nil, 0, askAgain, 0)
@@ -145,7 +146,7 @@ func (f *Fleet) wakeEnds() {
 	}
 }
 
-// sendEnds sends the notes until the fleet is closed. While the circuit is open they wait.
+// sendEnds sends the notes until the fleet is closed. While the circuit is open, the notes wait.
 func (f *Fleet) sendEnds() {
 	for f.ctx.Err() == nil {
 		select {

@@ -20,7 +20,7 @@ type answer struct {
 	hold  time.Duration
 }
 
-// ask asks for public calls and waits for the answer.
+// ask requests n public calls from the ledger and waits for the result.
 func ask(t testing.TB, f *Fleet, limit, n int) answer {
 	t.Helper()
 	answered := make(chan answer, 1)
@@ -85,7 +85,8 @@ func TestLedger(t *testing.T) {
 	eventually(t, "calls that nobody ends leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
 }
 
-// TestLedgerWindow shows for how long calls count: for the span after they ended, and for longer if nobody reports an end.
+// TestLedgerWindow checks how long calls count. A call counts until the window has passed after its end. It counts for longer if no
+// replica reports its end.
 func TestLedgerWindow(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -93,7 +94,7 @@ func TestLedgerWindow(t *testing.T) {
 	cfg.CallTimeout = time.Minute
 	f := join(t, cfg)
 	connected(t, f)
-	ask(t, f, 10, 0) // makes the ledger
+	ask(t, f, 10, 0) // creates the ledger
 	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
 	got := ask(t, f, 10, 2)
 	if len(got.calls) != 2 {
@@ -141,7 +142,7 @@ func TestLedgerHold(t *testing.T) {
 	}
 }
 
-// TestLedgerForgets: a server that lost its state grants no calls until the calls that it has forgotten have left the window.
+// TestLedgerForgets has the server lose its state. It must grant no calls until the forgotten calls have left the window.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
@@ -151,7 +152,7 @@ func TestLedgerForgets(t *testing.T) {
 			server.Start(t)
 		},
 		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill(t) // after a restart it has the state of SAVE, see below
+			server.Kill(t) // after the restart, the server loads the state that SAVE has stored below
 			server.Start(t)
 		},
 	} {
@@ -176,12 +177,13 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// TestLedgerReturnsUnansweredCalls: calls that a server grants after the replica's timeout are returned to the ledger.
+// TestLedgerReturnsUnansweredCalls has the server grant calls after the replica's timeout. The replica must return these calls to
+// the ledger.
 func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	cfg := short(server)
-	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // nothing leaves the window by itself
+	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // calls do not leave the window during the test
 	f := join(t, cfg)
 	connected(t, f)
 	eventually(t, "the ledger exists", func() bool { ask(t, f, 10, 0); return server.CLI(t, "EXISTS", f.windowKey("")) == "1" })
@@ -196,8 +198,8 @@ func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	eventually(t, "the calls are returned", func() bool { return ask(t, f, 10, 0).left == 10 })
 }
 
-// TestLedgerWhateverHappens runs three replicas against a server that is flushed, killed, stopped and restarted. However many
-// calls are made, no window has more than the limit.
+// TestLedgerWhateverHappens runs three replicas against a server that is flushed, killed, stopped and restarted. No window may
+// contain more calls than the limit.
 func TestLedgerWhateverHappens(t *testing.T) {
 	t.Parallel()
 	const limit, replicas = 20, 3
@@ -227,7 +229,7 @@ func TestLedgerWhateverHappens(t *testing.T) {
 					mu.Lock()
 					made = append(made, time.Now())
 					mu.Unlock()
-					if rand.IntN(8) > 0 { // otherwise the end is lost
+					if rand.IntN(8) > 0 { // one in eight ends is not reported
 						f.End("", []string{call}, nil)
 					}
 				}

@@ -29,8 +29,8 @@ const (
 
 // The results of Config.Observe.
 const (
-	// ResultOK means that Redis answered, ResultTimeout that it did not answer in time, and ResultFailed an error of the
-	// connection or of Redis.
+	// ResultOK means that Redis answered. ResultTimeout means that Redis did not answer in time. ResultFailed means that the
+	// connection or Redis returned an error.
 	ResultOK, ResultTimeout, ResultFailed = "ok", "timeout", "failed"
 	// ResultCancelled means that the caller gave up. ResultRefused means that the call was not sent, because the circuit was open
 	// or too many calls were running.
@@ -55,7 +55,7 @@ func result(ctx context.Context, err error) string {
 // observe reports a call to Config.Observe.
 func (f *Fleet) observe(command, result string, took time.Duration) {
 	if result == ResultRefused {
-		took = 0 // it was not sent
+		took = 0 // the call was not sent
 	}
 	if f.cfg.Observe != nil {
 		f.cfg.Observe(command, result, took)

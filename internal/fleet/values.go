@@ -43,8 +43,8 @@ type Record = struct {
 // Found receives the value of the key with index i. asked and came are the start and the end of the call that returned the value.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// valueKeys returns the names in Redis of keys of a kind. The names change with each flush of the kind and with the version of
-// the program.
+// valueKeys returns the names under which Redis stores the keys of a kind. Each flush of the kind and each version of the program
+// uses different names.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -87,9 +87,9 @@ func (f *Fleet) pass(records []string, found Found) {
 	}
 }
 
-// Claim calls found for each key that has a record, and claims the other keys. ours reports for each key whether this replica
-// has claimed it and must fetch it. Another replica has claimed the rest. A claim ends after hold at the latest. If Redis does
-// not answer, this replica gets all claims.
+// Claim calls found for each key that has a record, and claims the other keys. ours reports for each key whether this replica has
+// claimed it and must fetch it. If a key has no record and ours is false, another replica has claimed the key. A claim ends after
+// hold at the latest. If Redis does not answer, this replica gets all claims.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -135,7 +135,7 @@ func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 
 // Drop removes the record of a key. After that, records of calls that started before Drop are rejected. Drop does not wait.
 func (f *Fleet) Drop(kind, key string) {
-	now := f.stamp(f.clock.Now().Add(clockError)) // a call that started about now may return an older value
+	now := f.stamp(f.clock.Now().Add(clockError)) // a call that starts at the time of the change may still return the old value
 	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
 }
 

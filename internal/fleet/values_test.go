@@ -14,7 +14,7 @@ type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns a replica's value of a key.
+// read returns the value that a replica finds for a key.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
@@ -33,7 +33,7 @@ func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 	eventually(t, "the value is shared", func() bool { got, _, _, ok := read(t, f, key); return ok && got == value })
 }
 
-// TestValues shares values between replicas whose clocks differ by seconds. The ages are right on both.
+// TestValues shares values between replicas whose clocks differ by seconds. Both replicas must find the correct ages.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -63,13 +63,14 @@ func TestValues(t *testing.T) {
 	}
 	put(t, a, "absent", "", now, now)
 	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
-	put(t, a, "last", "x", now, now) // is stored after the older value, which was then ignored
+	put(t, a, "last", "x", now, now) // when this value is stored, the server has handled the older value
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
 		t.Errorf("got value %q, which is older than the stored one", value)
 	}
 }
 
-// TestClaim claims keys by many replicas at once: each key is claimed once, and again after the claim has ended.
+// TestClaim has several replicas claim keys at once. Only one claim of each key may succeed. After this claim has ended, another
+// claim must succeed.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -119,7 +120,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestDrop: the response to a request from before a change is never shared.
+// TestDrop drops a key because of a change. The response to a request from before the change must not be shared.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -139,7 +140,7 @@ func TestDrop(t *testing.T) {
 	put(t, a, "k", "new", after, after)
 }
 
-// TestFlush shows that a flush reaches the other replicas, but not those that start later.
+// TestFlush expects a flush to reach the other replicas, but not replicas that start later.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -7,10 +7,10 @@ type Balance struct {
 	PortfolioValue, CashBalance *Decimal
 	// PositionsValue is the value of all positions; nil if the venue does not send it.
 	PositionsValue *Decimal
-	// TotalValue is the venue's total, or else PositionsValue + cash, or else PortfolioValue + cash. It is nil if none of the
-	// three is known.
+	// TotalValue is the total that the venue sent. If the venue sent none, it is CashBalance + PositionsValue, or CashBalance +
+	// PortfolioValue if PositionsValue is nil. It is nil if the venue sent too few figures for these sums.
 	TotalValue *Decimal
-	// UpdatedAt is the venue's time; zero if it sent none.
+	// UpdatedAt is the venue's timestamp; zero if the venue sent none.
 	UpdatedAt time.Time
 }
 
@@ -22,7 +22,7 @@ type Position struct {
 	// Outcome is the venue's label, unchanged.
 	Outcome string
 	Size    Decimal
-	// AvgPrice, CurrentPrice and UnrealizedPnl come from the venue; nil if the venue sent none.
+	// AvgPrice, CurrentPrice and UnrealizedPnl come from the venue. A figure that the venue did not send is nil.
 	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
 	// Ordinal numbers the positions of one market and outcome from 0; see NumberPositions.
 	Ordinal int
@@ -51,11 +51,11 @@ type Order struct {
 	Price, Size, FilledSize Decimal
 	Status                  OrderStatus
 	StatusRaw               string
-	// CreatedAt is zero if the venue sent none.
+	// CreatedAt is zero if the venue did not send the time.
 	CreatedAt time.Time
 }
 
-// Trade is one execution, in a wallet or on the public tape.
+// Trade is one execution. It is a trade of a wallet or a public trade of a market.
 type Trade struct {
 	// TradeID is empty if the venue sends none.
 	TradeID                    string
@@ -66,7 +66,7 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal numbers trades without ids that are equal, see Numbering, and rows with the same id. It begins with 0.
+	// Ordinal numbers equal trades without ids from 0; see Numbering. It also numbers rows with the same id from 0.
 	Ordinal int
 }
 

@@ -11,14 +11,14 @@ type Price struct {
 	// Price is the price of a share, from 0 to 1.
 	Price Decimal
 	Basis PriceBasis
-	// Timestamp is the venue's time; zero if it sent none.
+	// Timestamp is the venue's timestamp; zero if the venue sent none.
 	Timestamp time.Time
 }
 
 // Spread is the top of a token's book.
 type Spread struct {
 	TokenID string
-	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without the sides.
+	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without BestBid and BestAsk.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
 	// FromBook reports whether the prices come from the order book, because the venue sent no spread.
@@ -39,7 +39,8 @@ func (s *Spread) Midpoint() *Decimal { return midpoint(s.BestBid, s.BestAsk) }
 // Width returns best ask − best bid, or nil if a side is empty.
 func (s *Spread) Width() *Decimal { return width(s.BestBid, s.BestAsk) }
 
-// Price returns the midpoint, or the best price of the only side. ok is false if both sides are empty.
+// Price returns the midpoint. If one side is empty, it returns the best price of the other side. ok is false if both sides are
+// empty.
 func (s *Spread) Price() (price Decimal, basis PriceBasis, ok bool) {
 	switch {
 	case s.BestBid == nil && s.BestAsk == nil:
@@ -63,7 +64,7 @@ type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks Side
-	// Spread is the venue's spread, or else best ask − best bid. It is nil if a side is empty.
+	// Spread is the spread that the venue sent. If the venue sent none, it is best ask − best bid. It is nil if a side is empty.
 	Spread    *Decimal
 	Timestamp time.Time
 	// Seq numbers the states of the book within an Epoch; 0 if the venue sends no numbers.
@@ -149,7 +150,7 @@ type PricePoint struct {
 	Volume *Decimal
 }
 
-// PriceHistory contains the prices of a token on the UTC days From to To, both inclusive, oldest first.
+// PriceHistory contains the prices of a token on the UTC days from From to To, oldest first. Both days are included.
 type PriceHistory struct {
 	TokenID  string
 	From, To Date

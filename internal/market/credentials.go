@@ -102,7 +102,7 @@ func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.add
 // must not reach a log, an error, or a key.
 func (c *Credentials) Wire() string { return *c.wire }
 
-// Address returns the account of the credentials. ok is false if they have none.
+// Address returns the account of the credentials. ok is false if the credentials have no account.
 func (c *Credentials) Address() (a Address, ok bool) { return c.address, c.address != "" }
 
 const redacted = "[credentials]"

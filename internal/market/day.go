@@ -22,7 +22,7 @@ func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 }
 
 // Samples divides the span before end into n equal intervals and returns the price at the end of each interval. It omits times
-// before the first point. A call with a later end, but before until, returns the same prices.
+// before the first point. A later call returns the same prices if its end is before until.
 func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, until time.Time) {
 	until = end.Add(span)
 	for i := range n {

@@ -16,7 +16,8 @@ const (
 )
 
 // exact does not round, because precision 0 means unlimited precision for sums and products. quotient rounds like IEEE 754
-// decimal128. wide is for operations that need a precision but must not round; no result has 4096 digits.
+// decimal128. wide is for operations that need a precision but must not round. It does not round, because no result has 4096
+// digits.
 var (
 	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
 	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
@@ -60,8 +61,7 @@ func parseLiteral(s string) (Decimal, error) {
 // maxPlain is the number of digits that always fit an int64.
 const maxPlain = 18
 
-// parsePlain parses literals of at most maxPlain digits without an exponent and a plus sign. Nearly all literals have this
-// form.
+// parsePlain parses literals of at most maxPlain digits without an exponent or a plus sign. Nearly all literals have this form.
 func parsePlain(s string) (d Decimal, ok bool) {
 	unsigned := strings.TrimPrefix(s, "-")
 	var coefficient int64
@@ -202,7 +202,7 @@ func (d Decimal) Round(places int32) (r Decimal) {
 	return r.Reduce()
 }
 
-// Reduce returns the same number without trailing zeros after the decimal point. Computed results are reduced. Values of the
+// Reduce returns the same number without trailing zeros after the decimal point. Callers reduce computed results. Values of the
 // venue keep the digits that the venue has sent.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {

@@ -76,7 +76,7 @@ func randomBook(r *rand.Rand) *Book {
 	return &Book{Bids: NewSide(bids), Asks: NewSide(asks)}
 }
 
-// TestFillProperties compares fills with the same computation in big.Rat.
+// TestFillProperties compares fills with a computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	// The size may differ by the rounding of one division.
@@ -318,8 +318,8 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
-// TestMarketWithResolution applies RESOLVED changes. They set a missing winner and end a dispute, but change neither a cancelled
-// market nor a known winner.
+// TestMarketWithResolution applies RESOLVED changes. Such a change must set a missing winner and end a dispute. It must not change
+// a cancelled market or a known winner.
 func TestMarketWithResolution(t *testing.T) {
 	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
 	for _, tt := range []struct {

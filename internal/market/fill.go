@@ -8,7 +8,7 @@ type Fill struct {
 	FilledSize, Cost Decimal
 	// Slippage is the distance between the average and the best price. It is never negative, and nil if nothing is filled.
 	Slippage *Decimal
-	// Complete is false if the book has fewer shares than the order.
+	// Complete reports whether the book was deep enough for the whole order.
 	Complete bool
 
 	// best is the price of the first level used.
@@ -37,8 +37,8 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	return f.finish()
 }
 
-// FillAmount trades until a buyer has paid amount or a seller has received it. The size from the last level is the rest of
-// amount divided by the price of the level, with 34 digits.
+// FillAmount trades until a buyer has paid amount or a seller has received it. The size that it takes from the last level is the
+// remaining amount divided by the price of the level, rounded to 34 digits.
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount

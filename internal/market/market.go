@@ -34,7 +34,8 @@ type Outcome struct {
 	TokenID, Label string
 	// Price is the price in the venue's response for the market; nil if there was none.
 	Price *Decimal
-	// Winner is the venue's winner flag. It is nil if the venue sent none, or if no outcome of the market has a true flag.
+	// Winner is the venue's winner flag. It is nil if the venue did not send the flag, or if no outcome of the market has a true
+	// flag.
 	Winner *bool
 }
 
@@ -91,7 +92,7 @@ func (m *Market) flagged() int {
 	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// Won reports whether an outcome has won. It returns nil if that is unknown.
+// Won reports whether an outcome has won. It returns nil if the winner is unknown.
 func (m *Market) Won(o *Outcome) *bool {
 	w := m.Winner()
 	if o == nil || w == nil {
@@ -122,7 +123,7 @@ var won, lost = true, false
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
 // With returns a copy of the market with a change of the stream applied. A RESOLVED change has no effect on a cancelled market.
-// It sets the winner flags only if the winner is one of the outcomes.
+// With sets the winner flags only if the winner is one of the outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -164,7 +165,7 @@ func (m *Market) With(c MarketChange) *Market {
 // Event is a group of markets.
 type Event struct {
 	EventID, Slug, Title string
-	// StartsAt and EndsAt are the earliest start and the latest end of the markets; zero if no market has the time.
+	// StartsAt and EndsAt are the earliest start and the latest end of the markets; a time is zero if no market has it.
 	StartsAt, EndsAt time.Time
 	// Image, Description and Category are empty if the venue does not send them. An event without a category of its own gets the
 	// category of the first market that has one.
@@ -175,7 +176,7 @@ type Event struct {
 	Markets []*Market
 	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say.
 	Exclusive *bool
-	// LeftOut are the markets that could not be read. The volumes do not include them.
+	// LeftOut contains the errors of the markets that could not be read. The volumes do not include these markets.
 	LeftOut LeftOut
 }
 
@@ -206,8 +207,8 @@ func plus(a, b *Decimal) *Decimal {
 // statusOrder is the order in which Event.Status looks for a status among the markets of an event.
 var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
 
-// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is. It
-// returns StatusUnknown for an event without a market with a known status.
+// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is open.
+// It returns StatusUnknown for an event without a market with a known status.
 func (e *Event) Status() Status {
 	for _, s := range statusOrder {
 		if slices.ContainsFunc(e.Markets, func(m *Market) bool { return m.Status == s }) {
@@ -229,7 +230,8 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 	}
 }
 
-// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if that is unknown.
+// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if the status or the winner
+// is unknown.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:

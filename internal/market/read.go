@@ -7,7 +7,7 @@ import (
 
 // Meta describes where and when a value was read. All requests that return the value share its Meta.
 type Meta struct {
-	// AsOf is the venue's time of the value; zero if the venue sent none.
+	// AsOf is the venue's timestamp of the value; zero if the venue sent none.
 	AsOf time.Time
 	// ReceivedAt is the time at which this service received the value.
 	ReceivedAt time.Time
@@ -64,8 +64,8 @@ type Result[T any] struct {
 // of the row in the venue's response. After ten rows, one last error contains the number of further rows.
 type LeftOut []error
 
-// Combine returns the Meta of a value that is computed from other values. It contains the oldest times of metas. It is stale if
-// any of metas is stale, with the most severe cause. A Meta without ReceivedAt is ignored.
+// Combine returns the Meta of a value that is computed from other values. It contains the oldest times of metas. If any of metas is
+// stale, the result is stale with the most severe of their causes. A Meta without ReceivedAt is ignored.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}
 	for _, m := range metas {

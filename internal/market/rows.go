@@ -113,7 +113,7 @@ type Numbering struct {
 	alike []alike
 }
 
-// alike is the number of rows with the same content.
+// alike contains the number of rows whose content has the same hash.
 type alike struct {
 	hash  uint32
 	count uint32

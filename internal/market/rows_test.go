@@ -106,7 +106,7 @@ func TestParseNumberingRefuses(t *testing.T) {
 		}
 	}
 	var n Numbering
-	rows := make([]Trade, 150) // more contents in one instant than maxAlike
+	rows := make([]Trade, 150) // more different rows in one instant than maxAlike
 	for i := range rows {
 		rows[i] = Trade{MarketID: fmt.Sprint(i), Timestamp: time.Unix(1, 0)}
 	}

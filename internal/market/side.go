@@ -174,7 +174,8 @@ func (s Side) Set(which OrderSide, l Level) Side {
 	return join(s.count+1, chunks[:at], chunks[at+1:], first, second)
 }
 
-// without returns the side without level i of a chunk. It merges the chunk with the next one if both fit into one.
+// without returns the side without level i of a chunk. It merges the chunk with the next chunk if the levels of both fit into one
+// chunk.
 func (s Side) without(chunks []*chunk, at, i int) Side {
 	old, after := chunks[at].all(), chunks[at+1:]
 	var merged []Level
@@ -272,7 +273,8 @@ func skipShared(a, b *cursor) {
 }
 
 // BookSideDelta returns the changes that turn one side of a book into another: new levels, levels with a new size, and removed
-// levels with size 0. All three lists are sorted best price first. It does not compare parts that the sides share.
+// levels with size 0. from, to and the result are sorted best price first. BookSideDelta does not compare parts that the sides
+// share.
 func BookSideDelta(from, to Side, side OrderSide) []Level {
 	delta := []Level{}
 	a, b := from.cursor(), to.cursor()

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// set is the same as Side.Set on a slice.
+// set changes a slice as Side.Set changes a side.
 func set(list []Level, which OrderSide, l Level) []Level {
 	list = slices.DeleteFunc(slices.Clone(list), func(x Level) bool { return x.Price.Cmp(l.Price) == 0 })
 	if l.Size.Sign() > 0 {
@@ -135,7 +135,8 @@ func TestSideBytes(t *testing.T) {
 	}
 }
 
-// TestSideLevelsAreShared reads the levels on several goroutines. Every reader gets the same memory, and cannot append to it.
+// TestSideLevelsAreShared reads the levels on several goroutines. All readers must get the same slice. An append by a reader must
+// copy the slice.
 func TestSideLevelsAreShared(t *testing.T) {
 	s := deepSide(50).Set(SideBuy, Level{NewDecimal(25, -3), NewDecimal(999, 0)})
 	all := make([][]Level, 8)

@@ -28,13 +28,13 @@ func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1)
 // Config configures a Budget. The zero value of a field means its default.
 type Config struct {
 	// Public is the number of calls that the venue accepts from one address in any 60 seconds. Key is the number for one set of
-	// credentials. A twentieth of each is never used.
+	// credentials. A twentieth of each number is never used.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count as public calls.
 	Families []Family
 	// Queue bounds the number of waiting calls of each window.
 	Queue int
-	// Scopes bounds the number of windows for credentials. Further credentials use the public window.
+	// Scopes bounds the number of windows for credentials. If no window is free, further credentials use the public window.
 	Scopes int
 	// Record records public calls for the next process. It may be nil.
 	Record Record
@@ -68,7 +68,7 @@ type Budget struct {
 	admitted, refused uint64
 }
 
-// maxHeld bounds the size of Budget.heldUntil. Under usual limits, fewer calls than that are made within patience.
+// maxHeld bounds the size of Budget.heldUntil. Under usual limits, fewer than maxHeld calls are made within patience.
 const maxHeld = 1024
 
 // New returns a budget whose windows are empty. Inherit adds the calls of earlier processes.
@@ -142,7 +142,8 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 
 // windowFor returns the window that the response to a reservation's call adjusts, or nil. A call with credentials that have no
 // window counts in the public window. Its response never adjusts the public window, because a 429 may concern only these
-// credentials, which their owner may also use elsewhere. If the 429 concerns the address, the next public call gets a 429, too.
+// credentials, which their owner may also use elsewhere. If the 429 concerns the whole address, the next public call also gets a
+// 429.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -172,7 +173,7 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 }
 
 // accept opens a window for credentials that the venue has accepted. If there are already Scopes windows, the new window replaces
-// the least recently used one. But accept does nothing if that one still counts calls or has waiting calls.
+// the least recently used one. But accept does nothing if the least recently used window still contains calls or has waiting calls.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return

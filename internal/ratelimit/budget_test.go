@@ -32,7 +32,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// In no 60 seconds does the venue see more calls than the limit, whatever the duration of calls. The limit is used up.
+// For every duration of calls, the venue gets at most as many calls as the limit in any 60 seconds. The budget uses the whole
+// limit.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// A request that would wait too long is refused at once. A call is admitted after the wait in the error, but not before.
+// A request that would wait too long is refused at once. The call is admitted after the wait that the error names, and not earlier.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 usable
@@ -137,8 +138,8 @@ func TestRefusalNamesTheWait(t *testing.T) {
 	})
 }
 
-// If a refused caller returns after the wait in its error and nobody else has come, it is admitted. This holds for any
-// log and queue.
+// A refused caller returns after the wait that its error names. If no other caller has come, it is admitted. The test uses random
+// earlier calls and queues.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // a call that is given back does not reduce it
+		if s := b.Status(); s.Admitted != 8 { // a call that is given back does not reduce Admitted
 			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
@@ -315,7 +316,7 @@ func TestAllocations(t *testing.T) {
 	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
-		call(b, want) // the log has its final size
+		call(b, want) // the log of calls has its final size after this
 	}
 	n := testing.AllocsPerRun(1000, func() {
 		k := b.Reserve(want)

@@ -3,8 +3,8 @@
 // # Windows
 //
 // A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
-// period of 60 seconds contains more calls than that. One window counts the public calls of this address. Each set of credentials
-// that the venue has accepted has its own window.
+// period of 60 seconds contains more calls than the limit. One window counts the public calls of this address. Each set of
+// credentials that the venue has accepted has its own window.
 //
 // # Order
 //
@@ -15,8 +15,8 @@
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
 //     whole window.
 //  2. Priorities that have used less than a twentieth of the window go first, so each kind of data gets some calls.
-//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes an earlier
-//     read, so the wait that the earlier caller was told stays correct.
+//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes an earlier read,
+//     so the wait that was reported to the earlier caller stays correct.
 //
 // Refreshes of stale data go last and never use the last free quarter of the window. While less than half of the window is
 // free, refreshes are spread over the time until the oldest call leaves the window.

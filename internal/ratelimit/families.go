@@ -10,7 +10,7 @@ import (
 
 // Family is a limit that the venue publishes for some of its endpoints.
 type Family struct {
-	// Endpoints are in no other family.
+	// Endpoints are the endpoints that share the limit. No other family contains them.
 	Endpoints []reqctx.Endpoint
 	// Limit is the number of calls that the venue accepts in any Span. A twentieth is never used.
 	Limit int
@@ -33,7 +33,7 @@ func (b *Budget) openFamilies() {
 	for _, f := range b.cfg.Families {
 		limit := f.Limit
 		if s := b.cfg.Sharing; s.Ledger != nil {
-			limit = max(limit/max(s.Replicas, 1), 1) // app accepts no more replicas than calls
+			limit = max(limit/max(s.Replicas, 1), 1) // package app rejects a configuration with more replicas than calls
 		}
 		w := &window{budget: b, span: f.Span + skew, ceiling: Usable(limit), callers: make(map[string]*caller)}
 		w.limit, w.margin = w.ceiling, limit-w.ceiling

@@ -39,7 +39,7 @@ func TestFamilies(t *testing.T) {
 		if left := b.Left(); left != 0 {
 			t.Errorf("%v is left", left)
 		}
-		// Each family counts its calls for its own span. A waiting call leaves when the first one is gone.
+		// Each family counts its calls for its span. A waiting call is admitted when the first call leaves the window.
 		waiting := b.Reserve(to(reqctx.EndpointBook, time.Minute))
 		defer waiting.Release(true)
 		waits(t, waiting)
@@ -58,7 +58,8 @@ func TestFamilies(t *testing.T) {
 	})
 }
 
-// TestBucket spends a bucket of 200 tokens, with 100 more each second and 10 for each call, for a minute. The bucket never lacks tokens.
+// TestBucket makes calls for a minute. The venue has a bucket of 200 tokens and adds 100 tokens each second. A call takes 10
+// tokens. The bucket must never lack tokens for a call.
 func TestBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{Bucket(booksAndSpreads, 100, 200, 10)}})
@@ -78,7 +79,7 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-// TestThrottledFamily answers a call of one family with 429. The others go on.
+// TestThrottledFamily has the venue respond to a call of one family with 429. Calls of the other families must still be admitted.
 func TestThrottledFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{
@@ -100,7 +101,7 @@ func TestThrottledFamily(t *testing.T) {
 	})
 }
 
-// TestFamiliesAfterStart expects only the reserve of a family until the calls of an earlier process have left it.
+// TestFamiliesAfterStart expects a family to have only its reserve until the calls of an earlier process have left its window.
 func TestFamiliesAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})

@@ -81,7 +81,7 @@ func exhaust(t *testing.T, b *Budget) {
 	spend(t, b, "", b.Status().Left)
 }
 
-// order returns the order in which waiting reservations are admitted.
+// order returns the names of waiting reservations in the order in which they are admitted.
 func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string) {
 	t.Helper()
 	for range 100 * 61 {

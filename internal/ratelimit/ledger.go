@@ -6,9 +6,9 @@ import "time"
 // concurrent use.
 type Ledger interface {
 	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
-	// goroutine calls answered later, at most once: with the names of the granted calls, the number of calls that could still be
-	// granted, the time after which to ask again, and the time for which the venue refuses calls. If the ledger fails, it does not
-	// call answered.
+	// goroutine calls answered later, at most once. calls contains the names of the granted calls, and left is the number of calls
+	// that the ledger could still grant. The window should ask again after the time in again. The venue refuses calls for the time
+	// in hold. If the ledger fails, calls is empty. A closed ledger may never call answered.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
 	// End reports granted calls to the ledger. The calls in ended were made and have ended. The calls in unused were not made.
 	End(scope string, ended, unused []string)
@@ -16,9 +16,9 @@ type Ledger interface {
 	Hold(scope string, until time.Time)
 }
 
-// Sharing configures how processes share the venue's limits. A usable limit of L calls has two disjoint parts. Each of Replicas
-// processes may make Reserve calls without asking, and the ledger grants the rest. So all processes together never exceed L,
-// even if the ledger loses its state or does not answer.
+// Sharing configures how processes share the venue's limits. A usable limit of L calls has two disjoint parts. The first part is
+// the reserves: each process may make Reserve calls without the ledger. The ledger grants the calls of the second part, which is L
+// minus Replicas times Reserve. So all processes together never exceed L, even if the ledger does not answer.
 type Sharing struct {
 	Ledger Ledger
 	// Replicas is the greatest number of processes that run at the same time. Reserve is the number of calls that each process may
@@ -53,19 +53,20 @@ type credit struct {
 	void time.Time
 }
 
-// pool is the state of a window's shared calls. The budget's lock protects it.
+// pool is the state of a window whose limit several processes share. The budget's lock protects it.
 type pool struct {
 	Sharing
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that used the reserve. opens is the time from which the reserve may be used: the
-	// calls of an earlier process have then left the window. open reports that this time has passed.
+	// own is the number of calls in the window that used the reserve. opens is the time from which the reserve may be used. By that
+	// time the calls of an earlier process have left the window. open reports that this time has passed.
 	own   int
 	opens time.Time
 	open  bool
-	// left is the estimated number of calls that the ledger can still grant. answered is the time of the ledger's last answer. If
-	// the ledger could grant no call, refill is the time at which it grants the next call; zero means unknown.
+	// left is the estimated number of calls that the ledger can still grant. answered is the time of the ledger's last response. If
+	// the ledger could grant no call, refill is the time at which it grants the next call. A zero refill means that this time is
+	// unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
@@ -84,8 +85,8 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 
 // SharedStatus is the state of shared public calls. All numbers are calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the number of further calls for which
-	// it has a grant or can get one, according to the last answer of the ledger.
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the number of further calls that the
+	// ledger has granted to this process or could still grant, according to the ledger's last response.
 	Granted, Left int
 	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed is the number
 	// of these calls that it has made. ReserveOpens is the time from which it may use the reserve. The zero time means now.
@@ -108,7 +109,8 @@ func (p *pool) divide(limit int) int {
 	return limit - p.Replicas*p.reserve
 }
 
-// free returns the number of calls that can be made with credits, with further grants of the ledger, and with the reserve.
+// free returns the number of calls that can still be made: the sum of the credits, the further grants of the ledger, and the unused
+// reserve.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
 	if p.open {
@@ -123,7 +125,7 @@ func (w *window) funded() bool {
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay uses a credit or the reserve for a reservation's call, which is sent now.
+// pay records that the call of a reservation, which is sent now, uses a credit or the reserve.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -155,8 +157,8 @@ func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone updates the pool when a call leaves the window. credited reports whether the call used a credit; otherwise it used the
-// reserve.
+// gone updates the pool when a call leaves the window. If credited is true, the call used a credit. If it is false, the call used
+// the reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -207,7 +209,8 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests grants for the waiting calls and for ahead further calls, unless the ledger has yet to answer a request.
+// ask requests grants for the waiting calls and for some further calls; see the constant ahead. It does nothing while an earlier
+// request is unanswered.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {

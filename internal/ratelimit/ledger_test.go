@@ -17,9 +17,9 @@ type sharedLedger struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	down    bool                 // if set, it grants nothing
-	closed  time.Time            // it grants nothing before this time
-	hold    time.Time            // all processes stop until this time
+	down    bool                 // if true, the ledger grants nothing
+	closed  time.Time            // the ledger grants nothing before this time
+	hold    time.Time            // no process may make calls before this time
 	granted map[string]time.Time // the time until which each call counts
 	serial  int
 	asks    int
@@ -115,7 +115,7 @@ func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
 
-// mostWithin returns the greatest number of times within a span.
+// mostWithin returns how many of the times are within a span of length d, at most.
 func mostWithin(times []time.Time, d time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i, first := 0, 0; i < len(times); i++ {
@@ -127,9 +127,9 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 	return most
 }
 
-// TestSharedLimit runs three processes that want more calls than allowed. Meanwhile processes are replaced, and the
-// ledger fails, loses its state and comes back. In no minute are there more than 95 calls, and most of the allowed
-// calls are used.
+// TestSharedLimit runs three processes that try to make more calls than allowed. During the test, processes are replaced, and the
+// ledger fails, loses its state and returns. No minute may have more than 95 calls, and the processes must use most of the allowed
+// calls.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -202,7 +202,8 @@ func TestSharedLimit(t *testing.T) {
 	})
 }
 
-// TestReserve: without a ledger, a new process waits until the calls of the previous one have left the window.
+// TestReserve starts a process without a reachable ledger. The process must not use its reserve until the calls of the previous
+// process have left the window.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -237,7 +238,8 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// TestCreditsAhead: while calls follow each other, a call does not wait for the ledger. Unused credits are returned.
+// TestCreditsAhead makes calls in quick succession. Only the first call may wait for the ledger, because the process gets credits
+// for the next calls in advance. It must return unused credits.
 func TestCreditsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -272,7 +274,8 @@ func TestCreditsAhead(t *testing.T) {
 	})
 }
 
-// TestGrantedCallIsOverdue: a granted call is not sent late, because the ledger may have dropped it by then.
+// TestGrantedCallIsOverdue has a granted call wait too long before it is sent. The ledger may no longer count the call, so the call
+// must need a new grant.
 func TestGrantedCallIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -296,8 +299,7 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	})
 }
 
-// TestSharedHold: when the venue refuses a call of one process, the other processes stop too, and do not use their
-// reserves.
+// TestSharedHold has the venue refuse a call of one process. The other processes must also stop, and must not use their reserves.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -318,7 +320,8 @@ func TestSharedHold(t *testing.T) {
 	})
 }
 
-// TestSharedLeft: a process knows how many calls the others have made. It asks the ledger at most once a second.
+// TestSharedLeft has other processes use all calls. Left must be 0, although the process has made no calls. It may ask the ledger
+// at most once a second.
 func TestSharedLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -345,7 +348,7 @@ func TestSharedLeft(t *testing.T) {
 	})
 }
 
-// TestSharedTurn: a call is refused at once if the ledger will not grant it in time.
+// TestSharedTurn has the ledger grant no calls for 40 s. A call with a deadline before that must be refused at once.
 func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -367,7 +370,8 @@ func TestSharedTurn(t *testing.T) {
 	})
 }
 
-// TestSharedKeys: processes that use the same names for credentials share their limit. Other processes divide it.
+// TestSharedKeys has processes use equal credentials. Processes that give the credentials equal names must share their limit. Other
+// processes must divide it.
 func TestSharedKeys(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -399,7 +403,8 @@ func TestSharedKeys(t *testing.T) {
 	}
 }
 
-// TestSharedAddress: a process slows down when somebody else uses its address.
+// TestSharedAddress has the venue report fewer remaining calls than the processes have made. Somebody else uses their address, so
+// that the process must stop.
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizons is the number of spans for which planTurns plans, and horizon is the length of such a plan in a window of a minute. A
-// reservation that gets no turn within the plan gets the end of the plan as its turn.
+// horizons is the number of spans that planTurns plans. horizon is the duration of such a plan for a window with the default span.
+// If a reservation gets no turn within the plan, its turn is the end of the plan.
 const (
 	horizons = 5
 	horizon  = horizons * span
@@ -78,15 +78,15 @@ func (w *window) next(p *plan) *reservation {
 	return nil
 }
 
-// forecast is the expected state of the window at the time at if no further reservation arrives.
+// forecast is the expected state of the window at a future time, the field at. It assumes that no further reservation arrives.
 type forecast struct {
 	plan
 	w  *window
 	at time.Time
 	// landing is the earliest time at which the calls that are in flight now leave the window.
 	landing time.Time
-	// ended contains the ended calls that are still in the window at that time. planned contains the calls of the forecast that are
-	// still in the window then. Both are sorted, oldest first.
+	// ended and planned contain the calls that are still in the window at the forecast's time, oldest first. The calls in ended
+	// have already ended. The calls in planned are planned by the forecast.
 	ended, planned  []callRecord
 	foreign, flying int
 	// refill is the time at which the ledger grants the next call. The zero time means unknown.
@@ -143,7 +143,7 @@ func (f *forecast) update() {
 	}
 }
 
-// expire removes the calls that have left the window from the forecast and returns the others.
+// expire removes from the forecast those calls that have left the window, and returns the remaining calls.
 func (f *forecast) expire(calls []callRecord) []callRecord {
 	for len(calls) > 0 && !calls[0].until.After(f.at) {
 		f.free++
@@ -154,7 +154,7 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit sets a reservation's turn to the time of the forecast. It counts the call unless the turn is too late.
+// admit sets a reservation's turn to the time of the forecast. If the turn is not too late, it also counts the call.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
 	queue, from := f.w.queue[t.priority], &f.from[t.priority]

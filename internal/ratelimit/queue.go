@@ -18,9 +18,10 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	w.add(t, now)
 }
 
-// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue.
-// If the queue is full, add refuses a new refresh. Any other reservation displaces the last refresh in the queue, or is refused
-// if there is none.
+// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue. If
+// the queue is full, a new refresh is refused, and any other reservation first displaces the last refresh in the queue. If there is
+// still no space, the reservation is refused. Refreshes may fill at most half of the queue. While at least half of the queue is in
+// use, one caller may fill at most a quarter.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)

@@ -32,7 +32,8 @@ func TestPriorities(t *testing.T) {
 	})
 }
 
-// A reservation whose priority is raised goes behind the others of that priority. So their planned turns do not change.
+// If the priority of a reservation rises, the reservation waits behind the others of that priority. The planned turns of those
+// others do not change.
 func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -53,7 +54,7 @@ func TestPriorityRises(t *testing.T) {
 	})
 }
 
-// A reservation is refused when others push it back past its deadline. One with a later deadline keeps waiting.
+// A reservation is refused when others push its turn back past its deadline. A reservation with a later deadline continues to wait.
 func TestPushedBackReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -76,7 +77,7 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 	})
 }
 
-// A read that takes time must be admitted earlier by that time.
+// If a read takes time, it must be admitted that much earlier than its deadline.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -138,8 +139,8 @@ func TestNoPriorityStarves(t *testing.T) {
 	})
 }
 
-// A lone caller may use the whole window. Beside one other caller it gets all but the other's share. Beside many it
-// gets its own share.
+// A single caller may use the whole window. If there is one other caller, it may use everything except the other's share. If there
+// are many others, it gets its share.
 func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// A caller that has used its share goes behind the others, even if they came later or have a lower priority.
+// A caller that has used its share waits behind all other callers, even if their reads came later or have a lower priority.
 func TestFairShareOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 42}) // 40 usable calls; a share is 10
@@ -226,7 +227,8 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// Refreshes leave a quarter of the window free. Below half of it they are spaced out. A full queue drops them first.
+// Refreshes leave a quarter of the window free. When less than half of the window is left, there is a delay between refreshes. A
+// full queue drops refreshes first.
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
@@ -260,7 +262,7 @@ func TestRefreshesAreLast(t *testing.T) {
 			waits(t, refresh())
 		}
 		retryAfter(t, refresh())
-		// The queue is full but for 20 places. Further reads replace refreshes.
+		// The queue accepts 20 more reads. Reads beyond these replace refreshes.
 		for i := range 40 {
 			if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
 				t.Fatalf("read %d: %v", i, k.Err())

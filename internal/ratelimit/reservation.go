@@ -162,7 +162,7 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 		c = t.caller
 	}
 	w.remove(t)
-	if p > t.priority { // the callers in the new queue were told their turns, so the reservation goes to the end
+	if p > t.priority { // at the end, because the callers in the new queue already know their turns
 		w.arrivals++
 		t.arrival = w.arrivals
 	}

@@ -18,7 +18,8 @@ const (
 	Unsure
 	// Second is the standing of a process while another process may use the limit. It uses only the reserve.
 	Second
-	// Third is the standing of a process while one process may use the limit and another one the reserve. It makes no calls.
+	// Third is the standing of a process while two other processes may make calls: one within the limit and one within the reserve.
+	// The third process makes no calls.
 	Third
 )
 
@@ -38,8 +39,8 @@ type Record interface {
 }
 
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at until, unless Inherit is called again. The calls that other processes made with credentials are unknown. So a
-// window for credentials that is opened before until uses only its reserve at first; a later Inherit does not change that.
+// Third end at until, unless Inherit is called again. The calls that other processes made with credentials are unknown. So a window
+// for credentials that is opened before the time until uses only its reserve at first. A later Inherit does not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +69,7 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.inheritFamilies(standing, until, now)
 }
 
-// withhold limits this process to the given reserve of the window until a time.
+// withhold limits this process to a reserve of the window's calls until a time.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
@@ -89,8 +90,8 @@ func (w *window) load(spent []Spent) {
 
 // settleCold computes foreign from the number of remaining calls that the venue reports, while the venue may count unknown calls of
 // other processes. Responses may overtake each other, so settleCold uses the smallest reported number, which includes all calls
-// with a response. The venue might not have counted the calls in flight yet, so settleCold subtracts only this process's calls with
-// a response from the venue's count. The reserve can be used in any case.
+// with a response. From the venue's count, settleCold subtracts only those calls of this process that have a response, because the
+// venue might not have counted the calls in flight yet. The reserve can be used in any case.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

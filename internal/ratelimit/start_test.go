@@ -17,7 +17,7 @@ func openCold(t *testing.T, cfg Config) *Budget {
 	return b
 }
 
-// countAdmitted returns the number of calls that are admitted at once, each by another caller. The venue does not
+// countAdmitted returns the number of calls that are admitted at once. Each call has a different caller. The venue does not
 // respond.
 func countAdmitted(b *Budget, scope string) (n int) {
 	for call(b, reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
@@ -52,7 +52,7 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// A call that waits during the cold start is admitted at its end.
+// A call that waits during the cold start is admitted when the cold start ends.
 func TestColdStartAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -67,8 +67,7 @@ func TestColdStartAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// During the cold start, the window of credentials has a reserve too. A window that is created later has the whole
-// limit.
+// During the cold start, the window of credentials also has only a reserve. A window that is created later has the whole limit.
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
@@ -89,8 +88,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// The venue's number of remaining calls ends the cold start. The margin is subtracted, and so are calls that the venue
-// may not have counted.
+// When the venue reports the number of remaining calls, the cold start ends. The budget subtracts the margin and the calls that the
+// venue may not have counted yet.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -134,7 +133,7 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 	})
 }
 
-// Responses may overtake each other. The calls whose responses came first are counted in the later ones too.
+// Responses may overtake each other. A later response also counts the calls whose responses came earlier.
 func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -168,7 +167,7 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 	})
 }
 
-// After the reset of the venue's window, one call finds out how many remain.
+// After the reset of the venue's window, one call is sent to learn how many calls remain.
 func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -267,7 +266,8 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 	})
 }
 
-// If one other process runs, a process has only the reserve, whatever the venue reports. If two others run, it has no calls.
+// If one other process runs, a process has only the reserve, even if the venue reports more calls. If two other processes run, it
+// has no calls.
 func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -348,12 +348,13 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// A probe needs a reset in the future and no running call, and it is made during the cold start only.
+// The budget admits a probe only during the cold start, after a reset in the future was reported, and while no call is running.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// Times since the start. observed is a second response without a reset; 0 means none.
+		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without
+		// a reset. 0 means that there is none.
 		reset, released, observed time.Duration
-		// No call may be sent at the time none. One call may be sent at the time one, unless one is 0.
+		// No call may be sent at the time in the field none. If the field one is not 0, one call may be sent at that time.
 		none, one time.Duration
 	}{
 		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},

@@ -14,8 +14,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue's count covers the calls of all our processes. Together they always leave the margin unused. If fewer calls
-		// than the margin remain, somebody else uses the address, too.
+		// The venue's count covers the calls of all our processes. Our processes together always leave the margin unused. If fewer
+		// calls than the margin remain, somebody else also uses the address.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -23,8 +23,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// The foreign calls are those that the venue has counted and this window has not. While calls are in flight, foreign may be
-		// too small.
+		// The foreign calls are in the venue's count, but not in this window. While calls are in flight, foreign may be too small.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// After a 429, no call leaves before the time that the venue named. The limit is reduced afterwards.
+// After a 429 response, no call is admitted before the time that the venue named. After that time, the limit is lower for a while.
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -66,8 +66,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// The venue's headers lower the limit and raise it again, up to the configured limit. They also show calls of others
-// with this address.
+// The venue's headers lower the limit and raise it again, up to the configured limit. They also reveal calls of other clients with
+// this address.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -101,7 +101,7 @@ func TestObserve(t *testing.T) {
 		}
 		waiting.Release(true)
 
-		// A lower limit counts at once. A call whose turn is then too late is refused.
+		// A lower limit applies at once. A call whose turn becomes too late is refused.
 		late := b.Reserve(prices("", 5*time.Second))
 		late.Release(true)
 		exhaust(t, b)
@@ -114,7 +114,7 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// Credentials that the venue has accepted have a window of their own. Calls with other credentials count as public calls.
+// Credentials that the venue has accepted have a separate window. Calls with other credentials count as public calls.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 usable
@@ -148,7 +148,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("got %+v, want 18 left and 1 scope", s)
 		}
 		spent("bob", 38)
-		spent("carol", 17) // no window is free while calls of the other two still count
+		spent("carol", 17) // carol gets no window while calls of alice and bob still count
 		time.Sleep(span)
 		spent("carol", 38)
 		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's calls still count
@@ -157,7 +157,8 @@ func TestScopes(t *testing.T) {
 	})
 }
 
-// Calls with credentials before their acceptance also count in the credentials' window, as they do at the venue.
+// Calls with credentials that the venue had not yet accepted also count in the window of these credentials, as they do at the
+// venue.
 func TestCallsBeforeAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 100, Key: 20})
@@ -181,7 +182,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 			call(k)
 			k.Release(true)
 		}
-		if made != 19 { // a twentieth is the margin
+		if made != 19 { // the margin is a twentieth of the limit
 			t.Errorf("got %d calls, want 19", made)
 		}
 	})
@@ -206,7 +207,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
 			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
 		}
-		// The credentials have a window now. It also gets the response of a call that was running before.
+		// The credentials have a window now. The response to a call that began earlier also applies to this window.
 		k = b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 3, within(time.Minute))
@@ -215,7 +216,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		}
 		k.Release(true)
 
-		// Credentials that are used up elsewhere: one set several times, then many sets.
+		// Use credentials whose calls were used up elsewhere: first one set of credentials several times, then many sets.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
 				k := b.Reserve(key(scope))
@@ -247,7 +248,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 			t.Error("got no window after the call at the venue's time")
 		}
 
-		// A 429 that came before the venue accepted the key also holds back the key's new window.
+		// A 429 response from before the venue accepted the key also delays the calls in the key's new window.
 		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
 		first.Throttled(within(30 * time.Second))
@@ -280,7 +281,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	})
 }
 
-// ThrottledUntil is the time of the next free call, whatever the cause. It is zero while a call is free.
+// ThrottledUntil is the time at which the next call is possible, for every cause of the delay. It is zero while a call is possible.
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 11}) // 10 usable

@@ -25,7 +25,7 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			synctest.Wait() // the first waits before the second arrives
+			synctest.Wait() // the first call must wait before the second call arrives
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
 			t.Fatalf("got %+v, want two waiting", s)
@@ -62,7 +62,7 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// When the share of an idle caller lapses, calls that wait for it are admitted at that moment.
+// When the share of an idle caller lapses, calls that wait for the share are admitted at that moment.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})

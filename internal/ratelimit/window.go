@@ -17,7 +17,7 @@ const (
 	patience = 5 * time.Minute
 )
 
-// callRecord is an ended call. It counts until a minute after its end. A call in flight has no record: it counts until it ends.
+// callRecord is an ended call. It counts until a minute after its end. A call in flight also counts, but has no record.
 type callRecord struct {
 	until    time.Time
 	caller   *caller
@@ -50,9 +50,9 @@ type window struct {
 	// span is the time for which the venue counts a call.
 	span time.Duration
 
-	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers; 0 if there
-	// was none. limit is the number of calls that are allowed now: the smaller of ceiling and told, less cut. cut is greater than
-	// 0 after the venue has refused calls.
+	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers. It is 0 if
+	// the headers contained no limit. limit is the number of calls that are allowed now: the smaller of ceiling and told, minus
+	// cut. cut is greater than 0 after the venue has refused calls.
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
@@ -60,7 +60,8 @@ type window struct {
 	// field before is the total duration of earlier refusals.
 	throttled, since time.Time
 	before           time.Duration
-	// foreign is the number of calls that the venue has counted and that this process has not made. They count until foreignUntil.
+	// foreign is the number of calls that the venue has counted and that this process has not made. The foreign calls count until
+	// foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
@@ -82,7 +83,7 @@ type window struct {
 	byPriority, flyingBy [reqctx.Priorities]int
 
 	// callers contains the callers that made a request in the last minute or have calls in the window. recent lists the same
-	// callers, the latest last. reserved is the sum of the unused parts of their shares.
+	// callers, the one with the latest request last. reserved is the sum of the unused parts of their shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
@@ -188,7 +189,7 @@ const (
 	others = "\x00others"
 )
 
-// callerOf returns the caller of a name and records its request.
+// callerOf returns the caller with a name and records a request of the caller.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {
@@ -278,8 +279,8 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt counts the calls that a reservation made before the window was opened for its credentials. The public window counts
-// them, too.
+// adopt counts the calls that a reservation made before the window was opened for its credentials. The public window also counts
+// these calls.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
@@ -318,7 +319,7 @@ func (w *window) opens(now time.Time) time.Time {
 	return later(at, w.throttled)
 }
 
-// gone returns the time at which n calls will have left the window. A call in flight leaves it in a minute at the earliest.
+// gone returns the time at which n calls will have left the window. A call in flight leaves the window in a minute at the earliest.
 func (w *window) gone(n int, now time.Time) time.Time {
 	switch {
 	case n <= 0:

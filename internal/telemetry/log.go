@@ -94,7 +94,7 @@ func (w *lockedWriter) Write(line []byte) (int, error) {
 // first group is opened.
 type idHandler struct {
 	h, root slog.Handler
-	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
+	way     []func(slog.Handler) slog.Handler // the steps from root to h
 	grouped bool
 	// to is the destination of the log. plain writes to it without redaction. Both are nil if the destination is unknown.
 	to    io.Writer

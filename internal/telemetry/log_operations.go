@@ -22,8 +22,8 @@ type Operations struct {
 	sampling sampling
 }
 
-// NewOperations returns an Operations that writes to log, which must come from NewLogger. Above the given number of operations
-// in a second, successful ones are sampled.
+// NewOperations returns an Operations that writes to log, which must come from NewLogger. When more than above operations have
+// succeeded in a second, it logs only a sample of the further successful operations.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {

@@ -22,7 +22,7 @@ func journal(outcome string) *reqctx.Log {
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
 		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	reqctx.WithLog(context.Background(), j) // counts reads from now on
+	reqctx.WithLog(context.Background(), j) // the log counts reads from now on
 	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
 	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
 	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
@@ -54,7 +54,8 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot runs more operations in a second than may have a line each.
+// TestSuccessesAreSampledAndFailuresAreNot runs more operations in a second than the limit of lines. Successes beyond the limit
+// must have no line, but every failure must have a line.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -82,7 +83,8 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	})
 }
 
-// TestSuccessesLeaveRoomForFailures fills a log that nobody reads.
+// TestSuccessesLeaveRoomForFailures fills a log that nobody reads with lines of successes. The log must still accept lines of
+// failures.
 func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100_000)
@@ -106,7 +108,8 @@ func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	}
 }
 
-// TestARequestIsLoggedOnce serves requests, some of which are operations.
+// TestARequestIsLoggedOnce serves requests with and without an operation. A request of an operation over HTTP must have only the
+// line of the operation.
 func TestARequestIsLoggedOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")
@@ -136,7 +139,7 @@ func TestARequestIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestALineAllocatesLittle: a line allocates only its attributes and their text.
+// TestALineAllocatesLittle expects a line to allocate only its attributes and their text.
 func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
@@ -149,8 +152,8 @@ type discardLines struct{}
 
 func (discardLines) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestRequestsLeaveRoomForFailures sends more requests in a second than may have lines, and then fills a log that nobody
-// reads.
+// TestRequestsLeaveRoomForFailures sends more requests in a second than may have lines. It then fills a log that nobody reads. The
+// log must still accept lines of failures.
 func TestRequestsLeaveRoomForFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer

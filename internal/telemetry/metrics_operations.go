@@ -51,7 +51,7 @@ func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration
 	}
 }
 
-// EventFailed counts an event of a subscription with errors. codes are the distinct codes of its errors.
+// EventFailed counts a subscription event that contains errors. codes are the distinct codes of its errors.
 func (m *Metrics) EventFailed(codes []string) {
 	for _, code := range codes {
 		m.operations.events.WithLabelValues(m.operations.codes.label(code)).Inc()

@@ -41,7 +41,7 @@ func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapse
 	v.keys.WithLabelValues(label).Observe(float64(keys))
 }
 
-// Drift counts a part of a response that could not be read while the rest could.
+// Drift counts a part of a response that could not be read although the other parts could be read.
 func (m *Metrics) Drift(endpoint, what string) {
 	m.venue.drift.WithLabelValues(endpointLabel(endpoint), m.venue.drifts.label(what)).Inc()
 }

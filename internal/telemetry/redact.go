@@ -84,7 +84,8 @@ func redactText(s string) string {
 	return s
 }
 
-// redactURL removes the user info of a URL, and the query if the query may contain a secret.
+// redactURL returns a URL without secrets. If the URL has user info or its query may contain a secret, redactURL removes the user
+// info, the query and the fragment.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -218,7 +218,7 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 }
 
 // Batch records a span for each call of an ended batch. The span is linked with the operations that waited for the batch. If no
-// waiting operation is traced, as for a refresh, the call gets its own trace, if that is sampled.
+// waiting operation is traced, for example because the batch is a refresh, the call starts a new trace if that trace is sampled.
 func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
 	var spans []reqctx.TraceContext

@@ -50,7 +50,8 @@ func (e *otelErrorHandler) open() error {
 	return nil
 }
 
-// hear collects a message if open was not called yet, and reports whether it has done so. The message must not contain values.
+// hear collects a message if open was not called yet. It reports whether it has collected the message. The message must not contain
+// values.
 func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

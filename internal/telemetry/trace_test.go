@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestOnlyTrustedSpansDecideSampling sends sampled spans to a tracer that samples nothing by itself.
+// TestOnlyTrustedSpansDecideSampling sends sampled parent spans to a tracer with a sampling rate of 0. Only trusted parents may
+// cause sampling.
 func TestOnlyTrustedSpansDecideSampling(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")

@@ -18,7 +18,7 @@ type Writer struct {
 
 	// mu protects the fields below.
 	mu sync.Mutex
-	// waiting contains whole lines. spare is the buffer that was written before; it is reused.
+	// waiting contains whole lines. spare is the buffer of the previous write, which is reused.
 	waiting, spare []byte
 	limit          int
 	// busy reports whether lines are being written.
@@ -87,7 +87,7 @@ func (w *Writer) Flush() {
 	}
 }
 
-// Close writes the remaining lines and stops the goroutine. It waits at most for the time patience, because the destination may
+// Close writes the remaining lines and stops the goroutine. It returns after patience at the latest, because the destination may
 // block.
 func (w *Writer) Close(patience time.Duration) {
 	w.mu.Lock()

@@ -41,8 +41,8 @@ func (h *held) String() string {
 	return h.got.String()
 }
 
-// TestNobodyWaitsForTheLog writes lines while nobody reads them. Lines beyond the limit are dropped and counted; all
-// others arrive whole and in order.
+// TestNobodyWaitsForTheLog writes lines while nobody reads them. Lines beyond the limit must be dropped and counted. All other
+// lines must arrive whole and in order.
 func TestNobodyWaitsForTheLog(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100)
@@ -94,8 +94,8 @@ func (p *pieces) take() []string {
 	return got
 }
 
-// TestLinesAreWrittenTogether: lines within a short time are written together, and earlier after Flush, Close or many
-// bytes.
+// TestLinesAreWrittenTogether expects one Write for the lines of a short time. Flush, Close and a large number of bytes must cause
+// the Write earlier.
 func TestLinesAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := &pieces{}, time.Now()
@@ -126,7 +126,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForever closes a log that nobody reads.
+// TestCloseDoesNotWaitForever closes a log that nobody reads. Close must return after a limited time.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := newHeld(), time.Now()
@@ -140,7 +140,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	})
 }
 
-// TestLinesStayWhole logs from many goroutines.
+// TestLinesStayWhole logs from many goroutines. The lines must not be mixed.
 func TestLinesStayWhole(t *testing.T) {
 	var to bytes.Buffer
 	w := NewWriter(&to, 1<<20)
@@ -179,7 +179,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing accepts some bytes and then fails.
+// failing is a writer that accepts a number of bytes and then fails.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -188,7 +188,8 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
-// TestLinesThatCannotBeWrittenAreCounted: the log's file fails in the middle of the second of three lines.
+// TestLinesThatCannotBeWrittenAreCounted has a write fail in the middle of the second of three lines. The lines that were not
+// written must be counted.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	w := NewWriter(&failing{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")

@@ -14,18 +14,19 @@ import (
 
 // StreamConfig configures the stream of a driver.
 type StreamConfig struct {
-	// Driver is as in Config.
+	// Driver has the same meaning as in Config.
 	Driver string
-	// URL is the address of the stream. Empty means the driver's own address, or no stream.
+	// URL is the address of the stream. If URL is empty, the driver's default address is used. Without a default address, there is
+	// no stream.
 	URL string
-	// KeyID and Key are the operator's own API key at the venue. Key is a PEM text. Both are empty without a key.
+	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. KeyID and Key are empty if the operator has no key.
 	KeyID string
 	Key   []byte
 	Clock market.Clock
 }
 
-// streams return the address and the protocol of a driver's stream. An empty address means that there is no stream. A nil protocol
-// means stream.Documented. A driver that is not in the map has no stream.
+// streams contains, for each driver, the function that returns the address and the protocol of the stream. An empty address means
+// that there is no stream. A nil protocol means stream.Documented. A driver that is not in the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
@@ -36,7 +37,7 @@ var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol,
 }
 
 // OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. Errors
-// contain nothing of the key.
+// contain no part of the key.
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
 	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
 	if !ok {
@@ -52,7 +53,7 @@ func noKey(c StreamConfig) error {
 	return nil
 }
 
-// openKalshi signs each handshake. Kalshi refuses unsigned ones, so there is no stream without a key.
+// openKalshi signs each handshake. Kalshi refuses unsigned handshakes, so there is no stream without a key.
 func openKalshi(c StreamConfig) (string, *stream.Protocol, error) {
 	if len(c.Key) == 0 {
 		return "", nil, nil

@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// Driver calls the REST API of one kind of venue. It is safe for concurrent use. The methods for several keys return results in
-// the order of the keys. A nil value means that the venue does not know the key.
+// Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several keys return the results
+// in the order of the keys. A nil Value means that the venue does not know the key.
 type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The answer never changes.
@@ -27,7 +27,7 @@ type Driver interface {
 	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The answer never
 	// changes.
 	CanReadCash() error
-	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
+	// MaxKeys returns the greatest number of keys in one call of an endpoint. This number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -42,7 +42,7 @@ type Driver interface {
 	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
 	// SearchEvents returns one page of the events with a market that matches a search.
 	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
-	// Categories returns the topics of the venue's open markets.
+	// Categories returns the categories or tags of the venue's open markets.
 	Categories(ctx context.Context) (*queries.Categories, error)
 	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
 	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
@@ -61,7 +61,7 @@ type Driver interface {
 	Close()
 }
 
-// Streamer is a driver of a venue whose stream has a protocol of its own.
+// Streamer is a driver that provides the protocol of its venue's stream.
 type Streamer interface {
 	// Stream returns the address and the protocol of the venue's stream.
 	Stream() (address string, protocol *stream.Protocol)
@@ -78,7 +78,7 @@ type Config struct {
 	// Driver is one of Drivers. An empty name means Generic.
 	Driver string
 	rest.Config
-	// MaxIDs, MaxURL and Names are as in generic.Config. Other drivers ignore them.
+	// MaxIDs, MaxURL and Names have the same meaning as in generic.Config. Other drivers ignore them.
 	MaxIDs, MaxURL int
 	Names          DetailNames
 }
@@ -86,14 +86,14 @@ type Config struct {
 // driver is an entry of the registry.
 type driver struct {
 	open func(Config) (Driver, error)
-	// publicAccounts reports that the driver needs no credentials of a caller: the venue shows accounts to everybody, or the
-	// driver serves none.
+	// publicAccounts reports that the driver needs no credentials of a caller. Either the venue shows accounts to everybody, or the
+	// driver serves no account data.
 	publicAccounts bool
-	// currency is the unit of the venue's money, or empty if it differs between venues of this kind.
+	// currency is the unit of the venue's money. It is empty if venues with this driver use different units.
 	currency string
 }
 
-// drivers are the drivers by name.
+// drivers contains the drivers by name.
 var drivers = map[string]driver{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
@@ -102,10 +102,11 @@ var drivers = map[string]driver{
 	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true, "USDC"},
 }
 
-// limits are the documented limits of venues by driver.
+// limits contains the documented limits of venues, by name of the driver.
 var limits = map[string]func() []rest.PublishedLimit{"kalshi": kalshi.Limits, "polymarket": polymarket.Limits}
 
-// Limits returns the limits that a driver's venue documents for its endpoints. The limits of generic venues are configured.
+// Limits returns the limits that a driver's venue documents for its endpoints. Limits returns nil for generic venues, because their
+// limits are configured.
 func Limits(driver string) []rest.PublishedLimit {
 	if f := limits[driver]; f != nil {
 		return f()
@@ -116,11 +117,12 @@ func Limits(driver string) []rest.PublishedLimit {
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
-// PublicAccounts reports whether a driver reads accounts by their address, without credentials of a caller.
+// PublicAccounts reports whether a driver needs no credentials of a caller. Either the venue shows accounts to everybody, or the
+// driver serves no account data.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 
-// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. It is empty if the driver does not
-// know it.
+// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. The result is empty if venues with
+// this driver use different units.
 func Currency(name string) string { return drivers[name].currency }
 
 // Open returns the driver that cfg names. It makes no call.

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/web"
 )
 
-// TestLicenses fails when THIRD_PARTY_LICENSES misses a module of go.mod's program, or has an old version.
+// TestLicenses fails if THIRD_PARTY_LICENSES lacks a module that the program uses, or has an old version of it.
 func TestLicenses(t *testing.T) {
 	t.Chdir("../..")
 	out := t.TempDir() + "/licences"

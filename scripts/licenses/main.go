@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// platforms are the GOOS values whose builds may contain different modules; the architecture makes no difference.
+// platforms are the GOOS values of the releases. Builds for them may contain different modules. GOARCH does not change the modules.
 var platforms = []string{"linux", "darwin", "windows"}
 
 func main() {
@@ -42,14 +42,15 @@ func run(out string) error {
 	return os.WriteFile(out, text.Bytes(), 0o644)
 }
 
-// component is a module, or Go itself, with the folders of its packages that are compiled in.
+// component is a module, or Go itself. folders are the directories of the packages that the program contains, with their parents
+// below root.
 type component struct {
 	name    string
 	root    string
 	folders map[string]bool
 }
 
-// list returns Go and the modules of the program, by name.
+// list returns Go, followed by the modules of the program, sorted by name.
 func list() ([]*component, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -107,7 +108,7 @@ func collect(modules map[string]*component, packages []byte) error {
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([._-].*)?$`)
 
-// texts returns the licence files of the component's root and of the folders that are compiled in.
+// texts returns the normalized texts of the licence files in the component's root and folders.
 func (c *component) texts() ([]string, error) {
 	folders := []string{c.root}
 	for dir := range c.folders {
@@ -137,7 +138,7 @@ func (c *component) texts() ([]string, error) {
 	return slices.Compact(texts), nil
 }
 
-// normalize removes differences in line ends and surrounding space, so that texts that differ only in these become equal.
+// normalize makes texts equal that differ only in line ends, in space at the end of lines, or in empty lines at the start and end.
 func normalize(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {
@@ -146,7 +147,7 @@ func normalize(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// write writes each text once, below the names of the components that it covers.
+// write writes each licence text once, after the names of all components that have this text.
 func write(w io.Writer, components []*component) error {
 	var order []string
 	names := map[string][]string{}

@@ -1,6 +1,6 @@
 // Command release builds the files of a release in a folder: an archive with the program and its licences for each platform,
-// SHA256SUMS, and an SBOM in the format of CycloneDX. Equal sources give equal bytes. The pages must be built first; make
-// release does that.
+// SHA256SUMS, and an SBOM in the format of CycloneDX. Equal sources give equal bytes. The pages must be built before;
+// `make release` builds them.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const allPlatforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-// documents are the files beside the program in each archive.
+// documents are the files that each archive contains in addition to the program and the licence texts.
 var documents = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
 func main() {
@@ -170,7 +170,7 @@ func packZip(w io.Writer, folder string, files []string) error {
 	return z.Close()
 }
 
-// writeSums writes SHA256SUMS in the form of sha256sum.
+// writeSums writes the checksums of files to SHA256SUMS, in the format that sha256sum reads.
 func writeSums(out string, files []string) error {
 	var sums strings.Builder
 	for _, name := range slices.Sorted(slices.Values(files)) {

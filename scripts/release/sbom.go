@@ -13,7 +13,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM lists Go, the modules that the compiled programs name, and the npm packages in the pages.
+// writeSBOM writes an SBOM with Go, the modules in the build information of the programs, and the npm packages in the pages.
 func writeSBOM(name, version string, programs []string) (err error) {
 	components, err := npmPackages("web/dist/packages.json")
 	if err != nil {
@@ -43,7 +43,7 @@ func writeSBOM(name, version string, programs []string) (err error) {
 	return cdx.NewBOMEncoder(f, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 }
 
-// goModules reads the build information in a program of any platform.
+// goModules returns Go and the modules in the build information of a program. The program may be for any platform.
 func goModules(program string) ([]cdx.Component, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

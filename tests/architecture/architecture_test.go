@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 // machinery are the packages that the drivers of venues share.
 var machinery = []string{"internal/venue/rest", "internal/venue/stream", "internal/venue/wire"}
 
-// isDriver reports whether a package is the driver of a venue, or below it.
+// isDriver reports whether a package is the driver of a venue or in a folder below a driver.
 func isDriver(dir string) bool {
 	return strings.HasPrefix(dir, "internal/venue/") && !slices.ContainsFunc(machinery, func(m string) bool { return within(dir, m) })
 }
@@ -57,13 +57,13 @@ func driverOf(dir string) string { return strings.Join(strings.Split(dir, "/")[:
 // tests.
 var free = []string{".", "app", "bench", "tests"}
 
-// domain is what internal/market imports besides the standard library.
+// domain is the only package that internal/market may import besides the standard library.
 const domain = "github.com/cockroachdb/apd/v3"
 
-// redis is the client that only internal/fleet imports.
+// redis is the client of Redis. Only internal/fleet may import it.
 const redis = "github.com/redis/rueidis"
 
-// runtimes are the packages of gqlgen that execute operations. Only tests and generated code may import them.
+// runtimes are the packages of gqlgen that execute operations. Only tests and bench may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
 // registry is the package that imports the drivers of venues. All folders below it are drivers, except those in shared.
@@ -118,7 +118,7 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns the package in arrows or free that dir belongs to, or dir itself if there is none.
+// owner returns dir or its nearest parent that arrows or free lists. Without such a folder it returns dir.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {

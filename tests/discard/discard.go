@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Sink is a feed.Sink that drops what the feed passes to the cache.
+// Sink is a feed.Sink that drops all data that the feed passes to the cache.
 type Sink struct{}
 
 func (Sink) StreamPrice(*market.Session, *market.Price, market.Meta)    {}

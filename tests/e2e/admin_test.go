@@ -71,14 +71,14 @@ func TestFlush(t *testing.T) {
 	flush("kind=response", `{"kind":"response","entries":0}`)
 	again(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // the cached response used these prices, so it is gone as well
+	again(calls{"prices": {1, 2}}) // the flush of the prices has removed the cached response, which used them
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":1}`) // the cache also remembers that a token has no spread
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":0}`)
 	again(calls{"prices": {1, 1}, "spreads": {1, 1}})
-	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // a token's id names its market, too
+	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // a token's id selects its market
 	flush("kind=balance&key="+strings.ToUpper(addressOf3), `{"kind":"balance","key":"`+strings.ToUpper(addressOf3)+`","entries":1}`)
 	again(calls{"market-details": {1, 1}, "balance": {1, 1}})
 	flush("kind=market", `{"kind":"market","entries":2}`)

@@ -49,8 +49,8 @@ func (w *recordingSource[K, T]) fetched() int {
 	return len(w.lists)
 }
 
-// TestPricesAreFetchedTogether checks the lists that the loaders fetch: all prices of a query are in one list. The
-// venue's calls do not show this, since two quick lists may be merged by chance.
+// TestPricesAreFetchedTogether checks that the loaders fetch all prices of a query in one list. Counting the venue's calls would
+// not prove this, because two lists that come quickly may share a call by chance.
 func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether delays the last event. The prices of all markets are fetched in one list when
-// the event has arrived. If it never arrives, the other events still get their prices.
+// TestPricesBelowEventsAreFetchedTogether delays the last event. When that event arrives, the prices of all events' markets must be
+// fetched in one list. If it never arrives, the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
@@ -122,7 +122,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, query string
-		// hangs: the last event never arrives.
+		// hangs is true if the last event never arrives.
 		hangs bool
 		// lists are the expected lengths of the fetched lists. prices is the number of prices in the response.
 		lists  []int
@@ -198,8 +198,8 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	})
 }
 
-// TestOneBookAnswersForAllDepths reads a token's book at several depths with one call. The order in which the depths
-// are read must not matter.
+// TestOneBookAnswersForAllDepths reads a token's book at several depths with one call. The number of calls must not depend on the
+// order of the depths.
 func TestOneBookAnswersForAllDepths(t *testing.T) {
 	t.Parallel()
 	for range 10 {

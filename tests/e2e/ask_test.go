@@ -82,7 +82,8 @@ func TestConfigCheckAsksNoDemo(t *testing.T) {
 	}
 }
 
-// TestConfigCheckAsksDriver: what the driver does not serve is printed with its reason, and is no failure.
+// TestConfigCheckAsksDriver expects a line with the reason for each kind of data that the driver does not serve. Such a line is not
+// an error.
 func TestConfigCheckAsksDriver(t *testing.T) {
 	v := polymarket.New(demo.Config{Markets: 50})
 	server := httptest.NewServer(v)

@@ -32,8 +32,8 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // market each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// The strict venue accepts one market in a call. It may have cut the list at 50 positions, so the service makes a second call for
-// positions.
+// testPortfolioCalls expects one call of each kind from the ordinary venue. The strict venue accepts only one market per call. It
+// may have cut the list at 50 positions, so the service makes a second call for positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -66,8 +66,8 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
-// TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections
-// share one batch of each kind, and read only what they show.
+// TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections share one batch
+// of each kind. Prices are read only for positions whose price is selected.
 func TestPagesOfOneListTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPagesOfOneList)
@@ -189,7 +189,8 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestPricesBelowListsTravelTogether counts the calls for tokens below lists that have to be read first.
+// TestPricesBelowListsTravelTogether counts the calls for prices of tokens in lists. The service must read a list before it can
+// fetch the prices.
 func TestPricesBelowListsTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPricesBelowLists)
@@ -221,7 +222,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the calls for anything but prices. strict are these calls for the strict venue, or nil if they equal others.
+		// others are the expected calls without those for prices. The field strict replaces others for the strict venue; nil means
+		// the same calls.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -358,7 +360,7 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 	if settled == 0 || open == 0 {
 		t.Fatalf("%d settled and %d open positions", settled, open)
 	}
-	s.clock.Advance(40 * time.Second) // prices have expired, markets have not
+	s.clock.Advance(40 * time.Second) // cached prices have expired, cached markets have not
 	got := s.callsDuring(func() { portfolio() })
 	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

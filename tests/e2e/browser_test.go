@@ -14,9 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the checks of the pages in a browser, against the shipped program with a moving market. If the machine
-// allows it, the network is cut off. Each file in web/tests has its own server, which it may restart. SCREENSHOTS names a
-// directory that keeps the images.
+// TestBrowser runs the checks of the pages in a browser, against the shipped program with a moving market. If the machine allows
+// it, the network is cut off. Each file in web/tests has its own server, which it may restart. The environment variable SCREENSHOTS
+// names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -80,7 +80,8 @@ func buildExample(t *testing.T, name string) {
 	node(t, dir, "npm", "run", "--silent", "build")
 }
 
-// TestPageSize limits what a browser loads if it opens every page: 1.2 MB with gzip, which is larger than with brotli.
+// TestPageSize limits the data that a browser loads for all pages together. The limit is 1.2 MB. The test measures gzip, which
+// compresses less than brotli.
 func TestPageSize(t *testing.T) {
 	requireNode(t) // also builds the pages
 	const limit = 1_200_000

@@ -15,8 +15,9 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startInBubble is startAt in a synctest bubble. Client, service and venue call each other directly, so the bubble's
-// time passes only when all of them are blocked. Answers that wait for nothing arrive together, even on a busy machine.
+// startInBubble is startAt in a synctest bubble. Client, service and venue call each other directly, so the bubble's time passes
+// only when all of them are blocked. So calls that start together get their responses at the same time on the bubble's clock, even
+// on a busy machine.
 func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	t.Helper()
 	var venue direct
@@ -88,7 +89,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, in)
-	if err := r.Context().Err(); err != nil { // as with a real connection, a client that has gone gets no response
+	if err := r.Context().Err(); err != nil { // as over a real connection, a client that has cancelled its request gets no response
 		return nil, err
 	}
 	return w.Result(), nil

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// TestCallsOfAnOperationAreLimited reads price histories, which take a call each. An operation over the limit is
-// refused and makes no call. Cached values do not count.
+// TestCallsOfAnOperationAreLimited reads price histories. Each uncached history needs one call. An operation that needs more calls
+// than the limit is refused and makes none.
 func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	s := start(t, "--limit-calls=3")
 	history := func(n int) string {
@@ -28,7 +28,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	if len(made) != 0 {
 		t.Errorf("a refused operation made the calls %v", made)
 	}
-	for _, n := range []int{3, 4} { // with four, three are cached already
+	for _, n := range []int{3, 4} { // the query for four finds three in the cache
 		wantCalls(t, s.callsDuring(func() { s.ask(t, history(n), nil, anonymous) }), calls{"price-history": {1 + 2*int64(4-n), 1 + 2*int64(4-n)}})
 	}
 
@@ -70,7 +70,8 @@ func TestDocumentedCosts(t *testing.T) {
 		}
 		decode(t, s.do(t, r).body, &answer)
 		points, calls := numberIn(t, row[2]), numberIn(t, row[3])
-		// On a busy machine, positions and orders may arrive separately, so that the values below them take one more call.
+		// On a busy machine, positions and orders may arrive at different times. Then the prices or markets of their tokens take
+		// one call more.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
 			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
 		}

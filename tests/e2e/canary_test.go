@@ -77,15 +77,16 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats what it receives, in the way that set chooses. stranger is another server, to which echo
-// may redirect.
+// echo is a venue that repeats what it receives, in the way that set chooses. stranger is another server. Some responses of echo
+// redirect the service to it.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
 
 	mu  sync.Mutex
 	how string
-	// requests are the venue's requests, without bodies. strayURLs are the URLs of the requests that the stranger received.
+	// requests are the requests that the venue received, without bodies. strayURLs are the URLs of the requests that the stranger
+	// received.
 	requests  []*http.Request
 	strayURLs []string
 	release   chan struct{}
@@ -166,8 +167,9 @@ func (e *echo) set(how string) {
 	e.how, e.requests, e.strayURLs = how, nil, nil
 }
 
-// search fails the test if a request to the venue has the secret outside its allowed place, or if the stranger got a request.
-// allowed removes and returns the values of the allowed place. search reports whether a request had such values.
+// search fails the test if a request to the venue contains the secret outside the allowed place, or if the stranger received a
+// request. The function allowed removes the values in the allowed place from a request and returns them. search reports whether any
+// request had such values.
 func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -191,7 +193,7 @@ func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request)
 	return there
 }
 
-// search fails if the secret is in the service's log or metrics.
+// search fails the test if the secret is in the service's log or metrics.
 func (s *service) search(t testing.TB, secret string) {
 	t.Helper()
 	if log := s.log.String(); findSecret(log, secret) != "" {
@@ -259,7 +261,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 							}
 						}
 						there = venue.search(t, secret, place)
-						return there || place == nil || how == "limited" || t.Failed() // a rate limit stops further calls at once
+						return there || place == nil || how == "limited" || t.Failed() // 429 stops further calls
 					})
 					if !there && place != nil && how != "limited" {
 						t.Errorf("%s, %s: the venue was sent no credentials", how, field)
@@ -288,10 +290,10 @@ func takeFrom(from url.Values, name string) *[]string {
 type canaryPlace struct {
 	name string
 	send func(t testing.TB, s *service, secret string) (answer string)
-	// own is true for a text that the answer may repeat, such as a name in the client's document, an id of the venue or a request
-	// id. It is false for credentials.
+	// own is true if the service may repeat the text in its response, such as a name in the client's document or a request id. It
+	// is false for credentials.
 	own bool
-	// named: the text is the name of an operation in the document, which is logged.
+	// named is true if the text is the name of an operation, which the service logs.
 	named bool
 	// parameter is the venue's parameter to which the client's argument is sent.
 	parameter string
@@ -484,8 +486,8 @@ func canaryPlaces() []canaryPlace {
 	return out
 }
 
-// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The
-// secret must not be in the log, the metrics or other calls to the venue. The answer may repeat it only if own is set.
+// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The secret must not
+// be in the log, the metrics or other calls to the venue. The response may repeat it only if the field own of the place is true.
 func TestCanary(t *testing.T) {
 	for _, how := range []string{"well", "failed", "redirected"} {
 		t.Run(how, func(t *testing.T) {
@@ -513,7 +515,7 @@ func TestCanary(t *testing.T) {
 					if place.parameter != "" && !asked {
 						t.Error("the venue was not asked")
 					}
-					if place.name != "a request id" && !place.named { // these two are meant to be in the log
+					if place.name != "a request id" && !place.named { // the log contains request ids and operation names on purpose
 						s.search(t, secret)
 					}
 				})

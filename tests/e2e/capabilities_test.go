@@ -5,15 +5,16 @@ import (
 	"testing"
 )
 
-// capabilities say what the simulators of other venues serve: the checks of the board and of the kit get them as JSON in SERVES, and
-// TestExamplesByDriver runs the examples. What a venue does not serve must be null with the code UNSUPPORTED.
+// capabilities lists what the simulators of Polymarket and Kalshi serve. The checks of the board and of the kit get an element as
+// JSON in the environment variable SERVES. TestExamplesByDriver runs the examples. Fields that a venue does not serve must be null,
+// with an error of the code UNSUPPORTED.
 var capabilities = []struct {
 	Driver   string `json:"driver"`
-	Sort     bool   `json:"sort"`     // lists of markets in an order
-	Search   bool   `json:"search"`   // by text
-	Accounts bool   `json:"accounts"` // of all wallets, without credentials
+	Sort     bool   `json:"sort"`     // sorted lists of markets
+	Search   bool   `json:"search"`   // search for markets by text
+	Accounts bool   `json:"accounts"` // data of all wallets, without credentials
 	Orders   bool   `json:"orders"`   // open orders of a wallet
-	Cash     bool   `json:"cash"`     // of a wallet
+	Cash     bool   `json:"cash"`     // cash balance of a wallet
 	Trades   bool   `json:"trades"`   // public trades of a market
 	examples []exampleResult
 }{
@@ -54,7 +55,8 @@ var capabilities = []struct {
 			{
 				example: "market-page", absent: []string{
 					"market.category", "market.event.title", "market.tags", "market.resolution", "market.tokens.orderbook.sequence",
-					"market.tokens.price.freshness.asOf", "market.volume", "market.volume24h", "market.liquidity", // Kalshi counts contracts
+					// Kalshi reports volumes in contracts, not in money.
+					"market.tokens.price.freshness.asOf", "market.volume", "market.volume24h", "market.liquidity",
 				},
 			},
 			{example: "event-page", absent: []string{"event.volume", "event.markets.nodes.volume24h"}},
@@ -79,9 +81,11 @@ var capabilities = []struct {
 // exampleResult is what an example gets from a driver. All fields have values, except those of unsupported and absent.
 type exampleResult struct {
 	example string
-	// change replaces variables, for a second run of an example that the driver does not serve with its own variables.
+	// change replaces variables of the example. It is for a second run of an example whose original variables the driver does not
+	// support.
 	change vars
-	// unsupported lists errors, and absent lists the paths of further values that a venue of the kind never has, both without indexes.
+	// unsupported lists the expected errors. absent lists the paths of other values that the venue never has. Paths have no
+	// indexes.
 	unsupported, absent []string
 }
 

@@ -28,15 +28,15 @@ func TestClients(t *testing.T) {
 				runOverSimulators(t, "clients", "dist/venues.test.js", nil)
 				return
 			}
-			// The only market stays open, since the smallest account holds a position in it. Each token moves about
-			// once a second.
+			// The venue's only market stays open, because the smallest account holds a position in it. With one market, each
+			// token's price changes about once a second.
 			runNodeTest(t, "clients", "dist/"+name+".test.js", nil, "--demo-markets=1")
 		})
 	}
 }
 
-// prepareClients generates and compiles the clients with the packages that make has installed. It holds a file lock
-// until the test ends, so that no other process builds them meanwhile.
+// prepareClients generates and compiles the clients with the packages that make has installed. It holds a file lock until the test
+// ends, so that no other process builds the clients during the test.
 func prepareClients(t *testing.T) {
 	t.Helper()
 	requireNode(t)

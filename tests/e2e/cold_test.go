@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that answers a call of a wave only after every path of the wave was called. If a service called the paths one
-// after the other, none of them would be answered.
+// waves is a venue that expects its calls in waves, each a set of paths. It responds to the calls of a wave only after every path
+// of that wave was called. A service that waited for one path before it called the next would get no response.
 type waves struct {
 	venue http.Handler
 	waves [][]string
@@ -23,7 +23,7 @@ type waves struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	all   []chan struct{} // by wave; closed when all paths were called
+	all   []chan struct{} // one channel per wave, closed when all paths of the wave were called
 	lost  sync.Once
 }
 
@@ -35,7 +35,7 @@ func newWaves(venue http.Handler, of ...[]string) *waves {
 	return w
 }
 
-// call counts a call. It returns a channel that is closed when the call may be answered.
+// call counts a call. It returns a channel that is closed when the venue may respond.
 func (w *waves) call(path string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func TestColdReadsTakeTwoWaves(t *testing.T) {
 		{
 			name: "page of 25 markets", query: coldPage, nodes: "searchMarkets.nodes", items: 25,
 			waves: [][]string{{"market-search"}, {"prices", "orderbook", "price-history"}},
-			want:  map[string]int{"market-search": 1, "prices": 1}, // and one for the book and the history of each token
+			want:  map[string]int{"market-search": 1, "prices": 1}, // in addition, one call for each book and one for each history
 		},
 		{
 			name: "portfolio of 50 positions", query: portfolioQuery, key: keyOf50, vars: vars{"address": addressOf50}, nodes: "user.positions.nodes", items: 50,

@@ -15,8 +15,8 @@ import (
 	"oddsgraph/web"
 )
 
-// TestIdleConnectionsOfOneAddress opens 10,000 idle connections from one address. The shipped program keeps as many as
-// one client may have, and closes the others. It still answers another client and accepts its new connections.
+// TestIdleConnectionsOfOneAddress opens 10,000 idle connections from one address. The shipped program must keep as many connections
+// as one client may have, and close all others. It must still accept new connections of another client and respond to it.
 func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -60,8 +60,8 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	other.end(t)
 }
 
-// TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. The program answers
-// another client meanwhile, and stops within its shutdown timeout.
+// TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. During this time, the program
+// must respond to another client. Then it must stop within its shutdown timeout.
 func TestClientsThatDoNotReadPages(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

@@ -55,7 +55,7 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 					mu.Unlock()
 				case http.StatusServiceUnavailable:
 					late.Add(1)
-					time.Sleep(100 * time.Millisecond) // the refusal asks to retry in a second; this client retries sooner
+					time.Sleep(100 * time.Millisecond) // the refusal asks clients to wait a second, but this client retries sooner
 				default:
 					t.Errorf("a document is answered with %d %.300s", got.status, got.body)
 				}

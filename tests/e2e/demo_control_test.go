@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDemoControl checks where the service's pages can control the demo venue: only the embedded one with --demo-control, on
-// loopback addresses and without a proxy, and only from their own origin.
+// TestDemoControl checks when the service's pages can control the demo venue. The venue must be the embedded one, and the service
+// needs --demo-control, loopback addresses and no trusted proxy. Requests from other origins are refused.
 func TestDemoControl(t *testing.T) {
 	t.Parallel()
 	venue := start(t)

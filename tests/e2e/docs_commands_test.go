@@ -97,7 +97,7 @@ func (d *docs) stageCommands(t *testing.T) {
 		}
 		link(path, filepath.Join("tools", name))
 	}
-	// curl fails for a status of 400 or more, and can reach the program only.
+	// curl fails for a status of 400 or more. The proxy does not exist, so curl reaches local addresses only.
 	d.write(t, "home/.curlrc", "fail-with-body\nsilent\nshow-error\nmax-time = 30\nproxy = http://127.0.0.1:9\nnoproxy = 127.0.0.1\n")
 }
 

@@ -22,7 +22,7 @@ import (
 type shownDocument struct{ place, text string }
 
 var (
-	// Commands, requests, answers and manifests have a document as a JSON string, TypeScript has it as a template.
+	// Documents are JSON strings in commands, requests, responses and manifests. In TypeScript they are template literals.
 	documentInJSON     = regexp.MustCompile(`"((?:\{|query\b|subscription\b|fragment\b)(?:[^"\\]|\\.)*\})"`)
 	definesTypes       = regexp.MustCompile(`(?m)^(extend schema|schema|type|interface|scalar) `)
 	documentInTemplate = regexp.MustCompile("(?s)(?:gql|graphql)\\s*`([^`]+)`")
@@ -71,8 +71,8 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 	return slices.DeleteFunc(documents, func(d shownDocument) bool { return definesTypes.MatchString(d.text) })
 }
 
-// TestShownDocumentsSelectIDs requires `id` in every selection of a type that has it. A normalised cache identifies
-// objects by id. Without the id the cache replaces the object and loses the lists loaded for it.
+// TestShownDocumentsSelectIDs requires `id` in every selection on a type with that field. A normalised cache identifies objects by
+// id. Without the id the cache replaces the object and loses the lists loaded for it.
 func TestShownDocumentsSelectIDs(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()})
 	if err != nil {

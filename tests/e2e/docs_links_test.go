@@ -12,8 +12,8 @@ import (
 	markdown "github.com/yuin/goldmark/ast"
 )
 
-// TestDocsLinks checks the Markdown files: each link within the project leads somewhere, and each variable, metric and
-// make target that they name exists.
+// TestDocsLinks checks that the targets of links in the Markdown files exist. Each variable, metric and make target named in these
+// files must exist, too.
 func TestDocsLinks(t *testing.T) {
 	verbs := regexp.MustCompile("`make ([a-z]+)")
 	makefile := read(t, "Makefile")

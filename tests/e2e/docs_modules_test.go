@@ -17,9 +17,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// compileModules writes the TypeScript of each section as one module. Next to the modules is the code that the code
-// generator and relay-compiler made for the clients' operations, as in an app. It compiles all modules at once with the
-// packages of clients/, which include the kit. The result maps the first block of each module to the compiled file.
+// compileModules writes the TypeScript of each section as one module. As in an app, the folder also contains the code that GraphQL
+// Code Generator and relay-compiler generated for the clients' operations. It compiles all modules at once with the packages of
+// clients/, which include the kit. The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
 	prepareClients(t)

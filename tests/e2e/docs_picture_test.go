@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// pictureArrows matches the arrows of the flowchart. A solid arrow is an import, a dotted arrow a call through an
+// pictureArrows matches the arrows of the flowchart. A solid arrow stands for an import, a dotted arrow for a call through an
 // interface.
 var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
 
 // pictureNames matches nodes that have a label other than their name.
 var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 
-// checkPicture compares the solid arrows of the picture with the imports that architecture_test.go allows. Both ends of
-// a dotted arrow must be known, and must not be an import.
+// checkPicture compares the solid arrows of the picture with the imports that architecture_test.go allows. The packages at both
+// ends of a dotted arrow must exist in architecture_test.go. The arrow must not be an allowed import.
 func (d *docs) checkPicture(t *testing.T, b block) {
 	if b.file != "docs/architecture.md" {
 		t.Fatal("there is one picture, that of the architecture")
@@ -33,7 +33,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 		short[pkg[strings.LastIndexByte(pkg, '/')+1:]] = pkg
 	}
 	for _, m := range pictureNames.FindAllStringSubmatch(b.text, -1) {
-		short[m[1]] = short[m[2]] // graph is a keyword of the picture's language, so that node has another name
+		short[m[1]] = short[m[2]] // the node of the package graph has another name, because graph is a keyword of Mermaid
 	}
 	drawn := map[string][]string{}
 	for line := range strings.Lines(pictureNames.ReplaceAllString(b.text, "$1")) {

@@ -36,7 +36,8 @@ type block struct {
 	line int
 	// section is the last heading of level 1 or 2 above the block.
 	section string
-	// lang is the first word after the fence, kind the rest of the line. Both are empty for indented blocks.
+	// lang is the first word of the line that opens the block, and kind is the rest of this line. Both are empty for indented
+	// blocks.
 	lang, kind string
 	text       string
 }
@@ -44,8 +45,9 @@ type block struct {
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
 // docsRules say how to execute a block, by language and kind. A block without a rule fails.
-// | All blocks run against the program over its demo venue, on a free port. 127.0.0.1:8080, 127.0.0.1:8091 and
-// 127.0.0.1:9091 are replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
+// All blocks run against the program over its demo venue. The program listens on free ports. In the blocks, its addresses replace
+// 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091, and a directory of the test replaces /etc/oddsgraph/. Everything else is
+// executed as written.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
 	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if any; fragments alone are validated
@@ -292,7 +294,7 @@ func (d *docs) runGraphQL(t *testing.T, b block) {
 			unused = append(unused, err.Rule)
 		}
 		if slices.Contains(unused, "NoUnusedFragments") && strings.HasPrefix(b.text, "fragment") {
-			return // a fragment alone cannot be executed
+			return // a document without an operation cannot be executed
 		}
 	}
 	request := map[string]any{"query": b.text}

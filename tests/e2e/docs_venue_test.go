@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venues/generic.md to the tests that prove it. A test
-// is given as directory, function, and optionally a text that its body must contain.
+// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venues/generic.md to the tests that prove it. Each test
+// is written as a directory, a function, and optionally a text that the function must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
 		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue/generic TestBookForms strings-best-last"},

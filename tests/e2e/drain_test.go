@@ -62,8 +62,9 @@ func (p *program) waitRefusing(t testing.TB) {
 	})
 }
 
-// wholeAnswer sends a request and returns a channel for the complete response, or for the part before an error, followed by that
-// error. It returns when the body contains the text of the parameter begins, or at once if that is empty.
+// wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the channel
+// gets the first part of the body with the error appended. wholeAnswer returns when the body contains the text begins, or at once
+// if begins is empty.
 func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
@@ -163,8 +164,8 @@ func TestTerminationLosesNothing(t *testing.T) {
 	p.wantExit(t, 0)
 }
 
-// TestDraining stops a service with a drain delay. During the delay both addresses report that the service is not
-// ready, and it still answers requests. The admin address closes last.
+// TestDraining stops a service with a drain delay. During the delay, both addresses report that the service is not ready, but the
+// service still responds to requests. The admin address closes last.
 func TestDraining(t *testing.T) {
 	venue := newSlowVenue(t)
 	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)

@@ -50,7 +50,7 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	}
 }
 
-// simulatedID returns the identifier of the simulator for one of the demo venue; "" for another text.
+// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if the text is no such id.
 func (s *service) simulatedID(demoID string) string {
 	switch {
 	case s.Demo.Polymarket != nil:
@@ -61,7 +61,7 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns variables with all texts replaced for which id is not empty.
+// translated returns a copy of the variables. It replaces each text by the result of id, if that is not empty.
 func translated(value any, id func(string) string) any {
 	switch v := value.(type) {
 	case string:

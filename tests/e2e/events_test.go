@@ -46,8 +46,8 @@ func wantOnce(t *testing.T, ids []string) {
 	}
 }
 
-// TestSearchEvents searches the events of a venue that can only search markets. Events are in the order of their best markets, and
-// each is on one page of the list. Further pages and the matches cost no call while the venue's page is cached.
+// TestSearchEvents searches the events of a venue that can only search markets. The events are in the order of their best markets,
+// and each event is on one page only. Further pages and the matches need no call as long as the venue's page of markets is cached.
 func TestSearchEvents(t *testing.T) {
 	s := start(t)
 	var all []string
@@ -178,7 +178,7 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// TestPolymarketEvents searches Polymarket's events by text and by tag, and lists them. Whole events come with one call.
+// TestPolymarketEvents searches Polymarket's events by text and by tag, and lists them. One call returns complete events.
 func TestPolymarketEvents(t *testing.T) {
 	s := startPolymarket(t)
 	const query = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort) { searchEvents(query: $text, filter: $filter, sort: $sort, first: 10) {

@@ -21,15 +21,16 @@ type frontendLoad struct {
 	*checkedLoad
 	boards, pages int
 	markets       [][2]string
-	// settled: the last answer of every client came from the stream. From then on no other answers are allowed.
+	// settled becomes true when the last response of every client came from the stream. From then on, all responses must come from
+	// the stream.
 	settled atomic.Bool
-	// maxAge is the maximum age of a stale value.
+	// maxAge is the maximum age of a value that is marked stale.
 	maxAge time.Duration
 	// last maps a client to whether its last answer came from the stream.
 	last map[int]bool
 }
 
-// answerDelay is added to the maximum age, since an answer takes time to reach the check.
+// answerDelay is added to the maximum age, because a response takes time to reach the check.
 const answerDelay = 15 * time.Second
 
 // boardTokens is how many tokens all boards together show.
@@ -68,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, which must happen within the given time, and then for d. As soon as the load has
-// settled, runSettled calls then if it is not nil.
+// runSettled runs the load until it has settled, and from then on for d. The test fails if the load does not settle within the
+// given time. When the load has settled, runSettled calls the function then, unless it is nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -86,7 +87,7 @@ func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then fu
 }
 
 // run runs the load. The function until returns the time at which the load ends. When all clients get streamed values, run calls
-// settled, which returns a new end time.
+// the function settled, which returns a new end time.
 func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -205,7 +206,7 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited holds the limits of the venues of these tests: calls a minute from an address, and calls a minute with a key.
+// limited holds the rate limits of the venues: calls a minute for each address, and calls a minute for each key.
 var limited = [2]int{100, 300}
 
 // wantNoRefusal fails if the venue has refused a call with status 429.
@@ -283,7 +284,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	s.streaming(t)
 	boards, length := pollingSize(t)
 	within := 15 * time.Second
-	if boards < 300 { // with 300 boards it is a soak test, on a machine that is otherwise idle
+	if boards < 300 { // the soak test with 300 boards needs an idle machine and keeps the shorter limit
 		within = patience
 	}
 	a := newFrontendLoad(t, s, w, boards, 20)
@@ -349,8 +350,8 @@ func pollWithoutTheStream(t *testing.T) {
 }
 
 // TestAttackersBesideHonestClients runs two attackers beside honest clients: one attacker sends 40 random ids in each query, the
-// other sends invalid credentials. The honest clients must still get fresh values. The attackers must get no watches and must not
-// exhaust the budget.
+// other sends invalid credentials. The honest clients must still get fresh values. The attackers must not cause subscriptions to
+// the stream, and must not exhaust the budget.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, limited)

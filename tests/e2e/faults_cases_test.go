@@ -15,12 +15,12 @@ type fault struct {
 	name string
 	demo.Fault
 	code string
-	// retried: the client retries the call. wait is the Retry-After of the venue.
+	// retried is true if the client retries the call. wait is the Retry-After that the venue sends.
 	retried bool
 	wait    time.Duration
-	// unclear: the client may conclude that the venue does not support lists.
+	// unclear is true if the response could mean that the venue does not support lists of ids.
 	unclear bool
-	// large: the venue sends tens of megabytes.
+	// large is true if the venue sends tens of megabytes.
 	large bool
 }
 
@@ -50,13 +50,13 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// Placeholders in faults. A lane replaces them by a date nine seconds ahead and by its other host.
+// Placeholders in faults. A lane replaces inSeconds by a date nine seconds ahead, and otherHost by the URL of its other host.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
 )
 
-// at returns the fault for the lane's venue, with placeholders replaced.
+// at returns the fault for a branch of the lane, with placeholders replaced.
 func (f *fault) at(l *lane, b *branch) demo.Fault {
 	out := f.Fault
 	out.Path = b.path
@@ -75,7 +75,7 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	case f.retried:
 		return 3, 3
 	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
-		return 1, 2 // the client tries once whether the venue supports lists
+		return 1, 2 // the client may make one call more to find out whether the venue supports lists
 	}
 	return 1, 1
 }
@@ -108,8 +108,8 @@ func (f *fault) rows(b *branch) []row {
 // hangs reports whether the call times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault. f may be nil: an operation without a fault waits for nothing. All
-// limits are far below operationTimeout.
+// within returns the time limit for an operation with the fault. f may be nil, which means an operation without a fault. All limits
+// are far below operationTimeout.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
 		return callTimeout + answerLimit
@@ -126,11 +126,11 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if a refresh of the previous row has just ended
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer after a refresh of the previous row
 			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
-	if f.code != "UPSTREAM_BAD_RESPONSE" { // all other failures start a backoff
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // only an unreadable response starts no backoff
 		again := l.wantFailure(&r, "at the same instant", b, nil)
 		if n := again.calls[b.endpoint][0]; n != 0 {
 			r.add("at the same instant the venue was asked %d times more", n)
@@ -204,7 +204,7 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 }
 
 // warmFromBooks tests expired spreads while their endpoint fails. The first answer has stale spreads and starts a refresh, so a
-// later answer has spreads from books.
+// later response has spreads from order books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -245,7 +245,7 @@ func (l *lane) timesOut(b *branch) error {
 	return r.err()
 }
 
-// drift tests another format of the venue, which must not change the answer.
+// drift changes the format of the venue's responses. The service's response must stay the same.
 func (l *lane) drift(b *branch, kind demo.FaultKind) error {
 	var r report
 	l.prepare(&r)
@@ -332,7 +332,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of values in the branch that are marked stale.
+// freshness returns the paths of the branch's freshness.stale fields, joined by spaces.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":
@@ -358,8 +358,8 @@ func (l *lane) prepare(r *report) {
 // asked returns how many calls the venue has received for a branch.
 func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
-// wantFailure sends wholeQuery while an endpoint fails. Only its branch has errors, the others are unchanged. If f is not
-// nil, it also checks the number of calls.
+// wantFailure sends wholeQuery while an endpoint fails. It expects errors in the branch of this endpoint only, and unchanged data
+// in all other branches. If f is not nil, wantFailure also checks the number of calls.
 func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -392,7 +392,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // a warm query may join a refresh in flight
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // if warm, it may join a refresh in flight
 			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}

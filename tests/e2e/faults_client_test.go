@@ -26,8 +26,8 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
-	// The transport keeps idle connections that it has never used. The service closes such a connection after its
-	// header timeout, perhaps just as the transport begins to use it. This header lets the transport retry.
+	// The transport may keep connections on which it has sent no request yet. The service closes them after its header timeout,
+	// perhaps when the transport is about to use one. With this header, the transport retries the request.
 	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)

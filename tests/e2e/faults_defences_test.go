@@ -70,7 +70,7 @@ var circuitRow = row{name: "orderbook, one token after the other", run: func(l *
 	return r.err()
 }}
 
-// callersRow reads one account with its owner's credentials and with others.
+// callersRow reads one account with its owner's credentials, with invalid ones, and with those of another account.
 var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -122,7 +122,7 @@ func (l *lane) waitInFlight(n int64) error {
 	return nil
 }
 
-// abandonedRow requests a book that hangs, and gives up.
+// abandonedRow requests a book whose call hangs. The client then disconnects, and the call must end.
 var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -141,7 +141,8 @@ var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, 
 	return errors.Join(r.err(), err, l.waitInFlight(0))
 }}
 
-// sharedRow requests a slow book twice, and one of the callers gives up.
+// sharedRow has two callers share the call for a slow book. The first caller then disconnects, and the second must still get the
+// book.
 var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -167,7 +168,7 @@ var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane,
 		if err := l.waitInFlight(1); err != nil {
 			r.add("%w", err)
 		}
-		go func() { // other text, so that the queries do not share an execution
+		go func() { // the query has another text, so that it does not share the execution of the first one
 			got, err := l.queryFrom(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
 				err = fmt.Errorf("the other caller got %s, %v", asJSON(got.data), got.errors)
@@ -226,7 +227,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls e.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport replaces the client's transport by one that lacks a defence.
+// withTransport returns a rig that replaces the client's transport. change receives a transport without limits and returns the
+// replacement.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
@@ -259,8 +261,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound removes, one at a time, each defence that can be removed by configuration or by another transport. It
-// requires that rows of the matrix then fail. tests/mutations removes the other defences.
+// TestMissingDefencesAreFound removes one defence at a time, by configuration or by another transport. Without it, rows of the
+// fault matrix must fail. tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -293,7 +295,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
 		for _, f := range faults {
 			if f.large {
-				f.Bytes = 8 << 20 // still too large for the client, but quicker than 64 MiB
+				f.Bytes = 8 << 20 // still too large for the client, but sent more quickly than 64 MiB
 			}
 			rows = append(rows, f.rows(&wholeBranches[i])...)
 		}
@@ -394,7 +396,8 @@ func TestMissingDefencesAreFound(t *testing.T) {
 	}
 }
 
-// completeJSON completes truncated JSON like a lenient parser: it drops the last element and closes what is open.
+// completeJSON completes truncated JSON as a lenient parser would. It drops the last element and closes the open arrays and
+// objects.
 func completeJSON(body []byte) []byte {
 	if json.Valid(body) {
 		return body

@@ -18,13 +18,14 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// branch is a part of the answer that is read from one endpoint.
+// branch is a part of the response whose data come from one endpoint.
 type branch struct {
 	// endpoint is the last element of path, the URL path. at is the branch's path in the data.
 	endpoint, path, at string
-	// errors are the paths of its errors.
+	// errors are the paths of the errors that the response has if the endpoint fails.
 	errors []string
-	// past is a duration after which the branch is no longer fresh. Public data of this age are still served stale.
+	// past is a duration after which the cached data of the branch are no longer fresh. The service still serves public data of
+	// this age, marked stale.
 	past time.Duration
 }
 
@@ -75,15 +76,15 @@ const shortTimeout = 6 * time.Second
 // longCallTimeout is the flag of lanes where no call hangs. Its long timeout allows for a busy machine.
 const longCallTimeout = "--venue-timeout=90s"
 
-// answerLimit is the time limit for an answer that waits for nothing. A busy machine needs less, and an answer that waits
-// for a call or an operation to time out needs more.
+// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. A response that waits for
+// the timeout of a call or an operation needs more.
 const answerLimit = time.Minute
 
-// lane is a service over a venue with faults. It keeps the answer that the service gave before the faults.
+// lane is a service over a venue with faults. It keeps the response from before the faults.
 type lane struct {
 	*service
 	variables vars
-	// whole holds the data of each branch without faults. calls are the venue's calls for these data.
+	// whole holds the data that each branch has without faults. calls are the venue's calls for these data.
 	whole map[string]string
 	calls calls
 	// otherURL is the URL of another host. otherRequests counts the requests to this host.
@@ -115,7 +116,7 @@ func (e *completedReads) note(b reqctx.Batch) {
 	}
 }
 
-// instant returns a time after the start of all reads so far. It sleeps, since time may stand still in a bubble.
+// instant returns a time after the start of all reads so far. It sleeps, because time in a bubble does not pass otherwise.
 func (e *completedReads) instant() time.Time {
 	time.Sleep(time.Millisecond)
 	return time.Now()
@@ -240,8 +241,8 @@ type reply struct {
 	calls  calls
 }
 
-// try sends a query and counts the venue's calls meanwhile. It returns errors instead of failing the test, so any
-// goroutine may call it.
+// try sends a query and counts the venue's calls until the response has arrived. It returns errors instead of failing the test, so
+// any goroutine may call it.
 func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -261,7 +262,7 @@ type row struct {
 	run  func(l *lane) error
 	// open starts a lane for this row only. It is nil if the row uses a shared lane.
 	open func(t testing.TB, rig func(*app.Wiring)) *lane
-	// alone: no other row runs meanwhile, so that the row's memory can be measured.
+	// alone is true if no other row may run at the same time, so that the row's memory can be measured.
 	alone bool
 }
 

@@ -23,7 +23,7 @@ type checkedLoad struct {
 	mu    sync.Mutex
 	wrong map[string]int
 	seen  map[string]int
-	last  map[string][2]string // by token: the book's sequence and the price that its subscriber received last
+	last  map[string][2]string // maps a token to the book's sequence and the price that its subscriber received last
 }
 
 func newCheckedLoad(s *service, w *recordedVenue) *checkedLoad {
@@ -135,7 +135,7 @@ func (c *checkedLoad) setLast(id string, what int, value string) {
 	c.last[id] = last
 }
 
-// caughtUp reports whether all subscribers have the venue's current state. The venue must not change meanwhile.
+// caughtUp reports whether all subscribers have the venue's current state. The venue must not change during the check.
 func (c *checkedLoad) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and restarts it with a new epoch.
-// Meanwhile every client gets answers, with known values marked stale. After the restart, the first fresh answer comes
-// when the backoff of the failures has ended.
+// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and restarts it with a new epoch. While the
+// venue is down, every client must get responses, with cached values marked stale. After the restart, the first fresh response must
+// come when the backoff has ended.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})
@@ -21,7 +21,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	}
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
-	// A search uses REST only. Changing words keep it out of the cache.
+	// A search never uses the stream. Each search has other arguments, so no cached result can answer it.
 	words := []string{"a", "e", "i", "o", "u", "will", "the", "by", "in", "win"}
 	search := func(i int) bool {
 		var out struct {

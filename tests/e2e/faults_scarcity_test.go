@@ -14,15 +14,15 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// The rows below use a venue that accepts budgetPerMinute calls, and keyPerMinute with a key. Each row has its own lane. The lane's
-// clock is close to the present, because deadlines are in real time.
+// The rows below use a venue that accepts budgetPerMinute calls a minute without a key, and keyPerMinute calls a minute with each
+// key. Each row has its own lane. The lane's clock is close to the present, because deadlines are in real time.
 const (
 	budgetPerMinute = 40
 	keyPerMinute    = 20
 )
 
-// openBudget starts the lane of a row below. The lane starts two minutes in the past, so that the calls of its start no longer
-// count. Requests time out after 30 s, too early to wait a minute for the budget.
+// openBudget starts the lane of a row below. The lane's clock starts two minutes in the past and then advances, so that the first
+// calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait a minute for the budget.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
@@ -46,7 +46,7 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// queryFrom queries tokens with a client's address. Use each token only once, since answers are cached.
+// queryFrom queries tokens with a client's address. Use each token only once, because its values are cached.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -57,8 +57,8 @@ func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
-// answered returns how many of the requested values arrived. All others must be refused with RATE_LIMITED and a retry
-// time, and without a wait.
+// answered returns how many of the requested values arrived. All other values must be refused at once with RATE_LIMITED and a retry
+// time.
 func (r *reply) answered(asked int) (int, error) {
 	if r.took > answerLimit {
 		return 0, fmt.Errorf("the answer took %v", r.took)
@@ -132,8 +132,8 @@ var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, 
 	return r.err()
 }}
 
-// priorityRow requests a chart and then a price, when the budget has one call left. The price goes first, although the chart
-// has waited longer.
+// priorityRow requests a chart and then a price, when the budget has one call left. The call for the price must go first, although
+// the call for the chart has waited longer.
 var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
@@ -151,7 +151,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 		return err
 	}
 	l.clock.Advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that are guaranteed to each priority
+	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the budget guarantees to each priority
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 // shortQueue is how many calls may wait in the row below.
 const shortQueue = 8
 
-// fullQueueRow reads books after the budget is spent. Only shortQueue calls wait, the others are refused at once.
+// fullQueueRow reads books after the budget is spent. At most shortQueue calls may wait, and all others must be refused at once.
 var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openPatient(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
@@ -310,10 +310,11 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 	return r.err()
 }}
 
-// budgetRows are the rows about a short budget.
+// budgetRows are the rows in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// changedAdmission is an Admission that lacks a defence: change modifies each request before it reaches the budget.
+// changedAdmission is an Admission that lacks a defence. Its function change modifies each request before the budget gets the
+// request.
 type changedAdmission struct {
 	cache.Admission
 	change func(*reqctx.CallRequest)

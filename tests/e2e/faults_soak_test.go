@@ -31,7 +31,7 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the process's resource use at a time since the start.
+// soakRow is the process's resource use. The field at is the time since the start.
 type soakRow struct {
 	at time.Duration
 	figures
@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 	w := newRecordedVenue(t, 1, 60, [2]int{})
 	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000", "--client-total=20000")...)
 	s := &soak{checkedLoad: newCheckedLoad(p.service, w), process: p, recordedVenue: w, rand: rand.New(rand.NewPCG(seed, 0)), faultCounts: make(map[string]int)}
-	s.sample(w.tokens[:4]) // allocate what is allocated once
+	s.sample(w.tokens[:4]) // makes the service allocate memory that it allocates only once
 	began := time.Now()
 	before := s.recordFigures(t, began)
 	for i := range sockets {
@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 		at := i * 9 % (len(w.tokens) - 9)
 		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and nine subscriptions to a book each
 	}
-	// A fault may end a subscription that has had no event.
+	// Faults must wait for the first events, because a fault may end a subscription that has had no event.
 	eventually(t, "all subscribers have their first events", func() bool { return s.countOf("event INITIAL") >= 18*sockets })
 	for i := range pollers {
 		at := i * 7 % (len(w.tokens) - 20)
@@ -108,8 +108,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Allowed growth by the end: idle connections to the venue, each with a file and two goroutines; a few more files and
-// goroutines; and memory of the caches.
+// These constants are the allowed growth. soakIdle is the number of idle connections to the venue, each with a file and two
+// goroutines. soakMore allows for other files and goroutines, and soakHeap for the caches, in bytes.
 const (
 	soakIdle = 32
 	soakMore = 16
@@ -194,7 +194,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	if s.rand.IntN(12) == 0 {
 		s.faultCounts["venue killed"]++
 		s.recordedVenue.close()
-		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the market does not move meanwhile
+		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the market stands still during this time
 		s.recordedVenue.open(t)
 		return
 	}

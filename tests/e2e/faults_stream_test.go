@@ -16,9 +16,9 @@ import (
 type streamRow struct {
 	name string
 	demo.Fault
-	// closeFirst: open streams are closed first, so that the fault affects new connections.
+	// closeFirst is true if the test closes open streams first, so that the fault affects new connections.
 	closeFirst bool
-	// banned: the client stops connecting for stream.LimitedWait, which these tests shorten.
+	// banned is true if the client does not reconnect for stream.LimitedWait, which these tests shorten.
 	banned bool
 }
 

@@ -20,8 +20,8 @@ type laneOf struct {
 	rows []row
 }
 
-// run runs all rows and reports the failed ones. Rows whose field alone is true run at the end, one at a time. run checks the
-// memory of each of these, and of all other rows together.
+// run runs all rows and reports the failed ones. Rows with alone set run at the end, one at a time. run checks the memory of each
+// of these rows by itself, and the memory of all other rows together.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)
@@ -58,7 +58,8 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	return outcomes
 }
 
-// TestFaultMatrix reads each endpoint with each fault, with a cold and with a warm cache, beside all other endpoints.
+// TestFaultMatrix combines each endpoint with each fault, with a cold and with a warm cache. Each query also reads all other
+// endpoints.
 func TestFaultMatrix(t *testing.T) {
 	survived, total := 0, 0
 	tally := func(t *testing.T, outcomes map[string]error) {
@@ -106,7 +107,8 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // largeAllocated is the memory that a row may allocate temporarily if its fault is large. largeLeft is the memory that may stay in
-// use after such a row. laneLeft is what a lane may leave after all its smaller rows, such as idle connections.
+// use after such a row. laneLeft is the memory that may stay in use after all other rows of a lane, for example for idle
+// connections.
 const (
 	largeAllocated = 48 << 20
 	largeLeft      = 4 << 20

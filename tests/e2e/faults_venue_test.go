@@ -18,8 +18,8 @@ import (
 // recordedDepth is the number of levels on each side of a book that a recordedVenue compares.
 const recordedDepth = 20
 
-// recordedVenue is a venue that records every price and book that it publishes. Change the venue through move only, so that
-// each state is recorded before a client can read it.
+// recordedVenue is a venue that records every price and book that it publishes. Change the venue through update only, so that each
+// state is recorded before a client can read it.
 type recordedVenue struct {
 	seed    uint64
 	tokens  []string
@@ -27,7 +27,7 @@ type recordedVenue struct {
 	limits  [2]int // requests a minute for an address and for a key; 0 means no limit
 	// heartbeat is the stream's interval. The client reconnects after 2.5 intervals without a frame.
 	heartbeat time.Duration
-	// inBubble: the venue is called directly in a synctest bubble, and accepts no network connections.
+	// inBubble is true if the service calls the venue directly in a synctest bubble. The venue then accepts no network connections.
 	inBubble bool
 
 	mu     sync.RWMutex
@@ -93,7 +93,7 @@ func openRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int, inB
 		seed: seed, limits: limits, inBubble: inBubble, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*ring[bookState]), prices: make(map[string]*ring[priceState]), lastSeqs: make(map[string]uint64),
 	}
-	if limits != [2]int{} { // a quiet stream matters more here than a fast reconnect
+	if limits != [2]int{} { // with rate limits, few heartbeats matter more than a fast reconnect
 		w.heartbeat = 5 * time.Second
 	}
 	w.open(t)
@@ -155,7 +155,7 @@ func (w *recordedVenue) args(more ...string) []string {
 	}, more...)
 }
 
-// update calls change, which changes the venue, and records the new state.
+// update calls the function change, which changes the venue, and records the new state.
 func (w *recordedVenue) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +164,7 @@ func (w *recordedVenue) update(change func()) {
 	w.remember()
 }
 
-// step moves the market once, then sets the prices of some recorded tokens, since the market alone moves few of them.
+// step moves the market once, then sets the prices of some recorded tokens, because a move of the market changes few of them.
 func (w *recordedVenue) step() {
 	w.update(func() { w.venue.Step() })
 	w.update(func() {
@@ -251,7 +251,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	case !ok && w.venue.Epoch() != epoch && w.lastSeqs[id+epoch] != 0 && seq > w.lastSeqs[id+epoch]:
 		return nil // the last book of an epoch, which ended before it was recorded
 	case !ok && seq == 1 && w.lastSeqs[id+epoch] > 1:
-		// An epoch that began during a move starts with the last book of the previous epoch, under a new number.
+		// An epoch that begins during a move starts with the last book of the previous epoch. Only the sequence number is new.
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
 			return nil
 		}
@@ -264,7 +264,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	return nil
 }
 
-// checkPrice compares a price with the one that the venue published at that time.
+// checkPrice compares a price with the price that the venue published at the same time.
 func (w *recordedVenue) checkPrice(v any) error {
 	id := text(v, "tokenId")
 	at, err := time.Parse(time.RFC3339Nano, text(v, "timestamp"))

@@ -39,7 +39,7 @@ func nodeIDs(kind string, ids []string) []string {
 	return out
 }
 
-// TestFederationIsOff: without the flag the graph has no fields of federation.
+// TestFederationIsOff checks that the schema has no fields of federation without --federation.
 func TestFederationIsOff(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -54,7 +54,8 @@ func TestFederationIsOff(t *testing.T) {
 	}
 }
 
-// TestServiceSDL: _service returns what the command prints, with a key for each type of Node. It is part of introspection.
+// TestServiceSDL checks that _service returns the same SDL as the command schema --federation, with a key for each type that
+// implements Node. Without introspection, _service is refused.
 func TestServiceSDL(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")
@@ -111,7 +112,8 @@ func TestEntitiesAreOneBatch(t *testing.T) {
 	}
 }
 
-// TestEntities mixes representations of all kinds: an invalid one is null with an error, and the others are complete.
+// TestEntities mixes valid and invalid representations. An invalid one must give null and an error, and all others must give
+// complete entities.
 func TestEntities(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")
@@ -149,7 +151,7 @@ func TestEntities(t *testing.T) {
 			t.Errorf("%q does not say %q", errors[i].Message, says)
 		}
 	}
-	// Accounts need credentials here, too.
+	// Entities of accounts need credentials.
 	_, errors = s.query(t, entitiesQuery, vars{"of": of[9:]}, anonymous)
 	wantErrors(t, errors, "_entities.0.balance UNAUTHENTICATED", "_entities.1 UNAUTHENTICATED")
 	// A literal has the same meaning as a variable.
@@ -163,7 +165,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreBounded: more than 500 representations are refused, and each is priced as an element of nodes is.
+// TestEntitiesAreBounded expects an error for more than 500 representations. Each representation must cost as many points as an
+// element of the field nodes.
 func TestEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

@@ -304,9 +304,9 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of
-// X-Forwarded-For. After five refusals the service stops sending them to the venue. Other credentials of the same
-// client still work.
+// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of X-Forwarded-For. After
+// five refusals, the service must no longer send these credentials to the venue. Other credentials of the same client must still
+// work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -314,9 +314,9 @@ func TestRefusedCredentials(t *testing.T) {
 	wrong := credentials("no such key")
 	for _, test := range []struct {
 		name, trusted string
-		// from returns X-Forwarded-For of the n-th request.
+		// from returns the X-Forwarded-For header of the n-th request.
 		from func(n int) string
-		// blocked: all these requests count as one client.
+		// blocked is true if the service counts all these requests as one client.
 		blocked bool
 	}{
 		{"no trusted proxy", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
@@ -418,7 +418,7 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over one transport and refers to it over the others.
+// TestKnownDocumentsOverEveryTransport registers a document over one transport and sends only its hash over all other transports.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`

@@ -40,9 +40,9 @@ var (
 	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
 )
 
-// TestGuide follows the chapter of docs/frontend.md word for word: it starts in an empty folder, runs each command, writes each
-// file, and opens the page in a browser, where a position gets another value and later leaves the list. Only the ports differ from
-// the chapter. It needs a registry of npm, or the packages in npm's cache.
+// TestGuide follows the chapter of docs/frontend.md word for word. It starts in an empty folder, runs each command, writes each
+// file and opens the page in a browser. There a position gets another value and later leaves the list. Only the ports differ from
+// the chapter. The test needs an npm registry, or the packages in npm's cache.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -117,7 +117,8 @@ func (g *guide) writeFile(t *testing.T, b block) {
 	}
 }
 
-// runLine runs a command until it ends or has printed the address of a dev server, which then runs until the test ends.
+// runLine runs a command until it ends. If the command is a dev server, runLine returns when the server has printed its address,
+// and the server runs until the test ends.
 func (g *guide) runLine(t *testing.T, b block, line string) {
 	t.Helper()
 	cmd := exec.CommandContext(g.ctx, "sh", "-c", g.addresses.Replace(line))
@@ -166,8 +167,8 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions requires that the chapter names the same package versions as the example app and clients/. The tests of these
-// two need no registry.
+// TestGuideVersions requires that the chapter names the same package versions as the example app and clients/. The example app and
+// clients/ are tested without a registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
 	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {

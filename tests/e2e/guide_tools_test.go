@@ -35,9 +35,9 @@ func installNode(t *testing.T, version string) string {
 	return g.bin
 }
 
-// runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on the newest one.
-// With the chapter's configuration it reads the schema as text and by introspection. All runs with one configuration must write
-// the same file, which must compile with the chapter's page.
+// runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on the newest
+// one. With the chapter's configuration, it reads the schema once as text and once by introspection. All runs with one
+// configuration must write the same file. The file must compile with the chapter's page.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")
@@ -75,8 +75,8 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 }
 
 // codegenConfigs returns the configurations of GraphQL Code Generator in the chapter and in docs/client-kit.md. The configuration
-// in docs/client-kit.md must have the scalars of the package. The alternative there, with another Decimal, must have the scalars of
-// the chapter.
+// in docs/client-kit.md must have the kit's scalars. The alternative configuration in that file, with another Decimal, must have
+// the chapter's scalars.
 func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	t.Helper()
 	type configuration struct {
@@ -122,7 +122,8 @@ func yamlText(t *testing.T, v any) string {
 	return string(text)
 }
 
-// runProxy starts a dev server with the configuration of Vite in docs/frontend.md, and sends a query and opens a WebSocket through it.
+// runProxy starts a dev server with the configuration of Vite in docs/frontend.md, and sends a query and opens a WebSocket through
+// it.
 func (g *guide) runProxy(t *testing.T) {
 	var config string
 	for _, b := range readDocs(t) {

@@ -100,15 +100,15 @@ func (l *logBuffer) String() string {
 // service is the whole program, run in the test's process and served on a port, with an HTTP client.
 type service struct {
 	*app.App
-	// venue is the demo venue that the service calls. It is nil if the test has a venue of its own.
+	// venue is the demo venue that the service calls. It is nil if the test started another venue.
 	venue  *demo.Venue
 	clock  *testclock.Clock
 	client *http.Client
 	log    *logBuffer
 }
 
-// start runs the program with these flags until the test ends. It listens on free ports; the clock and the market move only
-// when the test moves them.
+// start runs the program with these flags until the test ends. The program listens on free ports. The clock and the market move
+// only when the test moves them.
 func start(t testing.TB, args ...string) *service {
 	t.Helper()
 	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
@@ -128,7 +128,7 @@ func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...str
 	return s
 }
 
-// openRigged wires a service with a held clock and binds its ports. It does not serve yet.
+// openRigged wires a service with a clock that only the test advances, and binds its ports. It does not serve yet.
 func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	args = append([]string{
@@ -180,7 +180,7 @@ func (s *service) serveUntilEnd(t testing.TB) {
 	})
 }
 
-// defaultWiring is the rig that changes nothing.
+// defaultWiring is a rig that changes nothing.
 func defaultWiring(*app.Wiring) {}
 
 // withUnusedLimit makes the service assume that nobody called the venue before it, so the rate limit is unused.

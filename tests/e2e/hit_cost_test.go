@@ -108,8 +108,8 @@ func bare(t testing.TB, size int) string {
 	return l.Addr().String()
 }
 
-// TestHitAllocations counts what the whole program allocates for a hit in the response cache, and compares it with a bare
-// net/http handler. Most of the allocations are net/http's.
+// TestHitAllocations counts what the whole program allocates for a hit in the response cache, and compares it with a bare net/http
+// handler. Most of the allocations are those of net/http.
 func TestHitAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return
@@ -120,7 +120,7 @@ func TestHitAllocations(t *testing.T) {
 		limit := talk(t, bare(t, ours.bytes), hit.body, hit.header...)
 		n, least := fewestAllocs(func() { ours.once(t) }), fewestAllocs(func() { limit.once(t) })
 		t.Logf("%s: %.0f allocations, %.0f of them the server's own", hit.name, n, least)
-		if n > least+14 { // usually 13, but the counts of net/http differ by one
+		if n > least+14 { // the difference is usually 13, but the count of net/http varies by one
 			t.Errorf("%s: a hit takes %.0f allocations, where a bare handler takes %.0f", hit.name, n, least)
 		}
 	}
@@ -136,8 +136,8 @@ func fewestAllocs(f func()) float64 {
 	return least
 }
 
-// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op includes the whole process, including the client's two
-// system calls.
+// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op is the CPU time of the whole process. It includes the
+// client's two system calls.
 func BenchmarkHit(b *testing.B) {
 	s := start(b, "--log-level=error")
 	for _, hit := range hits {

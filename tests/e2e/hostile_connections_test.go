@@ -62,7 +62,8 @@ func connectionAttacks() []attack {
 	}
 	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
 	var out []attack
-	// add is for text that is not HTTP: the service answers with this status, or 0 for no answer, and closes the connection.
+	// add adds an attack that sends text that is not valid HTTP. The service must respond with the given status and close the
+	// connection. Status 0 means no response.
 	add := func(name, text string, status int) {
 		out = append(out, attack{name: "HTTP: " + name, run: func(t *testing.T, p *target) {
 			w := p.connect(t)
@@ -121,7 +122,7 @@ func connectionAttacks() []attack {
 			w := p.connect(t)
 			_, _ = io.WriteString(w, post(length(26), typename))
 			_ = w.Conn.(*net.TCPConn).CloseWrite()
-			// The service cannot distinguish this from a client that has gone, so it may cancel the request.
+			// To the service, this looks like a client that has disconnected, so the service may cancel the request.
 			if resp, err := http.ReadResponse(w.r, nil); err == nil {
 				_ = resp.Body.Close()
 			}

@@ -132,7 +132,7 @@ func (w *wire) closeCode(t testing.TB) int {
 // socketAttacks violate WebSocket or graphql-transport-ws, or send far too much.
 func socketAttacks() []attack {
 	var out []attack
-	// add is for bytes that break the protocol: the service closes the socket with this code.
+	// add adds an attack whose bytes violate the protocol. The service must close the socket with the given code.
 	add := func(name, bytes string, code int) {
 		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
 			w := p.upgrade(t, "10.9.0.1")
@@ -177,7 +177,7 @@ func socketAttacks() []attack {
 	add("an id twice", say(sayInit)+say(subscribe("1", "subscription{streamStatusChanged{state}}"))+say(subscribe("1", "{__typename}")), 4409)
 	add("an operation without a payload", say(sayInit)+say(`{"id":"1","type":"subscribe"}`), 4400)
 	add("a close of a code that is none", head(true, 0, opClose, true, 2)+"\x00\x01", 1002)
-	// goesOn is for messages that the service answers without closing the socket.
+	// goesOn adds an attack whose messages the service must handle without closing the socket.
 	goesOn := func(name, client string, run func(t *testing.T, p *target, w *wire)) {
 		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
 			w := p.upgrade(t, client, sayInit)
@@ -253,7 +253,7 @@ func socketAttacks() []attack {
 					_ = w.SetWriteDeadline(since.Add(time.Second))
 					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until the service stops reading
 					_ = w.Close()
-					// The limit is a burst of a thousand messages and then two hundred a second.
+					// The service reads a burst of a thousand messages, and then two hundred a second.
 					if n := <-answered; n > 1100+200*int(time.Since(since)/time.Second+1) {
 						t.Errorf("%s: %d are answered in %v", name, n, time.Since(since))
 					}

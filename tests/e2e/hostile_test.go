@@ -27,9 +27,9 @@ type attack struct {
 	run  func(t *testing.T, p *target)
 }
 
-// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected answer and use
-// less than a second of the program's processor time. Afterwards a normal query must work as before, and after each group of
-// attacks the program must have released its memory, goroutines and files.
+// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected response and use less
+// than a second of the program's processor time. Afterwards a normal query must work as before, and after each group of attacks the
+// program must have released its memory, goroutines and files.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
@@ -77,8 +77,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest returns the least time of some normal queries. It stops as soon as enough accepts this time. It gives up after at least
-// 20 queries and at least maxSlowTime, because the machine may be busy.
+// fastest sends normal queries and returns the shortest time of a query. It stops when the function enough accepts this time.
+// Otherwise it stops after at least 20 queries and at least maxSlowTime, because the machine may be busy.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -119,7 +119,7 @@ func (p *target) runAttack(t *testing.T, a attack) {
 // maxGrowth is how much the heap may grow by all attacks together, in bytes. It covers cached documents and responses.
 const maxGrowth = 24 << 20
 
-// wantRest waits until the program is back to its earlier goroutines, open files and heap.
+// wantRest waits until the program's goroutines, open files and heap are down to about their earlier numbers.
 func (p *target) wantRest(t *testing.T, before figures) {
 	t.Helper()
 	p.client.CloseIdleConnections()
@@ -167,8 +167,8 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 	return p.send(t, r)
 }
 
-// want checks the status. With an empty code the answer must have no errors; otherwise the first error must have the code, and its
-// message must contain says.
+// want checks the status. With an empty code, the response must have no errors. With any other code, the first error must have this
+// code, and its message must contain says.
 func (got response) want(t testing.TB, status int, code, says string) {
 	t.Helper()
 	if got.status != status {

@@ -90,7 +90,8 @@ func valueAttacks() []attack {
 	return out
 }
 
-// inject uses an id in every argument that takes one. The venue must receive the id unchanged as a single value, or not at all.
+// inject sends a hostile id in every argument that accepts an id. The venue must receive the id unchanged as a single value, or not
+// at all.
 func (p *target) inject(t *testing.T, evil string) {
 	const query = `query($v:String!,$n:ID!,$m:ID!,$o:ID!){
 		token(tokenId:$v){price{price} spread{spread} orderbook{spread} history{from} market{slug}} tokens(tokenIds:[$v]){price{price}} tokenPrices(tokenIds:[$v]){price} spreads(tokenIds:[$v]){spread}

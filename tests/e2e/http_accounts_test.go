@@ -95,8 +95,8 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue locks out an address whose credentials the venue refuses. Refused credentials from the accounts file do
-// not count, because they are not the client's.
+// TestRefusedByTheVenue expects that the service locks out an address after the venue has refused the credentials of its requests
+// five times. Refusals of credentials from the accounts file must not count, because the client did not send these credentials.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

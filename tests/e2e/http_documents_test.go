@@ -59,7 +59,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 	if got := s.getQuery(t, "", "extensions", persisted("another")); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a miss has %v", got.header)
 	}
-	// An invalid document is not registered, nor is a text that does not match its hash.
+	// The service registers neither an invalid document nor a text that does not match its hash.
 	if got := s.getQuery(t, "", "extensions", persisted(invalid), "query", invalid); !strings.Contains(got.body, "GRAPHQL_VALIDATION_FAILED") {
 		t.Errorf("invalid: %+v", got)
 	}
@@ -123,7 +123,7 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 	manifest = filepath.Join(dir, "invalid.json")
 	write(map[string]string{"trusted-1": "{ nope }"})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // if the program wrongly starts, it ends here
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // ends a program that wrongly starts
 	defer cancel()
 	err := run(ctx, []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {

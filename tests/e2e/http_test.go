@@ -64,11 +64,11 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("the process lives, but is %d", got.status)
 	}
 	s.setFaults(t)
-	s.expireCaches() // beyond the backoff after a failure
+	s.expireCaches() // ends the backoff after a failure
 	ready(http.StatusOK)
 	wantCalls(t, s.callsDuring(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ready(http.StatusOK) // the last probe is recent enough
+	ready(http.StatusOK) // the result of the last probe is still in use
 	s.expireCaches()
 	ready(http.StatusServiceUnavailable)
 }
@@ -109,7 +109,8 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 	}
 }
 
-// TestRunServesUntilCancelled starts both servers by the command line, with ports that it reads from the log.
+// TestRunServesUntilCancelled runs the commands serve and venue until their context is cancelled. It reads their ports from the
+// log.
 func TestRunServesUntilCancelled(t *testing.T) {
 	for _, test := range []struct{ command, line, driver, path string }{
 		{"serve", "oddsgraph is ready", "generic", "/healthz"},
@@ -160,7 +161,7 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
-// TestDriverNames expects errors for unknown drivers and for a demo venue that the driver cannot read.
+// TestDriverNames expects errors for unknown drivers, and for a demo venue and a driver that do not fit together.
 func TestDriverNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",
@@ -374,7 +375,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	codes := map[string]int{}
 	asked := s.callsDuring(func() {
 		for n := range 9 {
-			// Each address differs, so that no cached response answers.
+			// Each operation has another address, so that no response comes from the cache.
 			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
 			ev := sub.next(t)
 			for _, err := range ev.errors {

@@ -48,8 +48,8 @@ func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	wantErrors(t, errors, want...)
 }
 
-// TestCallersAreKeptApart has many callers query the same accounts at once. Some own the account; the venue refuses the others.
-// The clock is held, so everything that one caller reads stays fresh in the cache.
+// TestCallersAreKeptApart has many callers query the same accounts at once. Some of them may read the account, and all others must
+// be refused. The clock stands still, so all data that a caller reads stay fresh in the cache.
 func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
@@ -84,7 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller has the owner read an account first, so that all of it is cached and fresh.
+// TestAnEntryBelongsToItsCaller has the owner read an account first, so that all its data are cached. Other callers must not get
+// these cached data.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -102,8 +103,8 @@ func TestAnEntryBelongsToItsCaller(t *testing.T) {
 		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, anonymous)
 		wantRefused(t, data, errors, "UNAUTHENTICATED")
 	}), calls{})
-	// The address in upper case is the same account. Credentials are opaque: the same members in another order belong to
-	// another caller.
+	// The address in upper case denotes the same account. The service compares credentials byte by byte, so credentials with the
+	// same members in another order belong to another caller.
 	upper := "0X" + strings.ToUpper(addressOf50[2:])
 	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)
@@ -156,7 +157,7 @@ func TestViewer(t *testing.T) {
 }
 
 // TestSecretsStayInside searches everything that the service emits, except its calls to the venue, for the secrets of the
-// credentials. The venue fails in several ways meanwhile.
+// credentials. The requests are repeated for several kinds of venue failures.
 func TestSecretsStayInside(t *testing.T) {
 	const canary = "canary-7f3a"
 	s := start(t, "--venue-timeout=300ms")

@@ -29,7 +29,7 @@ type identityProvider struct {
 	unwanted []string // the query and the Authorization header of each request for the provider's keys that had a query or an Authorization header
 }
 
-// heard returns the queries and Authorization headers that key requests had. They should have none.
+// heard returns the queries and Authorization headers of requests for the keys. Such requests should have neither.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Long-lived operations end when their token expires. Those with another token continue.
+	// Sockets and subscriptions end when their token expires. Sockets with a valid token continue.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")

@@ -15,12 +15,13 @@ import (
 // startKalshi starts the service with the driver of Kalshi over its simulator.
 func startKalshi(t *testing.T, args ...string) *service {
 	t.Helper()
-	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // the clock stands still, so the bucket would not fill
+	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // as the clock stands still, the rate limit would block
 	return startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), unlimited,
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns all calls to the simulator, and the calls since the earlier result before.
+// kalshiCalls returns the number of all calls to the simulator by path, and the number since an earlier result. The parameter
+// before is the earlier result.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
@@ -33,8 +34,8 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 	return calls, since
 }
 
-// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call, so the
-// calls must wait, and none may be refused.
+// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call. So the
+// service must delay some calls, and no call may be refused.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
@@ -53,7 +54,7 @@ func TestKalshiBillsMarkets(t *testing.T) {
 	})
 }
 
-// TestKalshi reads markets, both tokens' books, prices, history and an event of the simulator over the graph.
+// TestKalshi queries a market of the simulator with its event, and the books, prices and history of its tokens.
 func TestKalshi(t *testing.T) {
 	s := startKalshi(t)
 	ticker := s.Demo.Kalshi.Tickers()[0]
@@ -94,7 +95,8 @@ func TestKalshiSearch(t *testing.T) {
 	}
 }
 
-// TestKalshiUnsupported asks for what Kalshi does not serve: null, UNSUPPORTED, and no call.
+// TestKalshiUnsupported queries data that Kalshi does not serve. Each field must be null with the code UNSUPPORTED and cause no
+// call.
 func TestKalshiUnsupported(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
@@ -117,8 +119,8 @@ func TestKalshiUnsupported(t *testing.T) {
 	}
 }
 
-// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. The handshake is signed. The books
-// equal the venue's after each loss.
+// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. The handshake is signed. After
+// each loss, the books must become equal to the venue's books again.
 func TestKalshiStream(t *testing.T) {
 	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
 	s.streaming(t)

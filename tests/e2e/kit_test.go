@@ -63,8 +63,8 @@ var kitPackages = map[string][]string{
 	"@oddsgraph/kit/urql":   {"@urql/core", "@urql/exchange-graphcache", "graphql", "wonka"},
 }
 
-// checkKitTypes compiles an app that imports one entry point of the kit. It uses the strictest options, and only some packages of
-// clients/ are installed.
+// checkKitTypes compiles an app that imports one entry point of the kit. It uses the strictest compiler options. The app has only
+// the given packages of clients/.
 func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	root, err := filepath.Abs("clients/node_modules")
 	if err != nil {
@@ -97,7 +97,7 @@ func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".bin/tsc"), "--pretty", "false", "--listFiles")
 	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput() // it also fails for faults in the types of other packages
+	out, _ := cmd.CombinedOutput() // the error is ignored, because tsc also fails for type errors in other packages
 	read := 0
 	for line := range strings.Lines(string(out)) {
 		own := strings.HasPrefix(line, "app.ts") || strings.Contains(line, "@oddsgraph/kit/")
@@ -113,12 +113,13 @@ func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	}
 }
 
-// TestErrorCodes compares the enum ErrorCode of the schema, from which the kit's codes are generated, with the codes of the service.
+// TestErrorCodes compares the enum ErrorCode of the schema, from which the kit's codes are generated, with the codes of the
+// service.
 func TestErrorCodes(t *testing.T) {
 	var want []string
 	for _, file := range []string{"internal/market/errors.go", "httpapi/persisted/store.go"} {
 		for _, match := range regexp.MustCompile(`Code = "([A-Z_]+)"`).FindAllStringSubmatch(read(t, file), -1) {
-			if match[1] != string(market.CodeNotFound) { // clients never see it
+			if match[1] != string(market.CodeNotFound) { // the service never sends this code to clients
 				want = append(want, match[1])
 			}
 		}

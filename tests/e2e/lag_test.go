@@ -16,13 +16,13 @@ func (s *service) shownMarket(t *testing.T, id string) any {
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
-// TestAMarketChangesUnderLag uses a venue whose REST responses are older than its stream. Events and queries must show a
-// streamed change at once. Whatever the stream leaves out is stale until the venue's response is new.
+// TestAMarketChangesUnderLag uses a venue whose REST responses are older than its stream. Events and queries must show a streamed
+// change at once. If the stream does not send the whole change, the market must be stale until the venue's response has it.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(t *testing.T, v *demo.Venue, id string) error
-		// shows reports whether a market shows the change. announced is true if the stream sends the whole change.
+		// shows reports whether a market has the change. announced is true if the stream sends the whole change.
 		shows     func(m any) bool
 		announced bool
 	}{
@@ -79,16 +79,16 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 	}
 }
 
-// TestTradesUnderLag subscribes to an account whose last trade is streamed, but not in the venue's REST responses yet.
+// TestTradesUnderLag subscribes to an account whose last trade is already in the stream, but not yet in the venue's REST responses.
 func TestTradesUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
 	s.streaming(t)
 	k := s.dial(t, keyOf50)
-	read := func(name string) *events { // the alias makes each subscription read for itself
+	read := func(name string) *events { // with different aliases, the subscriptions do not share a read
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
 	}
-	read("learning").reason(t, "INITIAL") // the service first learns how the venue pages, which decides its later calls
+	read("learning").reason(t, "INITIAL") // the service first finds out how the venue's pages work
 	first := read("first")
 	first.reason(t, "INITIAL")
 	token := s.sell(t, 300)

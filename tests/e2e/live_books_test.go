@@ -54,21 +54,21 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is the book of a client after it applied an event of orderbookChanged.
+// bookAt is the book that a client has after an event of orderbookChanged, with the sequence number of the event.
 type bookAt struct {
 	sequence string
 	book     ladder
 }
 
-// replay applies the events of an orderbookChanged subscription as a client does. It checks each event by itself and against
-// the event before it.
+// replay applies the events of an orderbookChanged subscription as a client does. It checks each event, also against the previous
+// event.
 type replay struct {
 	depth int
 	last  bookAt
 	sent  bool
-	// hurried is true if the reader may miss events because it is too slow. A RESYNC then replaces the missed events.
+	// hurried is true if the client may be too slow to get all events. A RESYNC event then replaces the missed events.
 	hurried bool
-	// resyncs, stale and deltas count the events by kind.
+	// These fields count the events that are a RESYNC, the stale events and the deltas.
 	resyncs, stale, deltas int
 }
 
@@ -174,7 +174,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 	}
 
-	// history holds the venue's books by epoch and sequence number. A number denotes the same book at every depth.
+	// history holds the venue's books by epoch and sequence number. A sequence number is valid for every depth of the book.
 	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
 	record := func() {
 		for _, id := range ids {
@@ -205,7 +205,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 			record()
 			for _, id := range ids {
 				before := s.bookOf(t, id, 3)
-				for to := range demo.Price(10) { // until the best levels differ, too
+				for to := range demo.Price(10) { // until the three best levels differ from those before the step
 					q, _ := s.venue.Quote(id)
 					if err := s.venue.SetPrice(id, (q.Price/100+2+to)%80*100+1000); err != nil {
 						t.Fatal(err)
@@ -256,7 +256,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	}
 	for _, round := range rounds {
 		before := all[0].resyncs
-		for range 30 { // one step at a time, so that the service rarely merges changes
+		for range 30 { // wait for the events of each step, so that the service rarely merges changes
 			move(1)
 			settle()
 		}
@@ -269,7 +269,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		record() // a new epoch has new sequence numbers
 		move(5)
 		settle()
-		// During a gap of the stream, REST may have delivered the current book before the RESYNC.
+		// The client may have got the current book from REST before the RESYNC. Read on until the RESYNC comes.
 		for round.resync && all[0].resyncs == before {
 			v, ok := all[0].subs.try(t)
 			if !ok {

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. Bytes from the service arrive after delay, and not while held is locked.
-// Bytes from the venue arrive at once.
+// route is a TCP proxy in front of the venue's stream. Bytes from the service reach the venue after the duration delay, but never
+// as long as the field held is locked. Bytes from the venue reach the service at once.
 type route struct {
 	delay time.Duration
 	// held is locked while the proxy keeps back what the service sends.
@@ -105,7 +105,7 @@ func untilStatus(t *testing.T, sub *events, want string) {
 	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
 }
 
-// TestAMarketChangesBeforeItIsSubscribed uses a stream that is slower than REST. The market changes after REST has answered and
+// TestAMarketChangesBeforeItIsSubscribed uses a stream that is slower than REST. The market changes after the REST response and
 // before the venue receives the subscription.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	release()
 	untilStatus(t, sub, "CLOSED")
 
-	// The same during a reconnect.
+	// The market must also be right if it changes during a reconnect.
 	s.venue.Restart(demo.CloseSlow)
 	eventually(t, "the stream is open again", func() bool { return s.App.Live.Client.Stats().Reconnects > 0 })
 	time.Sleep(150 * time.Millisecond)
@@ -131,8 +131,8 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	untilStatus(t, sub, "OPEN")
 }
 
-// TestASubscriptionIsIgnored uses a venue that does not answer a market's subscription. The service repeats the subscription,
-// and polls the market until the venue confirms it.
+// TestASubscriptionIsIgnored uses a venue that does not confirm the subscription to a market. The service must poll the market
+// until the venue confirms the subscription, and must then get changes over the stream.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
@@ -191,7 +191,8 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
-// TestAMarketCannotBeReadForAChange has REST fail when a change is streamed. The market is stale until a read succeeds.
+// TestAMarketCannotBeReadForAChange makes REST fail before the stream announces a change. The market must be stale until a read
+// succeeds.
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -215,8 +216,9 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 }
 
-// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open, and ends it after that. A trade
-// between the start of the read and the opening of the stream is in neither, but must be shown.
+// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open. The read ends after the stream has
+// opened. A trade that happens in between is neither in the result of the read nor in the stream. The subscription must still show
+// this trade.
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -247,8 +249,8 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled closes the stream. The service then polls REST, and a new subscriber gets nothing older than a query would
-// get.
+// TestAnOutageIsPolled closes the stream. The service must then poll REST, and the first event of a new subscriber must not be
+// older than the result of a query.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -277,8 +279,8 @@ func TestAnOutageIsPolled(t *testing.T) {
 	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
 }
 
-// TestSubscriptionErrorsAreReported has the reads of subscriptions fail. Each subscription reports the error once and continues
-// when reads succeed.
+// TestSubscriptionErrorsAreReported has the reads of subscriptions fail. Each subscription must report the error once, and continue
+// when reads succeed again.
 func TestSubscriptionErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-stream=false")
@@ -302,7 +304,7 @@ func TestSubscriptionErrorsAreReported(t *testing.T) {
 	if ev := overSSE.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 {
 		t.Fatalf("over SSE: got %+v, want one error", ev)
 	}
-	// A reader that joins the group must get the error, too.
+	// A client that joins the execution of a subscription must get the error, too.
 	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
 		t.Errorf("a joiner got %+v, want the error", ev)
 	}

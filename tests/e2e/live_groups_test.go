@@ -11,8 +11,8 @@ import (
 // executions returns how many subscriptions were executed since the start. Joined subscriptions share an execution.
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
-// TestAJoinerReplaysFromTheMiddle joins clients to a busy order book subscription, each at another time. After each event each
-// client must hold the venue's book of that sequence number.
+// TestAJoinerReplaysFromTheMiddle lets clients join the execution of a busy order book subscription at different times. After each
+// event, each client must have the venue's book of the event's sequence number.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -46,7 +46,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	var all []joiner
 	for i := range joiners {
 		if i%3 == 0 {
-			k = s.dial(t, anonymous) // some clients share a socket, some have their own
+			k = s.dial(t, anonymous) // every third client opens a socket, and the next two clients share it
 		}
 		j := joiner{k.subscribe(t, subBook, vars{"id": token, "depth": 50, "deltas": true}), &replay{depth: 50}}
 		v := j.sub.reason(t, "INITIAL")
@@ -76,7 +76,8 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	}
 }
 
-// TestEverySubscriptionShowsAJoinerThePresentState joins each of the nine subscriptions after a change, over both transports.
+// TestEverySubscriptionShowsAJoinerThePresentState lets clients join the execution of each subscription, over a WebSocket and over
+// SSE. Their first event must have the same state as the last event of the first client.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -85,7 +86,7 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	for _, test := range []struct {
 		name, query string
 		variables   vars
-		state       string // value that a joiner must get, by its path in the event
+		state       string // path of the value that must be equal
 	}{
 		{"priceChanged", subPrices, vars{"ids": []string{token}}, "price.price"},
 		{"pricesChanged", subPriceLists, vars{"ids": []string{token}}, "prices"},
@@ -125,8 +126,8 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	}
 }
 
-// TestCallersShareNoExecution has two callers subscribe to the same document. What one caller gets must not depend on the
-// other's rights.
+// TestCallersShareNoExecution has two callers subscribe to the same document. Each caller must have a separate execution, so that
+// no caller gets data by the rights of the other.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

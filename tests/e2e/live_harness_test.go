@@ -19,7 +19,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// patience limits every wait of a test. Only a broken service takes this long.
+// patience is the time limit for every wait of a test. It is far longer than a working service needs.
 const patience = 90 * time.Second
 
 // startLive is start with the stream and the real clock, because live data depends on time that passes. The market moves only
@@ -30,7 +30,7 @@ func startLive(t testing.TB, args ...string) *service {
 	return s
 }
 
-// startStoppable is startLive. Its stop function stops the service and waits for its end.
+// startStoppable is startLive with a second result. The function stop stops the service and waits for its end.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	return startLiveRigged(t, defaultWiring, args...)
@@ -66,8 +66,8 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 type event struct {
 	data   any
 	errors []graphError
-	// ended is true for the last event. refused is true if an error message ended the subscription, and false after a result
-	// with errors.
+	// ended is true if the event is the end of the subscription. refused is true if a message of the type error ended the
+	// subscription. A result with errors does not set refused.
 	ended, refused bool
 }
 
@@ -80,7 +80,7 @@ type events struct {
 
 func newEvents(name string) *events { return &events{name: name, came: make(chan event, 4096)} }
 
-// wait waits for an event, at most for patience. It reports whether one came.
+// wait waits for an event, at most for the duration patience. It reports whether an event came.
 func (e *events) wait() (ev event, ok bool) {
 	select {
 	case ev = <-e.came:
@@ -106,7 +106,7 @@ func (e *events) value(t testing.TB) any {
 	return e.valueOf(t, e.next(t))
 }
 
-// try is value, but returns false if no event comes, so that the caller can print more.
+// try is value, but returns false if no event comes, so that the caller can report details.
 func (e *events) try(t testing.TB) (v any, ok bool) {
 	t.Helper()
 	ev, ok := e.wait()
@@ -138,14 +138,13 @@ func (e *events) reason(t testing.TB, want string) any {
 	return v
 }
 
-// change waits for the next CHANGE. While the stream is closed or opening, events that only change the freshness may come
-// first.
+// change waits for the next CHANGE. If the stream is closed or opening, events that change only the freshness may come first.
 func (e *events) change(t testing.TB) any {
 	t.Helper()
 	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 }
 
-// until waits for the first event that fits, and drops the others.
+// until waits for the first event for which fits returns true, and drops all events before this event.
 func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	t.Helper()
 	deadline := time.Now().Add(patience)

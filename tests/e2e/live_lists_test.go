@@ -10,18 +10,19 @@ import (
 	"testing"
 )
 
-// subListed has only fields that do not depend on when an event is executed.
+// subListed selects only fields whose values do not depend on the time at which an event is executed.
 const subListed = `{ reason previousPrice price { tokenId price basis timestamp freshness { source stale } } token { tokenId market { marketId } } } }`
 
-// rawSubscription is a subscription on a socket of its own that keeps the bytes of its events.
+// rawSubscription is a subscription on a separate socket. It keeps the bytes of its events.
 type rawSubscription struct {
 	*socket
 	ids []string
-	// byToken has the payloads of each token in order.
+	// byToken maps a token to the payloads of its events, in the order in which they came.
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is a part of the document, so the subscription is not split.
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is written into the document. The service splits only
+// lists in variables into one execution for each token.
 func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
@@ -52,7 +53,7 @@ func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	}
 }
 
-// last returns the last of some texts, or "".
+// last returns the last text of a list, or "" if the list is empty.
 func last(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -60,7 +61,7 @@ func last(texts []string) string {
 	return texts[len(texts)-1]
 }
 
-// randomList returns 8 of some ids, one of them twice.
+// randomList returns 8 random ids of a list, and one of these ids a second time.
 func randomList(random *rand.Rand, of []string) []string {
 	list := make([]string, 8, 9)
 	for i, at := range random.Perm(len(of))[:8] {
@@ -69,9 +70,9 @@ func randomList(random *rand.Rand, of []string) []string {
 	return append(list, list[random.IntN(8)])
 }
 
-// TestListsShareTheWorkForEachToken subscribes to many different lists. Each event of a token must be executed only once for all
-// these lists, and must have the same bytes as the event of a list that is not split. When the clients have disconnected, none of
-// these executions may be left.
+// TestListsShareTheWorkForEachToken subscribes to many different lists. The service splits each list into one execution for each
+// token, which the lists share. So each event of a token must be executed only once for all these lists. It must have the same
+// bytes as the event of a list that is not split. When the clients have disconnected, these executions must end.
 func TestListsShareTheWorkForEachToken(t *testing.T) {
 	s := startLive(t, "--demo-markets=600")
 	s.streaming(t)
@@ -81,7 +82,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	const clients, moved = 30, 4
-	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens live, so that all clients begin with values of the stream
+	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens in the stream, so that all clients begin with streamed values
 	for _, id := range tokens {
 		for events := 1; !strings.Contains(last(anchor.byToken[id]), `"source":"STREAM"`); events++ {
 			anchor.read(t, []string{id}, events)
@@ -92,7 +93,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	used := map[string]bool{}
 	for i := range clients {
 		list := randomList(random, tokens)
-		copy(list, tokens[:moved]) // all of them follow the tokens that move
+		copy(list, tokens[:moved]) // each client follows all tokens whose prices move
 		list[8] = list[0]
 		for _, id := range list {
 			used[id] = true
@@ -139,12 +140,12 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 		r.close()
 	}
 	eventually(t, "only the anchor is left", func() bool { g := s.API.Stats().Groups; return g.Groups == 1 && g.Members == 1 })
-	if got := goroutines(t); got > routines+20 { // idle connections to the venue
+	if got := goroutines(t); got > routines+20 { // 20 more allow for idle connections to the venue
 		t.Errorf("%d goroutines, %d before the clients came", got, routines)
 	}
 }
 
-// TestListsWithUnknownIDs compares the errors of lists that are split with those of whole lists.
+// TestListsWithUnknownIDs compares the errors of lists that the service splits with the errors of lists that it does not split.
 func TestListsWithUnknownIDs(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -191,14 +192,15 @@ func TestListsWithUnknownIDs(t *testing.T) {
 			if events != wantEvents || ended != wantEnded || len(errors) != len(wantErrors) {
 				t.Errorf("got %q, %d events, ended %v; want %q, %d events, ended %v", errors, events, ended, wantErrors, wantEvents, wantEnded)
 			}
-			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // if all ids are unknown, the error may be that of any id
+			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // if all are unknown, the error may be about any id
 				t.Errorf("got the errors %q, want %q", errors, wantErrors)
 			}
 		})
 	}
 }
 
-// TestListsThatAreNotSplit subscribes in ways whose events may depend on more than one id or on the caller.
+// TestListsThatAreNotSplit subscribes to lists whose events may depend on more than one id or on the caller. The service must not
+// split such lists.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -229,8 +231,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Lists beyond this bound are not split: each list
-// has one execution. Their clients still get the same events.
+// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. The service must not split lists beyond this bound,
+// so each of them has one execution. Their clients must still get events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")

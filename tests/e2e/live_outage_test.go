@@ -34,7 +34,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := startLive(t, "--demo-stream=true")
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.venue.Restart(demo.CloseSlow) // disconnects clients that were connected before the fault
+	s.venue.Restart(demo.CloseSlow) // ends streams that were opened before the fault
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 	eventually(t, "the status says so", func() bool {
 		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
@@ -56,7 +56,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
 		t.Errorf("there is no tape without a stream, got %s", asJSON(v))
 	}
-	// Polling finds the changes.
+	// The service must find the changes by polling.
 	to := s.move(t, id)
 	wantText(t, subs["prices"].change(t), "price.price", plain(to))
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
@@ -141,7 +141,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
 		switch path := where[name]; {
 		case path == "" || at(v, path) == false:
-		case name == "portfolio": // the account may come back before the prices of its positions
+		case name == "portfolio": // the account may be fresh before the prices of its positions are
 			sub.until(t, "a portfolio of fresh prices", func(v any) bool { return at(v, path) == false })
 		default:
 			t.Errorf("%s: stale after the RESYNC: %s", name, asJSON(v))
@@ -152,7 +152,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds the positions whose valuations are stale in an event.
+// noteStale adds the positions that have a stale valuation in an event to the map stale.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {

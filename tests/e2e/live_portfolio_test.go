@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// held is a position as a client knows it from the events so far.
+// held is a position according to the events that a client has got so far.
 type held struct{ size, avg, price *big.Rat }
 
 // TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and trades change the positions.
@@ -67,7 +67,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 	t.Logf("10 events in %v", time.Since(begin))
 
-	// A trade sells one whole position. An event must report it as closed, and the sums must stay correct.
+	// A trade sells one whole position. An event must report the position as closed, and the sums must stay correct.
 	for _, p := range s.venue.Positions(addressOf2000) {
 		if s.venue.Trade(addressOf2000, p.TokenID, demo.Sell, p.Size) == nil {
 			closed := 0
@@ -84,8 +84,8 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 }
 
-// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event is small, the later ones smaller,
-// and the sums cover all positions.
+// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event must be small, and later
+// events must be smaller. The sums must cover all positions.
 func TestThePageOfALargePortfolio(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
@@ -110,8 +110,8 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 	wantText(t, first, "summary.positionsValue", text(data, "user.portfolio.positionsValue"))
 
 	size, events, begin := 0, 0, time.Now()
-	for range 10 { // at most two a second
-		for range 4 { // eight steps a second; the demo venue makes seven
+	for range 10 { // the service sends at most two events a second
+		for range 4 { // so the market makes about eight steps a second; the demo venue makes seven
 			s.venue.Step()
 		}
 		before := text(first, "summary.positionsValue")

@@ -79,8 +79,8 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
-// TestRecentPricesAreThoseOfTheStream queries the last minutes of a token that a client watches, and of one that nobody
-// watches.
+// TestRecentPricesAreThoseOfTheStream queries the field recentPrices of a token that a client watches, and of a token that nobody
+// watches. Only the first has recent prices, which must be those of the stream.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -181,7 +181,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 		}
 	}
 	for i, k := range sockets {
-		if i%2 == 0 { // half of the clients close properly, the others just disconnect
+		if i%2 == 0 { // half of the clients send a close frame, the other half only disconnects
 			for n := range 100 {
 				subs[100*i+n].stop()
 			}
@@ -193,7 +193,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 }
 
-// TestASlowSubscriberDelaysNobody has one of several clients stop reading.
+// TestASlowSubscriberDelaysNobody has one of several clients stop reading. All other clients must still get every event.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -219,7 +219,7 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 		if n%10 == 0 {
 			s.move(t, ids[0])
 		}
-		for _, r := range readers { // in order, each once
+		for _, r := range readers { // each reader gets every trade once, and in order
 			v := r.reason(t, "CHANGE")
 			if got := pluck(v, "trades", "size"); len(got) != 1 || got[0] != plain(demo.Size(100+n)) || at(v, "gap") != false {
 				t.Fatalf("trade %d: got %s", n, asJSON(v))

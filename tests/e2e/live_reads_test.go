@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails has each endpoint that a subscription reads fail or hang, one at a time. The first event
-// must be an error, or the state if another endpoint has it. The state must come when the endpoint is back.
+// TestEachReadOfASubscriptionFails makes the endpoints that a subscription reads fail or hang. The first event must be an error, or
+// the state if the service gets it from another endpoint. After an error, the state must come when the endpoint works again.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"
@@ -23,7 +23,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		query string
 		fail  []string
-		want  string // a hung endpoint gives UPSTREAM_TIMEOUT instead of down
+		want  string // the reason or error code of the first event; if endpoints hang, UPSTREAM_TIMEOUT replaces down
 	}{
 		"prices":                        {subPrices, []string{prices}, down},
 		"price lists":                   {subPriceLists, []string{prices}, down},
@@ -35,9 +35,9 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		"portfolio: positions":          {subPortfolio, []string{positions}, down},
 		"portfolio: markets":            {subPortfolio, []string{details}, down},
 		"portfolio: prices":             {subPortfolio, []string{prices}, down},
-		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // not read if there are prices
+		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // spreads are not read if there are prices
 		"midpoints: markets":            {midpoint, []string{details}, initial},     // shown, but not used for the valuation
-		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // the books have the spreads, too
+		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // spreads are computed from books
 		"midpoints: books":              {midpoint, []string{books}, initial},
 		"midpoints: spreads, and books": {midpoint, []string{spreads, books}, down},
 	} {
@@ -56,7 +56,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 				}
 				sub := s.dial(t, keyOf3).subscribe(t, test.query, v)
 				if test.want == initial {
-					wantText(t, at(sub.next(t).data, "portfolioChanged"), "reason", "INITIAL") // fields of the event may have failed
+					wantText(t, at(sub.next(t).data, "portfolioChanged"), "reason", "INITIAL") // fields of the event may be null
 					return
 				}
 				want := test.want

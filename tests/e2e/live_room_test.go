@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service fills exactly that many topics on the
-// venue's stream, over as few connections of 200 topics as possible, and reads the other tokens over REST.
+// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must subscribe to exactly that many
+// topics of the venue's stream. It must use as few connections of 200 topics as possible.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()
 	const subscribed = 2400
@@ -33,7 +33,8 @@ func TestStreamTopics(t *testing.T) {
 				}
 			}
 			eventually(t, "the venue streams as many topics as the setting says", func() bool {
-				// A subscription to a price keeps the book of its token live while less than half of the topics are taken.
+				// As long as less than half of the topics are in use, a subscription to the price of a token also keeps its book
+				// live.
 				n := s.venue.Stats().Stream.Topics
 				sum := n["prices"] + n["orderbook"]
 				if sum > int64(test.topics) {

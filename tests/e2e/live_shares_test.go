@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient counts an execution for each client that takes part in it. A client's slot is free when its last
-// subscription to the execution ends.
+// TestExecutionsPerClient checks the limits --client-executions and --client-watched. An execution counts for each client that has
+// a subscription to it. It no longer counts for a client when the last of these subscriptions ends.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
@@ -26,14 +26,14 @@ func TestExecutionsPerClient(t *testing.T) {
 	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // it has no event yet
 	eventually(t, "a second execution", func() bool { return s.executions() == 2 })
 
-	// The client watches as many ids as it may. It can start no further execution, but it can join one.
+	// The client watches as many ids as it may. So it cannot start another execution, but it can join an existing one.
 	socket().subscribe(t, subPrices, vars{"ids": ids[:1]}).wantEnd(t, "RATE_LIMITED")
 	socket().subscribe(t, subStatus, nil).wantEnd(t, "RATE_LIMITED")
 	s.sse(t, subStatus, nil, anonymous).wantEnd(t, "RATE_LIMITED")
 	again := socket().subscribe(t, six, nil)
 	again.value(t)
 
-	// An execution's ids are free when its last reader has gone.
+	// The ids of an execution no longer count when its last subscription has ended.
 	again.stop()
 	first.close()
 	open := socket()
@@ -45,8 +45,8 @@ func TestExecutionsPerClient(t *testing.T) {
 	four.stop()
 }
 
-// TestExecutionIsNotCountedForAnOpenerThatLeft disconnects the client that started an execution. From then on, the execution counts
-// only for the clients that stayed.
+// TestExecutionIsNotCountedForAnOpenerThatLeft disconnects the client that started an execution. After that, the execution must
+// count only for the other clients that still subscribe to it.
 func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
@@ -72,8 +72,8 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. Other callers then get the topics that exceed its
-// share, and the service polls the tokens of these topics for the first caller.
+// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. When other callers come, they must get the topics
+// that exceed the first caller's share. For the first caller, the service must then poll the tokens of these topics.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
@@ -81,7 +81,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	s.streaming(t)
 	ids := s.openTokens(room + room/4)
 	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
-	// heard waits until the caller has the venue's current price of every token.
+	// heard waits until the caller has the current price of every token.
 	last := make(map[string]string)
 	heard := func() {
 		t.Helper()
@@ -100,7 +100,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	if n := topics(); n["prices"]+n["orderbook"] != room {
 		t.Errorf("a lone caller watches %v", n)
 	}
-	for _, id := range ids[room:] { // each from another address
+	for _, id := range ids[room:] { // each request comes from another address
 		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
 		if source := text(book, "book.freshness.source"); source != "STREAM" {
 			t.Errorf("caller within its share: got values from %s, want the stream; watched: %v", source, topics())

@@ -35,7 +35,7 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// within is how long a first event may take: ten times the promised time, for a busy machine.
+// within is the time limit for a first event. It is ten times the documented time, because the machine may be busy.
 const within = 10 * time.Second
 
 // move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick of any tick
@@ -61,7 +61,7 @@ func wantText(t testing.TB, v any, path, want string) {
 	}
 }
 
-// plain prints one of the venue's decimals as the graph does.
+// plain formats a decimal of the venue as the service does.
 func plain[T fmt.Stringer](v T) string {
 	text := v.String()
 	if strings.Contains(text, ".") {
@@ -251,7 +251,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 		}
 	}
 
-	// A price changes a valuation, and the whole event uses this price.
+	// A new price changes the valuation, and all fields of the event must use this price.
 	to := s.move(t, token)
 	v = portfolio.until(t, "the new price", func(v any) bool {
 		return text(v, "changed.0.tokenId") == token && text(v, "changed.0.valuation.price") == plain(to)
@@ -407,7 +407,8 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 	k.subscribe(t, subBook, vars{"id": "no-such-4"}).wantEnd(t, "BAD_USER_INPUT")
 }
 
-// TestThePaceOfASubscription asks for fewer events than there are changes. Each event must have the newest state.
+// TestThePaceOfASubscription subscribes with maxPerSecond while there are more changes. The events must keep to this rate, and the
+// last event must have the newest state.
 func TestThePaceOfASubscription(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -443,7 +444,7 @@ func TestThePaceOfASubscription(t *testing.T) {
 	}
 }
 
-// TestUpdate selects the reason of every kind of event through the interface.
+// TestUpdate selects the reason of every kind of event through the interface Update.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -12,7 +12,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// marketFields maps the market fields that need no read of their own to the venue's names.
+// marketFields maps fields of a market to the names that the venue uses. It has only fields whose values come with the market
+// itself.
 var marketFields = map[string]string{
 	"marketId": "marketId", "slug": "slug", "question": "question", "groupItemTitle": "groupItemTitle", "image": "image",
 	"category": "category", "tags": "tags", "status": "status", "statusRaw": "status", "acceptingOrders": "acceptingOrders",
@@ -105,8 +106,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn queries fields that a search omits. They are read in one batch, and only for markets that can have
-// them.
+// TestSummariesAreFilledIn queries fields that a search omits. The service must read them in one batch, and only for markets that
+// can have values.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
@@ -173,7 +174,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	  "token":{"tokenId":"none","outcome":null,"outcomeKind":null,"winner":null,"price":null,"spread":null,"orderbook":null,"history":null,"candles":null,"fillEstimate":null,"market":null},
 	  "searchMarkets":{"nodes":[],"edges":[],"totalCount":0,"pageInfo":{"hasNextPage":false,"hasPreviousPage":false,"startCursor":null,"endCursor":null}}}`)
 
-	// A closed market has prices and empty books.
+	// A closed market has a price, but no book.
 	closed := s.oneOfEachStatus()["CLOSED"].TokenID
 	data = s.ask(t, `query ($id: String!) { token(tokenId: $id) { price { basis } spread { spread } orderbook { spread } fillEstimate(side: SELL, amount: 1) { cost } } spreads(tokenIds: [$id]) { spread } }`, vars{"id": closed}, anonymous)
 	wantJSON(t, "closed", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
@@ -265,7 +266,8 @@ func TestEvents(t *testing.T) {
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// The event by its slug, and from one of its markets, which knows the event's name without a read.
+		// Query the event by its slug and as a field of one of its markets. The market has the event's title, so the title needs no
+		// call.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
@@ -371,7 +373,7 @@ func TestOrderbooks(t *testing.T) {
 			}
 			wantJSON(t, "freshness", at(book, "freshness"), `{"asOf":`+asJSON(at(venue, "timestamp"))+`,"source":"REST","stale":false}`)
 		}
-		// Readers of different depths share the deepest book that any of them needs.
+		// Fields with different depths must share one call for the deepest book.
 		s.expireCaches()
 		wantCalls(t, s.callsDuring(func() {
 			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)

@@ -50,9 +50,10 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// These fields are limits for each subscription in KiB. The limit takes applies to objects and stacks. The limit resident
-		// applies to these with garbage and fragmentation, which depend on when the collector runs. With ten subscriptions on a
-		// socket, 3.5 to 6 were measured, mostly while other tests ran.
+		// These fields are limits for each subscription in KiB. takes is the limit for heap objects and stacks. resident is the
+		// limit for the resident memory. Resident memory also includes garbage and fragmentation, so it depends on when the garbage
+		// collector runs. With ten subscriptions on a socket, 3.5 to 6 KiB of resident memory were measured, mostly when other
+		// tests ran at the same time.
 		takes, resident float64
 	}{
 		{2000, 1, 26, 40},
@@ -160,8 +161,7 @@ func (l *listeners) listen(conn net.Conn) {
 	}()
 }
 
-// warm sends queries until the resident memory stops growing. The garbage of queries is thus not attributed to clients that join
-// later.
+// warm sends queries until the resident memory stops growing. So the garbage of queries does not count for clients that join later.
 func (l *listeners) warm() {
 	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
 	for i, least := 0, 0; i < 5; i++ {
@@ -178,7 +178,7 @@ func (l *listeners) warm() {
 	}
 }
 
-// burst changes all prices n times. It waits for all clients before each next change.
+// burst changes all prices n times. After each change, it waits until all clients have the event.
 func (l *listeners) burst(n int) {
 	for range n {
 		l.moves++

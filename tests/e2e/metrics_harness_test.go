@@ -18,7 +18,7 @@ type scraped struct {
 	t       testing.TB
 	text    string
 	samples map[string]float64 // by name and labels, as in the text
-	checked map[string]bool    // by family: whether the test compared it
+	checked map[string]bool    // whether the test compared a family of metrics, by name
 }
 
 func (s *service) scrape(t testing.TB) *scraped {
@@ -62,7 +62,7 @@ func (m *scraped) check(series string) {
 	}
 }
 
-// want compares a series, given by name and labels, with an independent count.
+// want compares a series with an independent count. The parameter series is its name and labels.
 func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
@@ -71,7 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. Series that are 0 may be missing.
+// only compares all series of a metric with independent counts. The map want has the counts by labels. Series whose count is 0 may
+// be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
@@ -113,7 +114,7 @@ type ledger struct {
 	venue *demo.Venue
 
 	mu sync.Mutex
-	// calls counts by endpoint and status, keys by endpoint.
+	// calls has the number of calls by endpoint and status. keys has the number of requested keys by endpoint.
 	calls, keys map[string]float64
 	held        map[string]chan struct{}
 	waiting     chan string

@@ -20,7 +20,7 @@ func relayMetrics(t *testing.T, m *scraped) {
 	}
 	a, b := replica(), replica()
 	ids := a.openTokens(2)
-	read := func(s *service, id string) { // polling a price often makes the feed follow it
+	read := func(s *service, id string) { // the feed follows a price that is queried often
 		s.query(t, `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`, vars{"t": []string{id}}, anonymous)
 	}
 	owned := func(name string) float64 { return a.scrape(t).samples[name] + b.scrape(t).samples[name] }

@@ -29,8 +29,8 @@ func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "m
 // metricName matches our metrics and those of the libraries that we register.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
-// checkQueries fails if a query of the dashboard or an alert uses a metric that the scrape lacks, or if the dashboard does not show
-// a metric of the scrape.
+// checkQueries fails if a query of the dashboard or of an alert uses a metric that is not in the scrape. It also fails if the
+// dashboard does not show a metric of the scrape.
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}
@@ -59,7 +59,7 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 }
 
-// checkReference fails for a metric that is either in the scrape or in docs/metrics.md, but not in both.
+// checkReference fails if a metric is in the scrape and not in docs/metrics.md, or in docs/metrics.md and not in the scrape.
 func checkReference(t testing.TB, m *scraped) {
 	t.Helper()
 	b, err := os.ReadFile("docs/metrics.md")

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// sharedMetrics compares the metrics of what replicas share with the commands that Redis executes and with the venue's calls. It adds
-// them to m.
+// sharedMetrics compares the metrics of what replicas share with the commands that Redis executes and with the venue's calls. It
+// adds them to m.
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -34,7 +34,8 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	ask := func(s *service, tokens ...string) { s.query(t, prices, vars{"t": tokens}, anonymous) }
 
-	// a asks the venue for three tokens, and b finds them. Then b asks for a token while a waits for it.
+	// Replica a fetches three tokens from the venue, and replica b gets their prices from Redis. Then replica b requests a token
+	// for which replica a has a call in flight.
 	ask(a, ids[:3]...)
 	eventually(t, "the prices are shared", func() bool { return strings.Count(server.CLI(t, "KEYS", "*:price:*"), "\n") == 2 })
 	ask(b, ids[:4]...)
@@ -125,7 +126,7 @@ func (m *scraped) add(other *scraped, prefix string) {
 	}
 }
 
-// callsToRedis counts what MONITOR shows, by the commands of the metrics.
+// callsToRedis counts the commands in the output of Redis's MONITOR, by the command names of the metrics.
 func callsToRedis(t *testing.T, monitor string) map[string]float64 {
 	t.Helper()
 	calls := map[string]float64{}

@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count by the client, by a proxy
-// in front of the venue, or by the venue.
+// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count. The client, a proxy in front
+// of the venue, or the venue itself counts.
 func TestMetricsAreTrue(t *testing.T) {
 	t.Parallel() // it mostly waits
 	books := newLedger(t)
@@ -42,7 +42,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	t.Cleanup(func() { lines.Close(patience) })
 	began := time.Now()
 	s.streaming(t)
-	ids := s.openTokens(30) // each is queried too rarely to be watched
+	ids := s.openTokens(30) // the test queries each token so rarely that the service does not watch it
 	operations, rejections := tally{}, map[string]float64{}
 	responses := map[string]float64{}
 	ask := func(query string, variables vars, outcome, verdict string) {
@@ -65,8 +65,8 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 
-	// Prices: from the venue, from the response cache, from the cache by another document, of an unknown token, by a trusted
-	// document.
+	// The following queries get prices from the venue, from the response cache and from the cache of prices. Further queries are
+	// for an unknown token and by a trusted document.
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	const again = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { tokenId price } }`
 	ask(prices, vars{"t": ids[:3]}, "ok", "miss")
@@ -77,11 +77,11 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
 	operations.add("query", "Prices", "ok")
 	responses[`verdict="miss"`]++
-	// A query with credentials, which get a rate limit of their own.
+	// A query with credentials, for which the venue has a separate rate limit.
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
-	// Three spreads in one call, into a cache with room for two.
+	// Three spreads in one call, into a cache that holds at most two.
 	ask(`query($t: [String!]!) { spreads(tokenIds: $t) { bestBid } }`, vars{"t": ids[20:23]}, "ok", "miss")
 	// A stale book, which is refreshed in the background when it is read again.
 	const book = `query($t: String!) { token(tokenId: $t) { orderbook { bids { price } } } }`
@@ -204,7 +204,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	calls := books.total("")
 	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
 	before := s.scrape(t)
-	if took := time.Since(began); took < 50*time.Second { // after that, the first calls may have left the rate limit's window
+	if took := time.Since(began); took < 50*time.Second { // later, the first calls may no longer count against the rate limit
 		before.want("oddsgraph_budget_left", 950-calls)
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
@@ -254,7 +254,8 @@ func TestMetricsAreTrue(t *testing.T) {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}
 
-	// A query that came during the execution shared it. A query that came just after it hit the response cache.
+	// A query that came during the execution shared its response. A query that came just after the execution hit the response
+	// cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
 		t.Errorf("%v of %v simultaneous equal queries were not shared", late, shared)
@@ -276,7 +277,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`, 3+1+1+2+1)
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`, 1)
-	// During the outage the subscription polls for up to ten seconds. The cache answers the polls, with stale values at first.
+	// During the outage the subscription polls for up to ten seconds. The polls get values from the cache, which are stale at
+	// first.
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`, 3, 3+20)
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="stale"}`, 0, 20)
 	verdicts("spread", map[string]float64{"miss": 3 + 1 + 1})
@@ -356,14 +358,14 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.only("oddsgraph_subscription_event_failures_total", map[string]float64{`code="bad_user_input"`: 1})
 	m.within("oddsgraph_subscription_events_total", 1+moved+1, received)
 	m.want("oddsgraph_subscription_deliveries_total", received+m.samples["oddsgraph_subscription_conflated_total"])
-	m.within("oddsgraph_subscription_conflated_total", 0, 3) // a reader may miss the event that only reports the loss of the stream
+	m.within("oddsgraph_subscription_conflated_total", 0, 3) // a slow client may miss events that report the loss of the stream
 	m.want("oddsgraph_websockets", 1)
 	m.want("oddsgraph_websocket_operations", 1)
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// These metrics stay 0 because no client was slow and nothing else failed. TestMetricsByName checks that such metrics count the
-	// right thing.
+	// These metrics stay 0, because no client was slow and nothing else failed. TestMetricsByName checks that they count when
+	// something happens.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,

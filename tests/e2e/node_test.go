@@ -17,7 +17,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// nodeTimeout limits a file of checks, and the installation of the packages that all checks need.
+// nodeTimeout is the time limit for a file of checks. It is also the limit for the installation of the packages that all checks
+// need.
 const nodeTimeout = 10 * time.Minute
 
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
@@ -50,11 +51,11 @@ func node(t *testing.T, dir, name string, args ...string) {
 }
 
 // runNodeTest runs the shipped program with args, runs a file of checks in dir, and reports each check as a subtest. The checks get
-// env and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue with
-// its control endpoints (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts both on the same ports.
+// the variables in env and three more: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue
+// with its control endpoints (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts both on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	exe := buildProgram(t)
-	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // the demo venue can be controlled only without a proxy
+	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // a trusted proxy would switch the control off
 	p := runBinary(t, exe, args...)
 	address, venue := p.Addr().String(), p.venueURL(t)
 	args = append(args, "--listen="+address, "--demo-listen="+strings.TrimPrefix(venue, "http://"))
@@ -91,7 +92,7 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	}
 }
 
-// checks is a running file of checks. Its output may be read after its end.
+// checks is a process that runs a file of checks. Its output may be read when the process has ended.
 type checks struct {
 	ended          chan error
 	stdout, stderr bytes.Buffer

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// observed returns another HTTP handler over the service's cache. If by is true, the handler has the program's metrics and logs at
-// most the given number of lines a second. If by is false, it has neither metrics nor a log.
+// observed returns another HTTP handler over the service's cache. If the parameter by is true, the handler has metrics and logs at
+// most the given number of lines a second. If by is false, the handler has no metrics and does not log requests.
 func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -87,7 +87,8 @@ func (n *nowhere) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// waysOfAnswering lists how a cached portfolio is answered, with the flags for each way.
+// waysOfAnswering lists two ways to serve a portfolio whose data are cached, with their flags: from the response cache, and by an
+// execution.
 var waysOfAnswering = []struct {
 	name string
 	args []string
@@ -99,9 +100,9 @@ var waysOfAnswering = []struct {
 // portfolioBody queries a portfolio of 50 positions.
 var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"address": addressOf50}})
 
-// TestObservingAllocatesLittle limits what metrics and log allocate for an operation when each operation is logged.
+// TestObservingAllocatesLittle limits the allocations of metrics and logging for an operation. Each operation is logged.
 func TestObservingAllocatesLittle(t *testing.T) {
-	observing := 8.0 // metrics and log together
+	observing := 8.0 // allocations of metrics and logging together
 	if unraced.Raced {
 		observing = 16 // the race detector drops items of sync.Pools
 	}
@@ -117,8 +118,8 @@ func TestObservingAllocatesLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkObservability compares an operation with and without metrics and log. cpu-ns/op includes the whole process, also the
-// goroutine that writes the log.
+// BenchmarkObservability compares an operation with and without metrics and log. cpu-ns/op is the CPU time of the whole process. It
+// includes the goroutine that writes the log.
 func BenchmarkObservability(b *testing.B) {
 	s := start(b)
 	for _, way := range waysOfAnswering {

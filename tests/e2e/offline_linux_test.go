@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// offline is an environment variable, set in the test binary that has only a loopback interface.
+// offline is an environment variable. It is set in a child process that has only a loopback interface.
 const offline = "RUN_OFFLINE"
 
 func init() {
@@ -46,9 +46,9 @@ func raiseLoopback() error {
 	return nil
 }
 
-// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. env is
-// added to the environment. It returns true if the child ran the test. It returns false in the child, and if the kernel permits
-// no network namespace; the caller then runs the test itself.
+// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. env is added
+// to the environment. It returns true if the child ran the test. It returns false in the child, and if the kernel permits no
+// network namespace. If the result is false, the caller must run the test itself.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestOneOfInputs reads a market, an event and a fill estimate by inputs of which exactly one member is given.
+// TestOneOfInputs queries a market, an event and a fill estimate with input objects of which exactly one member must be given.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

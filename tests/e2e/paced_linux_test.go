@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over w. Each event repeats the book's levels under as many pairs of aliases as
-// the parameter aliases says.
+// subscribeBooks subscribes to the books of tokens over w. Each event contains the book's levels several times. The parameter
+// aliases is the number of these copies.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {
@@ -40,8 +40,8 @@ func (p *target) events(t *testing.T) float64 {
 	return p.scrape(t).sum("oddsgraph_subscription_events_total")
 }
 
-// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When its buffers are full, no
-// further events may be executed for it, although the books change. Another client reads its own events meanwhile.
+// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When its buffers are full, the service
+// must stop executing events for it, although the books change. A second client reads its events all the time.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
@@ -60,7 +60,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 			}
 		}
 	}()
-	// move changes all books until the reader got n more events. It returns how many other events were executed.
+	// move changes all books until the reader has got n more events. It returns how many events were executed for the other client.
 	move := func(n int64) int {
 		executed, had := p.events(t), got.Load()
 		for late := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
@@ -80,7 +80,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 				t.Fatal("the subscriptions do not begin")
 			}
 		}
-		// The operating system's buffers take the first events.
+		// The first events fill the buffers of the operating system.
 		filling, more := 0, 0
 		for range 15 {
 			if more = move(10); more == 0 {
@@ -115,8 +115,8 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client with a low event budget subscribe to 40 books and read everything. The budget
-// limits the executed events.
+// TestEventsAreExecutedAtTheirPace has a client with a low event budget subscribe to 40 books and read everything. The service must
+// not execute more events than the budget allows.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -136,7 +136,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// Each group may execute an event before the client's budget is used up.
+	// The limit allows for two more events of each subscription, because several may be executed before the budget is used up.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

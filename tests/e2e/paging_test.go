@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// pages reads a connection page by page to its end, and checks each page's pageInfo and cursors. The query takes $after and
-// selects nodes, edges { cursor } and pageInfo.
+// pages reads a connection page by page to its end, and checks each page's pageInfo and cursors. The query must have the variable
+// $after and select nodes, edges { cursor } and pageInfo.
 func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, each func(page any)) {
 	t.Helper()
 	with := vars{"after": nil}
@@ -96,7 +96,7 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 					}
 				})
 				want := test.want
-				if test.name == "search" { // the venue returns at most 100
+				if test.name == "search" { // the venue returns at most 100 markets
 					if len(got) < len(want) {
 						t.Fatalf("%d markets, want at least %d", len(got), len(want))
 					}
@@ -122,7 +122,7 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 	}
 }
 
-// TestAPageCostsOneCall counts the calls for following a list.
+// TestAPageCostsOneCall counts the calls for reading a list page by page.
 func TestAPageCostsOneCall(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -203,7 +203,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing makes trades between two pages.
+// TestTradesThatArriveRepeatNothing makes trades between the reads of two pages. No element may appear twice.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {

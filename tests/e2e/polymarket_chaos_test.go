@@ -17,11 +17,11 @@ import (
 // pace is the time between two steps of the market.
 const pace = 150 * time.Millisecond
 
-// bookWitness compares the books that the feed publishes with those of the simulator.
+// bookWitness compares the books that the feed publishes with the books of the simulator.
 type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
-	// tops maps a token to the best prices of its book, by the time of the state in milliseconds.
+	// tops maps a token to the best prices of each state of its book. The inner key is the time of the state in Unix milliseconds.
 	tops      map[string]map[int64]bestPrices
 	published int
 	wrong     int
@@ -66,7 +66,8 @@ func (w *bookWitness) check(r *feed.Reader) {
 	}
 }
 
-// behind lists the watches whose book is not live, or not the simulator's present one.
+// behind returns the ids of watches whose book is not live or differs from the simulator's present book. If whole is false, it
+// compares only the best prices.
 func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID
@@ -80,8 +81,8 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 	return late
 }
 
-// sameLevels compares the first levels. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper ones may be missing
-// after the book has moved.
+// sameLevels compares the first levels. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper levels may be
+// missing after later changes.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
@@ -97,11 +98,11 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 }
 
 // TestPolymarketChaos follows 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
-// published book may have a wrong best price. 35 seconds after a freeze, all books whose last change was not lost must equal the
-// venue's. After the chaos, all books must.
+// published book may have a wrong best price. 35 seconds after a freeze, 98 % of the books must have the venue's best prices. After
+// the chaos, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
-	if unraced.Run(t) { // with the race detector it takes five times as long
+	if unraced.Run(t) { // the race detector makes the test five times slower
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestPolymarketChaos(t *testing.T) {
 			case 0:
 				sim.Freeze()
 				run(35 * time.Second)
-				if late := w.behind(watches, false); len(late) > len(ids)/50 { // the last changes of some may be lost
+				if late := w.behind(watches, false); len(late) > len(ids)/50 { // the frame of the last change of a book may be lost
 					t.Errorf("%d books differ 35 s after a freeze", len(late))
 				}
 			case 1:

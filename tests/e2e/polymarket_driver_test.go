@@ -14,7 +14,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// simulated is Polymarket's driver over its simulator, and the demo venue behind that.
+// simulated is Polymarket's driver over a simulator. It also has the demo venue whose markets the simulator serves.
 type simulated struct {
 	*polymarket.Driver
 	t      *testing.T
@@ -46,7 +46,7 @@ func (s *simulated) Call(string, int, int, string, time.Duration) {}
 // Drift implements rest.Observer.
 func (s *simulated) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
 
-// calls returns the requests that the simulator got since calls was last called.
+// calls returns the requests that the simulator has received since the last call of calls.
 func (s *simulated) calls() map[string]int64 {
 	c := s.sim.Stats().Requests
 	s.sim.Reset()
@@ -266,7 +266,7 @@ func TestPolymarketDriverReadsHistories(t *testing.T) {
 	s.wantNoDrift()
 }
 
-// bestPrices are the best bid and ask as texts; empty for an empty side.
+// bestPrices are the best bid and ask as text. The text is empty if the side has no orders.
 type bestPrices struct{ bid, ask string }
 
 func topOf(b demo.Book) (top bestPrices) {

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startOverSimulator starts the service over a simulator in a synctest bubble, with the bubble's clock and in-memory connections. The
-// simulator is that of Polymarket unless args name another one. The market moves only when the test moves it.
+// startOverSimulator starts the service over a simulator in a synctest bubble, with the bubble's clock and in-memory connections.
+// The simulator is the one of Polymarket by default, and args can select another one. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
 	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000, whose milliseconds the decoder reads as seconds

@@ -36,7 +36,8 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 	return made
 }
 
-// TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, without credentials and with cold caches.
+// TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, without credentials and with cold
+// caches.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const address = "0x2222222222222222222222222222222222222222"
@@ -63,14 +64,14 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
 	if closed {
 		most["GET /markets/keyset"] = 4
-		most["GET /markets/{condition}"] = 50 // one for each closed market whose result Gamma does not state
+		most["GET /markets/{condition}"] = 50 // one for each closed market for which Gamma has no result
 	}
 	for _, path := range slices.Sorted(maps.Keys(made)) {
 		if made[path] > most[path] {
 			t.Errorf("%s: %d requests, want at most %d", path, made[path], most[path])
 		}
 	}
-	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all callers share what was read
+	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all callers share the cached data
 		t.Errorf("a second caller made the requests %v", again)
 	}
 }

@@ -87,7 +87,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 	scaled := mul(r, new(big.Rat).SetInt(scale))
 	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
-	// floor(x + 1/2), and one less for a tie that went to an odd number
+	// compute floor(x + 1/2), and subtract 1 if x is halfway and the result is odd
 	n := new(big.Int).Div(twice.Add(twice, scaled.Denom()), new(big.Int).Mul(scaled.Denom(), big.NewInt(2)))
 	tie := sub(new(big.Rat).SetInt(n), scaled).Cmp(big.NewRat(1, 2)) == 0
 	if tie && n.Bit(0) == 1 {
@@ -258,7 +258,7 @@ func TestThePortfolioOfManyPositions(t *testing.T) {
 }
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
-	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same data, but omits some of it
+	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue omits some of these data
 	s := start(t, append(flags, "--limit-calls=2000")...)
 	total := new(big.Rat)
 	markets := map[string]bool{}
@@ -271,7 +271,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // by reading two other markets, the service learns that this venue accepts one market in a call
+	if strict { // a query for two other markets lets the service find out that this venue accepts one market in a call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -298,7 +298,8 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, got, want)
 }
 
-// TestOneSetOfPrices queries while the market moves. Within a response a token has the same price everywhere.
+// TestOneSetOfPrices sends queries at the same time as the market moves. All fields of a response must use the same price of a
+// token.
 func TestOneSetOfPrices(t *testing.T) {
 	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -340,7 +341,7 @@ func TestSortsOfPositions(t *testing.T) {
 	h := s.holdings(t, addressOf50, keyOf50)
 	type row struct {
 		token                     string
-		value, pnl, percent, ends *big.Rat // sort keys; the greatest comes first
+		value, pnl, percent, ends *big.Rat // sort keys, largest first
 	}
 	rows := make([]row, len(h.positions))
 	for i, p := range h.positions {
@@ -440,7 +441,8 @@ func TestFiltersOfPositions(t *testing.T) {
 	}
 }
 
-// TestRedeemableReadsEachMarketOnce counts the calls for the filter and the selected fields together.
+// TestRedeemableReadsEachMarketOnce counts the calls for a query that filters positions by redeemable and selects fields of their
+// markets. It must read each market only once.
 func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
 
 func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {

@@ -35,7 +35,7 @@ func init() {
 		return
 	}
 	go func() {
-		// Answer each line of input with the figures as JSON. The input ends when the test ends.
+		// For each line of input, print the figures as JSON. The input ends when the process of the test ends.
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
 		}
@@ -74,8 +74,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process, so that its resource usage is separate from the test's. Only the methods of
-// service that use the network work.
+// program is the whole program in its own process, so that its resource usage is separate from the test's. Of the methods of
+// service, only those that use the network work.
 type program struct {
 	*service
 	process *os.Process
@@ -84,12 +84,12 @@ type program struct {
 	mu        sync.Mutex
 	questions io.Writer
 	answers   *json.Decoder
-	// ended is closed when the process has ended; status is set before.
+	// ended is closed when the process has ended. status is the result of the process and is set before ended is closed.
 	ended  chan struct{}
 	status error
 }
 
-// elsewhere is the listener of another process.
+// elsewhere stands for a listener of another process. Only its address is known.
 type elsewhere struct {
 	net.Listener
 	addr net.Addr
@@ -97,8 +97,8 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// runProgram runs the program in an empty directory, with these flags and otherwise its defaults. The process is killed when
-// the test ends.
+// runProgram runs the program in an empty directory, with these flags. All other flags have their defaults. The process is killed
+// when the test ends.
 func runProgram(t testing.TB, args ...string) *program {
 	t.Helper()
 	exe, err := os.Executable()
@@ -227,7 +227,7 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// figures returns the program's resource usage. If rest is true, the program collects its garbage first.
+// figures returns the program's resource usage. If the parameter rest is true, the program collects its garbage first.
 func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	t.Helper()
 	p.mu.Lock()

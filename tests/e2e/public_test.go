@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPublicAccounts: with a driver that declares accounts public, everybody reads every account, and all callers share the entries.
+// TestPublicAccounts uses a driver that declares accounts public. Every caller may then read every account, and all callers share
+// the cached data.
 func TestPublicAccounts(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const address = "0x2222222222222222222222222222222222222222"
@@ -35,7 +36,8 @@ func TestPublicAccounts(t *testing.T) {
 	}
 }
 
-// TestUnsupportedOrders: what the venue does not serve is null with UNSUPPORTED, in queries and subscriptions, and costs no call.
+// TestUnsupportedOrders queries orders from a venue without orders, and subscribes to them. Both must give the error UNSUPPORTED
+// and make no call.
 func TestUnsupportedOrders(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const address = "0x2222222222222222222222222222222222222222"
@@ -57,8 +59,9 @@ func TestUnsupportedOrders(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCash: cash is null with UNSUPPORTED beside the rest of a balance, in queries and subscriptions. Sums with cash read
-// neither the balance nor the orders.
+// TestUnsupportedCash uses a venue that serves balances without cash. In queries and subscriptions, cash must be null with
+// UNSUPPORTED, and other fields of the balance must have values. Sums that include cash must read neither the balance nor the
+// orders.
 func TestUnsupportedCash(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const user = `user(address: "0x2222222222222222222222222222222222222222")`
@@ -82,7 +85,8 @@ func TestUnsupportedCash(t *testing.T) {
 	}
 }
 
-// TestPublicAccountsAreDeclared: config check refuses public accounts with a driver that does not declare accounts public.
+// TestPublicAccountsAreDeclared expects that config check refuses --venue-credentials=public, unless the driver declares accounts
+// public.
 func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
 		err := run(t.Context(), []string{"config", "check", "--venue-driver=" + driver, "--venue-credentials=public"}, nil, io.Discard, io.Discard)
@@ -92,7 +96,7 @@ func TestPublicAccountsAreDeclared(t *testing.T) {
 	}
 }
 
-// TestStatusOfVenue: serviceStatus says which driver reads the venue, and what the venue does not serve.
+// TestStatusOfVenue checks that serviceStatus has the name of the driver and the data that the venue does not serve.
 func TestStatusOfVenue(t *testing.T) {
 	for driver, unsupported := range map[string]string{
 		"generic": `["market-trades"]`, "polymarket": `["orders","cash"]`, "kalshi": `["balance","positions","orders","trades","history"]`,

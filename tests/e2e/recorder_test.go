@@ -19,7 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query over sources, as the HTTP API does. It stores the response's recorder in recorders.
+// execute executes a query over sources, as the HTTP API does. It stores the recorder of the cache entries that the query read in
+// each of recorders.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
@@ -48,7 +49,7 @@ func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, 
 	return resp
 }
 
-// record executes a query that must not fail. It returns the data and the handles that the recorder holds.
+// record executes a query that must not fail. It returns the data and the handles of the cache entries that the query read.
 func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars) (data any, handles map[*market.Handle]bool) {
 	t.Helper()
 	var recorder *reqctx.Dependencies
@@ -66,7 +67,8 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take looks keys up in the cache and removes their handles from recorded. Each handle must be there.
+// take looks keys up in the cache and removes the handles of their entries from recorded. The test fails if a handle is missing in
+// recorded.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -88,8 +90,8 @@ func take[K comparable, T any](t *testing.T, ctx context.Context, what string, r
 	}
 }
 
-// TestTheRecorderHoldsWhatWasRead compares the handles that a query of 50 positions recorded with the cache entries that it
-// needs.
+// TestTheRecorderHoldsWhatWasRead queries 50 positions. The recorded handles must be exactly those of the cache entries that the
+// query needs.
 func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	s := start(t)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
@@ -97,7 +99,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := reqctx.WithCredentials(t.Context(), c)
-	// Other reads, whose entries must not be recorded.
+	// These queries read other cache entries, which must not be recorded.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)
 

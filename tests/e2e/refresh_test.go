@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestStaleValuesAreRefreshedTogether queries each page again when its values are stale. The background refreshes take no more
-// calls than the first query took, and leave nothing stale.
+// TestStaleValuesAreRefreshedTogether queries each page again when its values are stale. The background refreshes must not make
+// more calls than the first query. Afterwards no value may be stale.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	t.Parallel()
 	type page struct {

@@ -18,14 +18,14 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// twins sends random requests, each twice: as a client does, and with a header that bypasses the response cache.
+// twins sends each random request twice: once as a client does, and once with a header that bypasses the response cache.
 type twins struct {
 	*service
 	random  *rand.Rand
 	tokens  []string
 	markets []string
 	slugs   []string
-	// hits counts, by query, the responses from the response cache.
+	// hits has the number of responses from the response cache by the name of the query.
 	hits map[string]int
 }
 
@@ -36,7 +36,7 @@ const (
 	twinBook      = `orderbook(depth: %d) { sequence bids { price size } asks { price size } ` + twinFreshness + `} `
 )
 
-// twinQueries holds the queries by name. Each has data in its response.
+// twinQueries maps names to queries. The response to each query has data.
 var twinQueries = map[string]string{
 	"prices":    `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
 	"token":     `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
@@ -70,7 +70,7 @@ func newTwins(s *service, seed uint64) *twins {
 	return w
 }
 
-// twinRequest is a request that is sent both ways.
+// twinRequest is a request that a test sends with and without the response cache.
 type twinRequest struct{ name, method, body, key string }
 
 func (a twinRequest) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
@@ -105,8 +105,8 @@ func (w *twins) next(names []string) twinRequest {
 	return a
 }
 
-// send returns the body of the response. With execute, the request bypasses the response cache and the cost is removed from the
-// body.
+// send returns the body of the response. If execute is true, the request bypasses the response cache, and send removes the cost
+// from the body.
 func (w *twins) send(t testing.TB, a twinRequest, execute bool) string {
 	t.Helper()
 	r := w.request(t, a.body, a.key)
@@ -143,8 +143,8 @@ func names(but ...string) []string {
 }
 
 // TestCachedResponsesEqualExecution sends random requests while the clock advances, the market moves, the caches evict and the
-// venue fails. Each response from the response cache must equal an execution at the same moment. There are no background
-// refreshes in this test, so both see the same values.
+// venue fails. Each response from the response cache must equal an execution at the same moment. Background refreshes are off in
+// this test, so that both responses use the same values.
 func TestCachedResponsesEqualExecution(t *testing.T) {
 	t.Parallel()
 	for seed, args := range [][]string{
@@ -158,7 +158,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 			for _, kind := range []string{"price", "book", "spread", "market", "search", "history"} {
 				args = append(args, "--cache-"+kind+"-stale=0s")
 			}
-			// Midnight falls into the test.
+			// The clock passes midnight during the test.
 			s := startAt(t, time.Date(2026, 3, 14, 23, 59, 30, 0, time.UTC), args...)
 			w := newTwins(s, uint64(seed))
 			for step := range 400 {
@@ -226,11 +226,11 @@ func (w *twins) disturb(t testing.TB) {
 }
 
 // TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. At times both the stream and REST fail.
-// Values may change between two requests, so compare sends each request four times: twice as a client, each time followed by a
-// request that bypasses the cache. The cache is wrong only if both cached responses are equal, both executed responses are equal,
-// and the two pairs differ.
+// Values may change between two requests, so compare sends each request four times. It sends the request twice as a client does,
+// and each time again with a header that bypasses the cache. The cache is wrong only if both cached responses are equal, both
+// executed responses are equal, and the two pairs differ.
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
-	t.Parallel() // it waits for cached responses to expire
+	t.Parallel() // the test mostly waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
 	s.streaming(t)
 	w := newTwins(s, 77)
@@ -294,8 +294,8 @@ func (w *twins) happen(random *rand.Rand) {
 	}
 }
 
-// compare sends a request alternately as a client does and bypassing the response cache. It returns 1 if the execution was
-// stale.
+// compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. It returns 1
+// if the executed response has stale values.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)
@@ -334,7 +334,7 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	}
 	s.setFaults(t)
 	to := s.move(t, w.tokens[0])
-	s.clock.Advance(2 * time.Second) // a failed refresh is repeated only after a delay
+	s.clock.Advance(2 * time.Second) // the service repeats a failed refresh only after a delay
 	eventually(t, "the refresh", func() bool {
 		body, _ := w.sendAsClient(t, a)
 		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
@@ -361,8 +361,8 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	}
 }
 
-// TestFutureRangeIsRefusedUntilItBegins queries a range that begins tomorrow. The error may not be cached beyond midnight,
-// although it is an error of the request.
+// TestFutureRangeIsRefusedUntilItBegins queries a range that begins tomorrow. The error may not be cached beyond midnight, although
+// the request itself causes the error.
 func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -411,7 +411,8 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsAreExecutedOnce sends equal requests at once. The first client leaves.
+// TestEqualRequestsAreExecutedOnce sends equal requests at the same time. The first client disconnects, and all others must get the
+// response of one execution.
 func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	s := start(t, "--demo-latency=200ms")
 	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})
@@ -432,7 +433,7 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	}
 }
 
-// TestResponseCacheSwitchedOff executes every request.
+// TestResponseCacheSwitchedOff expects that the service executes every request if the response cache is off.
 func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)

@@ -21,12 +21,12 @@ import (
 	"oddsgraph/internal/ratelimit/spent"
 )
 
-// strictVenue accepts exactly a hundred calls of one address in any minute. Each call arrives after the delay travel, even if
-// the sender has died meanwhile.
+// strictVenue accepts exactly a hundred calls of one address in any minute. The venue handles each call after the delay travel,
+// even if the calling process has ended by then.
 type strictVenue struct {
 	*httptest.Server
 	venue *demo.Venue
-	// sent counts the calls that were sent. arrived counts the calls whose delay has passed.
+	// sent counts all calls to the venue. arrived counts the calls whose delay has passed.
 	arrived, sent atomic.Int64
 	// asked holds the token ids of the requested books.
 	asked sync.Map
@@ -79,8 +79,9 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit fails if the venue refused a call, or if fewer calls than most reached the venue. The killed process may have
-// recorded calls of its last burst that it did not send. These calls count against the limit, although the venue never saw them.
+// wantWithinTheLimit fails if the venue refused a call, or if the number of calls that reached the venue is not the parameter most.
+// The parameter burst has the books of the last burst before the process was killed. The process may have recorded calls of this
+// burst without sending them, so each book of the burst that the venue was not asked for lowers the expected minimum by one.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -99,7 +100,7 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book queries a book. code is the error's code, "" for a book, or "gone" if the service did not answer.
+// book queries a book. code is the error's code, "" for a book, or "gone" if there was no response.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -151,7 +152,7 @@ func stateOf(t *testing.T, v *strictVenue) string {
 	return dir
 }
 
-// wantStale fails unless a book that was read before is answered from the cache and marked stale.
+// wantStale waits until a book that was read before is marked stale. It fails if the query for the book fails.
 func (p *program) wantStale(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "the book is no longer fresh", func() bool {
@@ -163,12 +164,13 @@ func (p *program) wantStale(t *testing.T, id string) {
 	})
 }
 
-// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue never has to refuse a call: with a
-// record, with a venue that reports its limit, and with neither. Books that were read stay readable.
+// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue must never refuse a call. The cases
+// are a service with a record of its calls, a venue that reports its limit, both, and neither. Queries for cached books must
+// succeed all the time.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, reportsLimit bool
-		// most is the number of calls that the service may make. It must use all of them.
+		// most is the number of calls that the service must make in total. It may not make more.
 		most int64
 	}{
 		"with a record":                  {record: true, most: 95},
@@ -224,7 +226,8 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRestartAfterAServiceWithoutARecord starts the service after another one has used up the limit except for the margin.
+// TestRestartAfterAServiceWithoutARecord starts the service without a record of calls. Another process has just made 95 of the 100
+// calls that the venue accepts in a minute.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
@@ -250,7 +253,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The reserve may be used once, not again after each restart.
+			// The service may use the reserve only once, and not again after each restart.
 			p = v.program(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart the answers are %v; want refusals", codes)
@@ -260,8 +263,9 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	}
 }
 
-// TestRollingRestartWithinTheLimit replaces a service by one that starts beside it, with load on both. The venue never has to
-// refuse a call. The new service first uses the reserve, and all remaining calls when the old one has ended.
+// TestRollingRestartWithinTheLimit starts a new service beside an old one with load on both, and then ends the old one. The venue
+// must never refuse a call. The new service must at first use only the reserve. When the old service has ended, it must use all
+// remaining calls.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {

@@ -100,8 +100,9 @@ func (d *slowVenue) args() []string {
 	}
 }
 
-// TestRevocation removes an account from the file while its client has queries, sockets and event streams open. All of them
-// end, with the venue calls that they caused. Another token for the same account of the venue is not affected.
+// TestRevocation removes an account from the file while its client has queries, sockets and event streams open. All of these must
+// end, together with the venue calls that they caused. Clients with another token for the same account of the venue must not be
+// affected.
 func TestRevocation(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50", "other": "demo-3"})
@@ -124,7 +125,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the group of the token that is revoked
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the revoked client's execution
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
@@ -146,7 +147,8 @@ func TestRevocation(t *testing.T) {
 	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
 		t.Errorf("%+v", got)
 	}
-	// The revoked client's groups for prices and orders have ended. The group for the portfolio has another member.
+	// The revoked client's executions for prices and orders must end. The execution for the portfolio must continue, because it has
+	// another client.
 	eventually(t, "its groups have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
 
 	// The other clients continue.
@@ -178,7 +180,7 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 	}
-	// A topic that is merely unwatched would stay for an hour.
+	// A topic that only lost its last watch would stay for an hour, because this test sets Linger.
 	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
 	otherBalance.quiet(t)
 }
@@ -326,7 +328,7 @@ func TestManifestsAreReadAgain(t *testing.T) {
 	if got := s.getQuery(t, "/two"); got.body != found {
 		t.Errorf("%+v", got)
 	}
-	// The manifest applies to sockets and event streams, too.
+	// The manifest must also apply to WebSockets and event streams.
 	forbidden := s.sse(t, `subscription { streamStatusChanged { state } }`, nil, anonymous)
 	forbidden.wantEnd(t, "FORBIDDEN")
 	s.dial(t, anonymous).subscribe(t, `query One { __typename }`, nil).wantEnd(t, "FORBIDDEN")

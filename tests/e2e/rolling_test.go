@@ -43,7 +43,7 @@ type instance struct {
 	sockets atomic.Int64
 }
 
-// balancer distributes requests to the instances whose readiness probe succeeds. It knows nothing else of them.
+// balancer distributes requests to the instances whose readiness probe succeeds. It uses no other information about them.
 type balancer struct {
 	*httptest.Server
 	ctx    context.Context
@@ -77,8 +77,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.sockets.Add(1)
 		defer in.sockets.Add(-1)
 	} else {
-		// The server closes the request's body when the response begins. If the proxy had not reached the body's end by then,
-		// it would give up the connection.
+		// The server closes the request's body when the response begins. If the proxy had not read the whole body by then, it could
+		// not reuse the connection. So read the body first.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -170,13 +170,13 @@ func (b *balancer) probe(in *instance) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// follower is a client that subscribes to a price or a book, and reconnects when the service asks it to.
+// follower is a client that subscribes to a price or a book. It reconnects when the service asks for this.
 type follower struct {
 	token string
 	book  bool
 
 	mu sync.Mutex
-	// last is the newest price, or the sequence of the newest book.
+	// last is the newest price, or the sequence number of the newest book.
 	last string
 	// opened counts the connections that delivered a first state.
 	opened int
@@ -265,7 +265,7 @@ func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 			return fmt.Errorf("a message %s: %s", m.Type, m.Payload)
 		}
 		if err != nil && websocket.CloseStatus(err) < 0 {
-			_, err = k.read(c.ctx) // the read error tells how the connection was closed
+			_, err = k.read(c.ctx) // the error of the read has the close code
 		}
 		if err != nil {
 			return err
@@ -292,7 +292,7 @@ func (f *follower) take(t testing.TB, c *checkedLoad, r *replay, v any, first bo
 	}
 }
 
-// queryInTurns queries some tokens each time it receives a value from the channel turns, until turns is closed. Each answer must be
+// queryInTurns sends a query each time it receives a value from the channel turns, until turns is closed. Each response must be
 // complete.
 func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	for range turns {
@@ -320,7 +320,7 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 }
 
 // TestRollingRestart restarts two instances behind a balancer, one after the other, under queries and subscriptions while the
-// market moves. No query may fail. Every subscription continues with a complete state, and no client sees a value that the
+// market moves. No query may fail. Every subscription must continue with a complete state, and no client may get a value that the
 // venue never had.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel() // it mostly waits

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestSemanticNonNull queries every field with @semanticNonNull: while the venue works none is null, and otherwise each null has
-// an error.
+// TestSemanticNonNull queries every field with @semanticNonNull. If the venue works, none may be null. If the venue fails, each
+// null must have an error.
 func TestSemanticNonNull(t *testing.T) {
 	t.Parallel()
 	text, err := sdl.Print(graph.SDL(), sdl.Options{Semantic: true})

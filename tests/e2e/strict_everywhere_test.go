@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// barest returns the endpoints of a venue that refuses every parameter that the service can do without.
+// barest returns the endpoints of a venue that refuses all parameters that the service does not need.
 func barest() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`
@@ -30,8 +30,8 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads each endpoint of this venue twice. The second read must send no parameter that the venue refused with
-// 400 before.
+// TestBarestVenue reads each endpoint of a venue with the endpoints of barest twice. The second read must not send parameters for
+// which the first read got a 400.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
@@ -74,14 +74,14 @@ func TestBarestVenue(t *testing.T) {
 					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
 				}
 				venue.mu.Unlock()
-				s.clock.Advance(9 * time.Minute) // the caches have expired, but what the service learned has not
+				s.clock.Advance(9 * time.Minute) // cached data have expired, but the service still remembers the refused parameters
 			}
 		})
 	}
 }
 
-// TestOneEndpointIsMissing queries everything from venues that lack one endpoint each. Only that endpoint's data may be
-// missing, unless another endpoint has it.
+// TestOneEndpointIsMissing queries everything from venues that lack one endpoint each. Only the data of that endpoint may be
+// missing. If another endpoint has the same data, none may be missing.
 func TestOneEndpointIsMissing(t *testing.T) {
 	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
 		s := start(t, append(flags, "--demo-markets=60")...)

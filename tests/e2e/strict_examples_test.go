@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TestExamplesOnStrictVenue runs examples against a venue that does only what its API description shows, and counts its calls.
-// The venue accepts lists of tokens for prices and spreads. It takes one market a call, and the first list of markets or tokens
-// is refused once.
+// TestExamplesOnStrictVenue runs examples against a venue that does only what its API description shows, and counts the calls. The
+// venue accepts lists of tokens for prices and spreads, but only one market per call. The calls include one refused list of markets
+// or tokens.
 func TestExamplesOnStrictVenue(t *testing.T) {
 	for name, want := range map[string]struct {
 		// calls counts the calls to each endpoint, including refused ones.
 		calls map[string]int64
-		// absent holds the paths, without indexes, that are null. The description's books have no time and no number, and an
-		// open market has no resolution.
+		// absent holds the paths, without indexes, that are null. The books of this venue have no time and no sequence number, and
+		// an open market has no resolution.
 		absent []string
 	}{
 		"event-page":          {calls: map[string]int64{"market-search": 1, "prices": 1}},

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// strictStub is a venue with a test's own endpoints. Other paths answer 404, and unknown parameters are refused.
+// strictStub is a venue whose endpoints the test defines. It responds with 404 for other paths, and refuses unknown parameters.
 type strictStub struct {
 	*httptest.Server
 	endpoints map[string]strictEndpoint
@@ -25,7 +25,7 @@ type strictStub struct {
 
 // strictEndpoint is an endpoint of a strictStub.
 type strictEndpoint struct {
-	// knows lists the accepted parameters, separated by spaces.
+	// knows is the list of accepted parameters, separated by spaces.
 	knows  string
 	answer func(r *http.Request, q url.Values) (status int, body string)
 }
@@ -66,7 +66,7 @@ func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// TestCredentialsOfAnyForm uses a venue that compares credentials as text, in each way of sending them.
+// TestCredentialsOfAnyForm uses a venue that compares credentials as text. The test runs for each way to send credentials.
 func TestCredentialsOfAnyForm(t *testing.T) {
 	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
 	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
@@ -131,8 +131,8 @@ func TestReadinessWithoutSearch(t *testing.T) {
 	}
 }
 
-// TestReadinessByCallsOfClients uses a venue that fails the calls of the readiness probe. The service is ready after the first
-// successful call for a client.
+// TestReadinessByCallsOfClients uses a venue on which the calls of the readiness probe fail. The service must be ready after the
+// first successful call for a client.
 func TestReadinessByCallsOfClients(t *testing.T) {
 	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
 	s := start(t, "--venue-url="+venue.URL)

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// credentialCounter is a transport that counts how credentials were sent.
+// credentialCounter is a transport that counts the calls by the place of their credentials.
 type credentialCounter struct {
 	http.RoundTripper
 	mu            sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// stub is a venue whose answers the test defines, by the last segment of the path.
+// stub is a venue whose responses the test defines. The functions for the responses are named by the last segment of the path.
 type stub struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -256,8 +256,8 @@ func TestPricesOfTwoSides(t *testing.T) {
 	wantJSON(t, "positions", at(data, "user.positions.nodes"), `[{"best":{"price":"0.35","basis":"MIDPOINT"},"venue":null},{"best":{"price":"0.3","basis":"BEST_BID"},"venue":null}]`)
 }
 
-// TestTradesByOffset pages a venue that knows only limit and offset. Its default page has 8 rows, its rows have no ids, and
-// some kinds are unknown.
+// TestTradesByOffset reads lists from a venue that supports only limit and offset. By default, a page of the venue has 8 rows. Its
+// rows have no ids, and some have an unknown kind.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -305,7 +305,7 @@ func TestTradesByOffset(t *testing.T) {
 	}
 }
 
-// TestAVenueThatEchoesCredentials uses a venue that answers with the credentials that it received, in several encodings.
+// TestAVenueThatEchoesCredentials uses a venue whose responses contain the credentials that it received, in several encodings.
 func TestAVenueThatEchoesCredentials(t *testing.T) {
 	const canary = "canary&=+ü"
 	echo := func(q url.Values) (int, any) {

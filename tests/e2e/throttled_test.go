@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestThrottledUntil checks the time at which serviceStatus says that the rate limit has room again. Either the service has
-// used the limit up, or the venue reports that others have.
+// TestThrottledUntil checks the field serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In some
+// cases the service has used up the limit. In others the venue reports that other clients have.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {
@@ -70,8 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse uses a key outside the service, in part or up to the key's limit. The service must
-// not throttle calls without the key.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse makes calls with a key outside the service, which use up the key's limit or a part of it.
+// The service must not throttle calls without the key.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

@@ -114,8 +114,8 @@ func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
 
-// gatedPrices is a transport that holds calls for prices until pass receives a value, one for each call. It records their trace
-// headers.
+// gatedPrices is a transport that delays calls for prices. Each call waits for one value from the channel pass. gatedPrices records
+// the trace headers of these calls.
 type gatedPrices struct {
 	http.RoundTripper
 	pass chan struct{}
@@ -154,7 +154,8 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 }
 
 // TestACallIsLinkedWithAllThatItServes makes many operations share a few calls. Two operations wait for the same call. The keys of
-// the other operations are batched into the next calls. Each operation must link to its call, and each call to its operations.
+// the other operations are batched into the next calls. The span of each operation must link to the span of its call, and the span
+// of each call to the spans of its operations.
 func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
@@ -185,7 +186,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	ask("A0", tokens[0])
 	eventually(t, "the first call is under way", func() bool { return len(gate.heard()) == 1 })
-	looks, _ := price() // lookups that one operation makes
+	looks, _ := price() // the number of cache lookups that one operation makes
 	ask("A1", tokens[0])
 	eventually(t, "another waits for it", func() bool { _, coalesced := price(); return coalesced == 1 })
 	for i, token := range tokens[1:] {
@@ -197,7 +198,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	eventually(t, "six wait for the next", func() bool { misses, _ := price(); return misses == 8*looks })
 	over := make(chan struct{})
-	go func() { // an operation may come too late for the shared call and make a call of its own
+	go func() { // lets all calls through, also those of operations that come too late for the shared call
 		for {
 			select {
 			case gate.pass <- struct{}{}:
@@ -272,8 +273,8 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket links operations with the trace of connection_init or with their own. A trace in a
-// message comes from the client and not from a trusted proxy, so the service links to it and does not continue it.
+// TestTracesOverWebSocket expects that an operation links to the trace of connection_init, or to the trace in its own message. A
+// trace in a message comes from the client and not from a trusted proxy, so the service links to it and does not continue it.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
@@ -362,7 +363,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	}
 }
 
-// TestACollectorThatHangs uses a collector that never answers. Requests must not wait although the span queue is full, and the
+// TestACollectorThatHangs uses a collector that never answers. Requests must not wait, although the span queue is full. The
 // shutdown must end in time.
 func TestACollectorThatHangs(t *testing.T) {
 	asked, release := make(chan struct{}, 1000), make(chan struct{})

@@ -24,12 +24,13 @@ const (
 type tradedMarket struct {
 	id     string
 	tokens []string // YES and NO
-	// all are the trades of the market, byToken those of each token: token, side, price and size, in lexical order.
+	// all has the trades of the market, and byToken the trades of each token. A trade is a text with token, side, price and size.
+	// Both lists are in lexical order.
 	all     []string
 	byToken [2][]string
 }
 
-// findTraded returns a market of the simulator, as the engine's tape has it.
+// findTraded returns a market of the simulator with the trades that the engine recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -69,13 +70,14 @@ func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	return m
 }
 
-// tradePages reads a list of trades to its end. It returns the rows in lexical order. Each row is there once, newest first.
+// tradePages reads a list of trades to its end. In the list, each trade must appear once, newest first. tradePages returns the
+// trades as texts in lexical order.
 func (s *service) tradePages(t *testing.T, query, path, id string, first int) (rows []string) {
 	t.Helper()
 	seen, last := map[string]bool{}, time.Now().AddDate(100, 0, 0)
 	v := vars{"id": id, "first": first}
 	for range 100 {
-		s.clock.Advance(time.Second) // the rate limit
+		s.clock.Advance(time.Second) // the rate limit allows few calls a second
 		data := s.ask(t, query, v, anonymous)
 		for _, n := range list(data, path+".nodes") {
 			stamp, err := time.Parse(time.RFC3339, text(n, "timestamp"))
@@ -129,11 +131,11 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	return made
 }
 
-// TestPublicTrades reads the trades of a market and of its tokens in pages. They are those of the engine's tape.
+// TestPublicTrades reads the trades of a market and of its tokens in pages. They must be the trades that the engine recorded.
 func TestPublicTrades(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		for range 40 {
-			s.Demo.Venue.Step() // trades at the same instant
+			s.Demo.Venue.Step() // makes trades with the same timestamp
 		}
 		m := s.findTraded(t)
 		for _, first := range []int{3, 7, 100} {
@@ -149,7 +151,8 @@ func TestPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreShared counts the calls for two tokens of a market: the market is read once. All callers share what was read.
+// TestPublicTradesAreShared counts the calls for the trades of two tokens of a market. The market must be read once. A second
+// caller must get the cached data.
 func TestPublicTradesAreShared(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		m := s.findTraded(t)
@@ -192,7 +195,8 @@ func TestArgumentsOfPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreUnsupported: the documented API has no list of trades. The field of a token costs no call.
+// TestPublicTradesAreUnsupported queries trades with the generic driver, whose API has no list of trades. Both fields must give the
+// error UNSUPPORTED. The field of a token must make no call.
 func TestPublicTradesAreUnsupported(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -211,7 +215,8 @@ func TestPublicTradesAreUnsupported(t *testing.T) {
 	}
 }
 
-// TestPublicTradesAreStreamed compares the trades of the stream with those of the list: the same trade has the same values in both.
+// TestPublicTradesAreStreamed compares the trades of the stream with the trades of the list. A trade must have the same values in
+// both.
 func TestPublicTradesAreStreamed(t *testing.T) {
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {

@@ -31,8 +31,8 @@ func accountFields(address string) map[string]string {
 	return fields
 }
 
-// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials, which would let any caller read every wallet.
-// The service must serve accounts of its own file only their own data, and nobody else anything.
+// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials, so any caller could read every wallet. The service
+// must serve account data only to clients from its accounts file, and only the data of their own account.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){

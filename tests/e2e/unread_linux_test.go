@@ -62,14 +62,15 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that does not read. run returns its open connections when the attack has had its effect, and the
-// caller closes them. refused is the transport over which the program must have refused output, or "" if it need not.
+// unread is an attack by a client that does not read. The function run returns when the attack has had its effect. The caller must
+// close the connections in open. The result refused is the transport over which the program must have refused output, or "" if no
+// refusal is required.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
-// withstand runs an attack while another client queries cached values.
+// withstand runs an attack and checks that another client still gets cached values.
 func (p *target) withstand(t *testing.T, a unread) {
 	before := p.scrape(t)
 	other := p.startBystander(t)
@@ -95,7 +96,8 @@ func (p *target) withstand(t *testing.T, a unread) {
 	}
 }
 
-// echoed returns a query whose response repeats each id of 240 bytes 198 times: about 71 KB for each id.
+// echoed returns a query for the given number of ids of 240 bytes. The response repeats each id 198 times, which makes about 71 KB
+// for each id.
 func echoed(ids int) string {
 	list := make([]string, ids)
 	for i := range list {
@@ -201,8 +203,8 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books opens several sockets and subscribes to as many books on each socket as the parameter each says. A subscription selects its
-// book under 78 pairs of aliases.
+// books opens several sockets and subscribes to several books on each. The parameter each is the number of books on a socket. Each
+// event contains its book 78 times, under aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
@@ -226,7 +228,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	return open
 }
 
-// move changes the books of the tokens about ten times a second. It returns after the duration lasts.
+// move changes the books of the tokens about ten times a second. It returns when the duration in the parameter lasts has passed.
 func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
@@ -237,7 +239,8 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
 	open := p.books(t, 2, 100)
 	p.move(t, p.openBooks(200), 5*time.Second)
-	// Each subscription is executed for its first state, and not again while this state is unread.
+	// The service executes each subscription for its first state. It must not execute the subscription again as long as this state
+	// is unread.
 	n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before
 	t.Logf("%.0f events were executed", n)
 	if n < 20 || n > 600 {

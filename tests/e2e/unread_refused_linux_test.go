@@ -14,11 +14,11 @@ func wrongQuery() string {
 	for i := range 50 {
 		fmt.Fprintf(&b, `a%d:searchMarkets(first:"%d%s"){nodes{id}} `, i, i, strings.Repeat("<", 1000))
 	}
-	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text already here
+	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text before it is sent
 }
 
-// TestUnreadOutputBesidesResponses has one client make the program hold output that is not the response of an executed
-// operation: refusals, waiting operations, and compressed responses.
+// TestUnreadOutputBesidesResponses has one client cause unread output besides plain responses of executed operations. The cases are
+// refusals, variables of waiting operations, and compressed responses.
 func TestUnreadOutputBesidesResponses(t *testing.T) {
 	for _, a := range []unread{
 		{"refusals over WebSockets", unreadRefusals},
@@ -35,7 +35,7 @@ func TestUnreadOutputBesidesResponses(t *testing.T) {
 	}
 }
 
-// overSockets sends ten other queries and then this one ninety times, on each of several WebSockets.
+// overSockets opens several WebSockets. On each, it sends ten queries with large responses, and then the given query ninety times.
 func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.Closer) {
 	first := echoed(3)
 	return p.each(t, sockets, func(w *wire) {

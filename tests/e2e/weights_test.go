@@ -14,7 +14,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// fieldPath is a document around an object's selection: the text before and after it.
+// fieldPath is a document without the selection of one object. The field before is the text in front of this selection, and the
+// field after is the text behind it.
 type fieldPath struct{ before, after string }
 
 func (p fieldPath) document(selection string) string {
@@ -42,8 +43,9 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 	return paths
 }
 
-// TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with nothing cached. A field whose weight has no
-// price for calls may make no calls beyond those of its object. A resolver that reads something new needs a weight.
+// TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with nothing cached. If the weight of a field
+// includes no calls, the field may make no calls besides those for its object. This fails for a new resolver that makes calls and
+// has no weight.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t)

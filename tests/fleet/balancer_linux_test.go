@@ -26,8 +26,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// balanced is what deploy/compose/replicas.yaml runs, without containers: three replicas, a Redis server with the settings and
-// users of the file's Valkey, and HAProxy with the file's configuration.
+// balanced runs the services of deploy/compose/replicas.yaml without containers. It has three replicas, HAProxy with its
+// configuration, and a Redis server with the settings and users of Valkey in that file.
 type balanced struct {
 	venue    *venue
 	replicas []*replica
@@ -59,7 +59,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 		b.replicas = append(b.replicas, r)
 		text = replace(t, text, " "+address, " "+strings.TrimPrefix(r.url, "http://"))
 	}
-	text = replace(t, text, "timeout check 5s", "timeout check 1m") // the machine of a test may be busy
+	text = replace(t, text, "timeout check 5s", "timeout check 1m") // the machine may be busy
 	b.start(t, haproxy, replace(t, text, "bind :8080", "bind fd@3"))
 	return b
 }
@@ -155,7 +155,7 @@ func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
 	eventually(t, "a replica answers through HAProxy", func() bool { return b.query("{ __typename }") == nil })
 }
 
-// query executes a query on a connection of its own.
+// query executes a query on a new connection.
 func (b *balanced) query(query string) error {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -174,12 +174,13 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. The channel came delivers the price of each event. It is closed when the connection ends.
+// follower is a subscription of a client. The channel came delivers the price of each event, and is closed when the connection
+// ends.
 type follower struct {
 	came chan string
 }
 
-// wait returns the next price. alive is false after the end of the subscription.
+// wait returns the next price. alive is false if the subscription has ended.
 func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	t.Helper()
 	select {

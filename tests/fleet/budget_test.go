@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// limit is the number of calls that the venue accepts in a minute. The replicas make at most usable calls: the server grants
-	// granted of them, and each of 5 replicas has a reserve of 5.
+	// limit is the number of calls that the venue accepts in a minute. The replicas may make at most usable calls a minute. Of
+	// these, Redis grants the number granted to all replicas together. Each of 5 replicas has a reserve of 5 calls.
 	limit, usable, granted, reserve = 100, 95, 70, 5
-	// runs is how long the tests of the budget run: longer than a minute, so that the first calls leave the venue's window
-	// and the reserves are open.
+	// runs is the duration of the tests of the budget. It is longer than a minute. So the first calls no longer count against the
+	// venue's limit, and the reserves may be used.
 	runs = 82 * time.Second
 )
 
-// budget runs three replicas over a venue with a limit while faults happen, and checks that the venue refused no call.
+// budget runs three replicas over a venue with a rate limit. The function faults causes faults. budget checks that the venue
+// refused no call.
 func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, old func(*os.Process)))) (most int) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -38,7 +39,7 @@ func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *too
 		load.join(r)
 	}
 	began := time.Now()
-	// replace starts a new replica in the place of replica i, and ends the old process with the function old.
+	// replace starts a new replica in the place of replica i. Then it ends the old process by calling the function old.
 	replace := func(i int, old func(*os.Process)) {
 		before := replicas[i]
 		replicas[i] = start(t, v, args...)
@@ -88,7 +89,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 	})
 }
 
-// TestBudgetReplicaFaults kills a replica, stops another, and replaces all of them one after the other.
+// TestBudgetReplicaFaults kills a replica, pauses another, and then replaces all replicas one after the other.
 func TestBudgetReplicaFaults(t *testing.T) {
 	t.Parallel()
 	budget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
@@ -107,7 +108,7 @@ func TestBudgetReplicaFaults(t *testing.T) {
 	})
 }
 
-// TestAlone: a replica without --shared-url makes no calls to Redis.
+// TestAlone checks that a replica without --shared-url does not connect to Redis.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -51,19 +51,20 @@ type request struct {
 	status int
 }
 
-// venue is the demo venue. It records what it answered.
+// venue is the demo venue. It records each request with the status of the response.
 type venue struct {
 	*httptest.Server
 	demo *demo.Venue
 
 	mu       sync.Mutex
 	requests []request
-	// held is the end of the path whose next answer waits for release. arrived is closed when the answer is ready.
+	// held is the end of a path. The next response for such a path waits until release is closed. arrived is closed when this
+	// response is ready.
 	held             string
 	arrived, release chan struct{}
 }
 
-// hold delays the venue's next answer to a path until release is called. arrived is closed when the answer is ready.
+// hold delays the venue's next response for a path until release is called. arrived is closed when this response is ready.
 func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,7 +97,7 @@ func (v *venue) serve(w http.ResponseWriter, r *http.Request) int {
 	return made.Code
 }
 
-// recorder notes the status of an answer.
+// recorder records the status of a response.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -150,7 +151,7 @@ func (v *venue) most() (most, refused int) {
 	return most, refused
 }
 
-// replica is the program in a process of its own.
+// replica is the program in a separate process.
 type replica struct {
 	cmd        *exec.Cmd
 	url, admin string
@@ -184,7 +185,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// start starts a replica over a venue. The replica ends with the test.
+// start starts a replica over a venue. The replica is ended when the test ends.
 func start(t *testing.T, v *venue, args ...string) *replica {
 	t.Helper()
 	return startIn(t, nil, v, args...)
@@ -286,8 +287,8 @@ func (r *replica) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// shared returns the flags of a replica that uses a server. The machine of a test may be busy, so the timeout is longer than the
-// default.
+// shared returns the flags of a replica that uses the given Redis server. The timeout is longer than the default, because the
+// machine may be busy.
 func shared(server *tool.Redis, args ...string) []string {
 	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=250ms"}, args...)
 }
@@ -309,7 +310,7 @@ func (r *replica) connected(t *testing.T) *replica {
 	return r
 }
 
-// crowd sends three searches a second to each replica until it is stopped. All searches differ.
+// crowd sends three searches a second to each replica until end is called. All searches differ.
 type crowd struct {
 	stop    chan struct{}
 	running sync.WaitGroup
@@ -319,7 +320,7 @@ type crowd struct {
 
 func newCrowd() *crowd { return &crowd{stop: make(chan struct{})} }
 
-// join begins to ask a replica.
+// join starts to send searches to a replica.
 func (c *crowd) join(r *replica) {
 	c.running.Go(func() {
 		tick := time.NewTicker(time.Second / 3)

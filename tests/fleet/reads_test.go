@@ -125,13 +125,13 @@ func percentile99(durations []time.Duration) time.Duration {
 }
 
 // TestReadsUnderFaults reads cached and cold tokens while Redis is slow, hangs, is flushed and is dead. A replica with a faulty
-// Redis and one with a sound Redis take turns, so a busy machine slows both. Cached reads make no call to Redis, and are not
-// slower. Cold reads may take as long as the venue plus a few timeouts.
+// Redis and one with a sound Redis take turns, so a busy machine slows both. Cached reads must make no call to Redis and must not
+// be slower. Cold reads may take as long as the venue plus a few timeouts.
 func TestReadsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond
-	// floor is the duration up to which cached reads are fast. slack is the additional time that a cold read may take because of
-	// the fault.
+	// floor is the duration up to which a cached read is always fast enough. slack is the additional time that a cold read may take
+	// because of the fault.
 	const floor, slack = 20 * time.Millisecond, 8*timeout + 200*time.Millisecond
 	v := openVenue(t, demo.Config{Markets: 300, Seed: 1, Latency: latency})
 	sound, faulty := tool.StartRedis(t), tool.StartRedis(t)
@@ -160,7 +160,7 @@ func TestReadsUnderFaults(t *testing.T) {
 			cold = cold[1:]
 			return time.Since(began)
 		}
-		fastest, slowest := time.Hour, time.Duration(0) // of the faulty and of the sound replica
+		fastest, slowest := time.Hour, time.Duration(0) // fastest read of the replica with faults, slowest read of the other one
 		for range 5 {
 			slowest = max(slowest, coldRead(a))
 			fastest = min(fastest, coldRead(b))
@@ -170,7 +170,7 @@ func TestReadsUnderFaults(t *testing.T) {
 		}
 		lookups := b.metric(t, "oddsgraph_shared_calls_total", `command="get"`) + b.metric(t, "oddsgraph_shared_calls_total", `command="claim"`)
 		var with, without time.Duration
-		for range 5 { // a pause of the machine may hit one of them
+		for range 5 { // a pause of the machine may slow one of the attempts
 			var durations [2][]time.Duration
 			for range 100 {
 				durations[0] = append(durations[0], a.cachedRead(t, query))

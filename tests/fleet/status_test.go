@@ -31,7 +31,7 @@ type sharedStatus struct {
 	}
 }
 
-// status returns serviceStatus.shared; nil for a replica that is alone.
+// status returns serviceStatus.shared, or nil if the replica does not use Redis.
 func (r *replica) status(t *testing.T) *sharedStatus {
 	t.Helper()
 	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } stream { alone shards topics } } } }`)
@@ -46,7 +46,8 @@ func (r *replica) status(t *testing.T) *sharedStatus {
 	return body.Data.ServiceStatus.Shared
 }
 
-// TestStatus follows serviceStatus, /readyz and the log of a replica while Redis stops, comes back, and while the venue refuses a call.
+// TestStatus follows serviceStatus, /readyz and the log of a replica while Redis stops, comes back, and while the venue refuses a
+// call.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

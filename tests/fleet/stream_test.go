@@ -70,7 +70,7 @@ func openMoving(t *testing.T, tokens int) *moving {
 	return m
 }
 
-// record remembers the present books. The caller holds the lock, except at the start.
+// record stores the current books. The caller must hold the lock, unless no other goroutine uses the venue yet.
 func (m *moving) record() {
 	for _, id := range m.tokens {
 		b, _ := m.demo.Book(id)
@@ -94,7 +94,7 @@ func number(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// rest stops the changes of the books if still is true, and resumes them if it is false.
+// rest stops the changes of the books if the parameter still is true, and resumes them if still is false.
 func (m *moving) rest(still bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,7 +230,7 @@ func (w *watchers) settle(t *testing.T, when string) {
 	t.Logf("all clients have the venue's books %s after %s", when, time.Since(began).Round(10*time.Millisecond))
 }
 
-// behind returns the number of clients that are stale or behind the venue.
+// behind returns the number of clients whose last event is stale or differs from the venue's book.
 func (w *watchers) behind() (n int) {
 	for _, readers := range w.of {
 		for _, f := range readers {
@@ -283,8 +283,8 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream follows books on three replicas that share one stream. The test kills a replica that owns topics, stops and continues
-// another owner, and kills Redis. No client may see a book that the venue did not have.
+// TestStream follows books on three replicas that share one stream. Each topic has one replica that subscribes to it. The test
+// kills such a replica, stops and continues another, and kills Redis. No client may see a book that the venue did not have.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
@@ -342,8 +342,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWithoutRedis takes Redis away for more than ten seconds. Each replica must then subscribe to its topics itself, with
-// its share of the connections.
+// TestStreamWithoutRedis stops Redis for more than ten seconds. Each replica must then subscribe to its topics itself, over its
+// share of the connections.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)

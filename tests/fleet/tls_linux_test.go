@@ -25,7 +25,7 @@ import (
 )
 
 // freePort returns a port of 127.0.0.1 on which nothing listens. It is below the range from which Linux chooses ports itself, so no
-// other connection takes it before the server starts.
+// other connection gets this port before the server starts.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -39,8 +39,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the files of both certificates and of the
-// second one's key.
+// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the files of the authority's certificate, of
+// the signed certificate and of its key.
 func certificates(t *testing.T) (authority, certificate, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func documentedUser(t *testing.T) []string {
 }
 
 // TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. The user's rights must
-// suffice for all that replicas do. A replica that does not trust the certificate works on its own.
+// suffice for all commands of replicas. A replica that does not trust the certificate must work without Redis.
 func TestTLSAndUser(t *testing.T) {
 	t.Parallel()
 	authority, certificate, key := certificates(t)

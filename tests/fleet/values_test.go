@@ -66,8 +66,8 @@ func (r *replica) must(t *testing.T, query string, header ...string) string {
 
 func quoted(ids []string) string { return `"` + strings.Join(ids, `","`) + `"` }
 
-// TestFlights requests the same 100 uncached markets from three replicas at once. Each market must be read from the venue only
-// once.
+// TestFlights requests the same 100 uncached markets from three replicas at once. The replicas must share the calls, so that the
+// venue gets at most 5 calls.
 func TestFlights(t *testing.T) {
 	t.Parallel()
 	const batch, attempts = 100, 5
@@ -75,7 +75,8 @@ func TestFlights(t *testing.T) {
 	_, replicas := three(t, v)
 	ids := v.markets(batch * attempts)
 	var calls []int
-	// On a busy machine a claim can end before the venue answers, so it suffices that one of several attempts shares the calls.
+	// On a busy machine, a claim can end before the venue responds. So it suffices that the replicas share the calls in one of
+	// several attempts.
 	for len(ids) > 0 && (len(calls) == 0 || calls[len(calls)-1] > 5) {
 		query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(ids[:batch]))
 		ids = ids[batch:]
@@ -97,8 +98,8 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-// TestFlightOfDeadReplica kills the replica that has claimed markets while the venue hangs. Another replica must fetch the markets
-// when the claim has expired.
+// TestFlightOfDeadReplica uses a venue that hangs, and kills the replica that has claimed markets. When the claim has expired,
+// another replica must fetch the markets.
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -118,7 +119,7 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	if answer := replicas[1].must(t, query); strings.Contains(answer, "null") {
 		t.Errorf("answered %s", answer)
 	}
-	// A claim ends after two seconds at most. The venue answers at once, and the machine may be busy.
+	// A claim ends after at most two seconds, and the venue responds at once. Three more seconds allow for a busy machine.
 	if took := time.Since(began); took > 2*time.Second+3*time.Second {
 		t.Errorf("the read took %v; want the time of a claim at most", took)
 	}
@@ -133,8 +134,8 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	g.Wait()
 }
 
-// TestFreshness reads a market from one replica and then from another. Both must give it the same age, and the venue must get one
-// call.
+// TestFreshness reads a market from one replica and then from another. Both must report the same age of the market, and the venue
+// must get only one call.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -156,9 +157,10 @@ func TestFreshness(t *testing.T) {
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
 	first, fetched := received(replicas[0])
-	time.Sleep(time.Second) // makes it visible if the second replica counts the age from its own read
+	time.Sleep(time.Second) // lets the check below find a replica that counts the age from its own read
 	second, explained := received(replicas[1])
-	// Each replica reads the clock of Redis by a call of at most --shared-timeout, so its error is at most half of that.
+	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the error of its clock is at most
+	// half of this timeout.
 	if d := second.Sub(first).Abs(); d > 250*time.Millisecond {
 		t.Errorf("the replicas show times %v apart; want the same", d)
 	}
@@ -180,7 +182,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestFlushReachesReplicas flushes a kind on one replica: all of them ask the venue again.
+// TestFlushReachesReplicas flushes a kind of data on one replica. All replicas must then fetch the data from the venue again.
 func TestFlushReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -285,20 +287,21 @@ func TestChangeReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestChangeDuringCall closes a market while the venue's answer with the old state is on its way to a replica that does not follow
-// the market. Another replica receives the change, but cannot fetch the new state. The late answer must not be shared.
+// TestChangeDuringCall delays a response with the old state of a market. It goes to a replica that does not subscribe to the
+// market. Meanwhile the market closes. Another replica receives this change, but cannot fetch the new state. The delayed response
+// must not be shared.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
 	flag, id := v.streamed()
 	_, replicas := three(t, v, flag)
 	events := replicas[0].follow(t, id)
-	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil) // the subscription has shared the market
+	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil) // the subscription has put it into Redis
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	time.Sleep(2 * time.Second) // the other replicas learn of the flush within one second
+	time.Sleep(2 * time.Second) // the flush reaches the other replicas within one second
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
 	arrived, release := v.hold("market-details")
@@ -318,7 +321,7 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica that follows the market hears of the change", func() bool { return events() > before })
-	time.Sleep(300 * time.Millisecond) // enough for the call to Redis, which ends after 250 ms
+	time.Sleep(300 * time.Millisecond) // enough for the call to Redis, which times out after 250 ms
 	release()
 	g.Wait()
 	if err := v.demo.SetFaults(nil); err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Open makes the ledger of a venue as if the server had kept it for long: it grants calls at once. cli runs a command of Redis
-// and returns the answer as redis-cli --raw prints it.
+// Open creates the ledger of a venue as if the Redis server had kept it for a long time, so that it grants calls at once. The
+// function cli must run a Redis command and return the reply in the format of redis-cli --raw.
 func Open(venue string, cli func(args ...string) (string, error)) error {
 	info, err := cli("INFO", "server")
 	if err != nil {

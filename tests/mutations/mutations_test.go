@@ -1,4 +1,5 @@
-// Package mutations proves that tests cover the defences of the product: without a defence, a named test fails.
+// Package mutations proves that tests cover the defences of the product. It removes one defence at a time and requires that a named
+// test fails.
 package mutations
 
 import (
@@ -22,13 +23,14 @@ type mutation struct {
 	name string
 	// tests is the folder of the test. By default it is the folder of the file.
 	tests string
-	// file is the path of the source file below the module's root. find occurs in the file exactly once.
+	// file is the path of the source file below the module's root. The text find occurs in the file exactly once and is replaced by
+	// the text replace.
 	file, find, replace string
 	// run selects the test, as in go test -run. It may name a subtest.
 	run string
-	// message is a part of what the test must report. Empty means any failure.
+	// message is a text that the output of the failed test must contain. If it is empty, any failure is accepted.
 	message string
-	// needs is a program that the test runs; without it the test would be skipped.
+	// needs is a program that the test runs. Without this program, the test would be skipped.
 	needs string
 }
 
@@ -197,7 +199,7 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	}
 }
 
-// overlay writes the mutated file and returns the path of an overlay, as go test -overlay reads it.
+// overlay writes the mutated file. It returns the path of a file for go test -overlay.
 func (m *mutation) overlay(t *testing.T, root string) string {
 	t.Helper()
 	file := filepath.Join(root, filepath.FromSlash(m.file))

@@ -19,7 +19,7 @@ type Redis struct {
 	cmd       *exec.Cmd
 }
 
-// StartRedis starts a redis-server that ends with the test. Further arguments are settings, such as --save "".
+// StartRedis starts a redis-server that ends with the test. The arguments are settings of the server, such as --save "".
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "redis") // the path of a socket must be short
@@ -41,7 +41,7 @@ func (r *Redis) URL() string { return "unix://" + r.Socket() }
 // Socket returns the path of the server's socket.
 func (r *Redis) Socket() string { return filepath.Join(r.dir, "redis.sock") }
 
-// Start starts the server, again after Kill. It returns when the server answers.
+// Start starts the server, also after Kill. It returns when the server accepts commands.
 func (r *Redis) Start(t testing.TB) {
 	t.Helper()
 	_ = os.Remove(r.Socket())
@@ -58,7 +58,7 @@ func (r *Redis) Start(t testing.TB) {
 	t.Fatal("redis-server does not answer")
 }
 
-// Kill ends the server at once, as kill -9 does. What it did not save is lost.
+// Kill ends the server at once, as kill -9 does. Data that the server did not save are lost.
 func (r *Redis) Kill(t testing.TB) {
 	t.Helper()
 	if r.cmd == nil {
@@ -69,7 +69,7 @@ func (r *Redis) Kill(t testing.TB) {
 	r.cmd = nil
 }
 
-// OpenLedger makes the ledger of a venue as if the server had kept it for long: it grants calls at once.
+// OpenLedger creates the ledger of a venue as if the server had kept it for a long time, so that it grants calls at once.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
 	if err := ledgertest.Open(venue, r.run); err != nil {
@@ -77,7 +77,8 @@ func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	}
 }
 
-// Monitor records the commands that the server executes, and returns a function that returns them so far, one in a line.
+// Monitor records the commands that the server executes, and returns a function. The function returns the commands recorded so far,
+// one per line.
 func (r *Redis) Monitor(t testing.TB) (commands func() string) {
 	t.Helper()
 	file := filepath.Join(r.dir, "monitor")

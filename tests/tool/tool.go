@@ -41,7 +41,7 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// ModuleRoot returns the directory of go.mod, above the working directory.
+// ModuleRoot returns the directory of go.mod. It searches the working directory and the directories above it.
 func ModuleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

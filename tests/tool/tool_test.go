@@ -31,7 +31,7 @@ func (p *probe) end(outcome, message string) {
 	runtime.Goexit()
 }
 
-// require calls Require as a test of its own would.
+// require calls Require in the way of a separate test.
 func require(t *testing.T, name string) (path string, p *probe) {
 	t.Helper()
 	p = &probe{TB: t, outcome: "ran"}

@@ -2,5 +2,5 @@
 
 package unraced
 
-// Raced tells whether this binary has the race detector.
+// Raced reports whether this binary was built with the race detector.
 const Raced = true

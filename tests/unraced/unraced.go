@@ -1,4 +1,5 @@
-// Package unraced runs tests of what is allocated without the race detector, which adds to it.
+// Package unraced runs tests without the race detector. Tests that count allocations need this, because the race detector
+// allocates, too.
 package unraced
 
 import (
@@ -9,14 +10,15 @@ import (
 	"testing"
 )
 
-// Run tells whether the test has run already: with the race detector in this binary, Run runs it in one of the same package
-// that is built without, as the program is.
+// Run reports whether it has run the calling test already. If this binary has the race detector, Run builds a test binary of the
+// same package without it, runs the test there and returns true. Otherwise Run does nothing and returns false.
 func Run(t *testing.T) bool {
 	t.Helper()
 	if !Raced {
 		return false
 	}
-	// The tests may run in another directory. A file is named by its path, or by its package's if paths are trimmed.
+	// Tests may run in another directory, so take the package from the path of the caller's file. With -trimpath, this path begins
+	// with the import path of the package.
 	_, file, _, ok := runtime.Caller(1)
 	if !ok {
 		t.Fatal("the caller is not known")

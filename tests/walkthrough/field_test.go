@@ -82,7 +82,7 @@ func copyModule(t *testing.T, root string) string {
 
 // insertLines applies the edits of a block. An edit has three lines. The first is the name of a file. The second is a space,
 // followed by an existing line of that file. The third is a plus sign, followed by the line to insert below it. insertLines returns
-// the names of the files.
+// the names of the changed files, sorted.
 func insertLines(t *testing.T, work, block string) (files []string) {
 	t.Helper()
 	file, after := "", ""

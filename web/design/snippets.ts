@@ -1,4 +1,5 @@
-// The code that sends an operation: as a link to GraphiQL, for the command line, for the browser, and for two clients.
+// Makes the code that sends an operation: for the command line, for the browser, for urql and for Apollo. Also makes a link that
+// opens the operation in GraphiQL.
 
 export interface Operation {
   query: string
@@ -7,7 +8,7 @@ export interface Operation {
   headers?: Record<string, string>
 }
 
-/** Returns the address of GraphiQL with the operation in it. */
+/** Returns the address of GraphiQL with the operation in its query string. */
 export function explorePath({ query, variables }: Operation): string {
   const parameters = new URLSearchParams({ query })
   if (!isEmpty(variables)) parameters.set('variables', variables)
@@ -26,14 +27,14 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** Returns a text as it is written between backquotes in JavaScript. */
 const escaped = (text: string) => text.replace(/[\\`]|\$\{/g, '\\$&')
 
-/** Returns the JSON text that was typed as code. It throws a SyntaxError if the text is not JSON. */
+/** Returns the JSON text of variables as JavaScript code. It throws a SyntaxError if the text is not JSON. */
 function literal(variables: string, by: string): string {
   if (isEmpty(variables)) return '{}'
   JSON.parse(variables)
   return indent(variables, by)
 }
 
-/** The code for the command line. curl has no WebSocket here: a subscription is read as server-sent events. */
+/** The code for the command line. For a subscription, curl reads server-sent events in place of a WebSocket. */
 function curl({ query, variables, headers = {} }: Operation, endpoint: string): string {
   const body = JSON.stringify({ query, ...(isEmpty(variables) ? {} : { variables: JSON.parse(variables) }) })
   const accept = isSubscription(query) ? ` \\\n  -N -H 'Accept: text/event-stream'` : ''

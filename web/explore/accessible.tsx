@@ -1,4 +1,4 @@
-// Adds the labels for screen readers that GraphiQL lacks: those of its editors and of the fields of the explorer.
+// Adds labels for screen readers to GraphiQL's editors and to the fields of the explorer. GraphiQL itself has no such labels.
 import { useEffect, useRef, type ComponentType } from 'react'
 import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
 
@@ -10,7 +10,7 @@ export function NamedEditors() {
     for (const [name, editor] of Object.entries(named)) {
       editor?.setOption('screenReaderLabel', name)
       editor?.setOption('lineWrapping', true)
-      editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // otherwise Tab could not leave the editor
+      editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // without this, the key Tab would indent and not leave the editor
       editor?.getScrollerElement().setAttribute('tabindex', '0')
     }
   }, [queryEditor, variableEditor, headerEditor, responseEditor])

@@ -29,7 +29,8 @@ export function CopyAsCode() {
 }
 
 /**
- * Returns the typed headers for the code. All values except the public ones of the demo become "...", because people share code.
+ * Returns the headers for the copied code. Because people share code, "..." replaces every value except the demo's public
+ * credentials.
  */
 function copied(headers: string): Record<string, string> {
   if (headers.trim() === '') return {}

@@ -1,5 +1,5 @@
-// How GraphiQL sends requests: queries by POST, subscriptions over graphql-transport-ws. Both send the headers that were typed;
-// subscriptions send them in connection_init.
+// How GraphiQL sends requests: queries by POST, subscriptions over graphql-transport-ws. A query has the headers that the user
+// typed. For a subscription, connection_init has these headers.
 import { createGraphiQLFetcher, type Fetcher, type FetcherOpts, type FetcherParams } from '@graphiql/toolkit'
 import { Kind, OperationTypeNode, parse } from 'graphql'
 import { subscribe } from './subscribe'
@@ -8,10 +8,10 @@ import isDemoQuery from './is-demo.graphql'
 const endpoint = new URL('/graphql', location.href).href
 const post = createGraphiQLFetcher({ url: endpoint, enableIncrementalDelivery: false })
 
-/** The headers that ask for figures in the extensions of a response. */
+/** The headers that request the cost and the explanation of an operation in the extensions of its response. */
 const figures = { 'X-Oddsgraph-Cost': '1', 'X-Oddsgraph-Explain': '1' }
 
-/** Returns a fetcher that shows the extensions of each response. While asking() is true it also asks for figures. */
+/** Returns a fetcher that passes the extensions of each response to show. If asking() is true, it requests cost and explanation. */
 export function fetcherWith(asking: () => boolean, show: (extensions: unknown) => void): Fetcher {
   return async (params, options) => {
     if (params.operationName === 'IntrospectionQuery') return post(params, options)
@@ -33,15 +33,15 @@ export function fetcherWith(asking: () => boolean, show: (extensions: unknown) =
   }
 }
 
-/** Says what to do if there is no answer, or if the answer is not JSON. */
+/** Returns a text that says what to do when there is no response, or when the response is not JSON. */
 function explained(problem: unknown): string {
   if (problem instanceof SyntaxError) return 'The answer is not JSON, so it did not come from this service: check the proxy in front of it.'
   return 'The server cannot be reached: check that it runs, then run the query again.'
 }
 
 /**
- * Returns the request with an operation name that its text has. Just after a change of tabs, GraphiQL still gives the previous
- * name.
+ * Returns the request with the name of an operation in its document. Just after the user changes tabs, GraphiQL still passes the
+ * operation name of the previous tab.
  */
 function current(params: FetcherParams, options: FetcherOpts): [FetcherParams, FetcherOpts] {
   try {

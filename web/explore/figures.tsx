@@ -1,4 +1,4 @@
-// The line below the answer that says what it took: its cost, and where its values came from.
+// The line below a response: the cost of the operation, its calls and its time, and how many values came from the cache.
 
 /** The members of extensions that this file reads. */
 interface Extensions {
@@ -32,7 +32,7 @@ export function Figures({ extensions, asking, onAsk }: { extensions: unknown; as
   )
 }
 
-/** Returns one line that says how many calls, how much time and how many values an operation took. */
+/** Returns a line with the calls and the time of an operation, and how many of its values came from the cache. */
 function taken({ elapsedMs, upstreamCalls, cache }: NonNullable<Extensions['explain']>): string {
   const kinds = Object.values(cache)
   const kept = kinds.reduce((sum, { hits, stale, absent }) => sum + hits + stale + absent, 0)

@@ -1,4 +1,4 @@
-// Runs the first example once, so that a new visitor sees an answer.
+// Runs the first example once, so that a new visitor sees a response.
 import { useEffect, useRef } from 'react'
 import { useEditorContext, useExecutionContext } from '@graphiql/react'
 

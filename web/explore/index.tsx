@@ -17,7 +17,7 @@ import './index.css'
 
 const plugins = [named(explorerPlugin())]
 
-/** The operation of a link such as /?query=…&variables=…, undefined without one. */
+/** Returns the operation in the page's address, such as /?query=…&variables=…, or undefined if the address has no query. */
 function linked() {
   const parameters = new URLSearchParams(location.search)
   const query = parameters.get('query')
@@ -25,7 +25,8 @@ function linked() {
 }
 
 /**
- * The tab to open: that of a link, or the first one if no tabs are stored, because GraphiQL would open it without its variables.
+ * The operation of the tab that is open at first: the operation in the page's address, or the first tab if no tabs are stored. The
+ * first tab is passed explicitly, because GraphiQL would open it without its variables.
  */
 const first = linked() ?? (storage.getItem('graphiql:tabState') ? undefined : tabs[0])
 

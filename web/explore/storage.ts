@@ -1,5 +1,5 @@
-// The storage of GraphiQL. Its history would store the headers of every request, which may contain credentials. This storage writes
-// nothing that is named headers, so credentials stay in memory.
+// The storage of GraphiQL. GraphiQL's history would store the headers of every request, which may contain credentials. This storage
+// omits every member with the name headers, so credentials stay in memory.
 import type { Storage } from '@graphiql/toolkit'
 
 const prefix = 'graphiql:'
@@ -24,6 +24,6 @@ export function withoutHeaders(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), (key, value) => (key === 'headers' ? undefined : value))
   } catch {
-    return text // a query that somebody has typed
+    return text // not JSON: the text of a query
   }
 }

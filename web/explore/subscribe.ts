@@ -1,5 +1,5 @@
-// Subscriptions of GraphiQL over graphql-transport-ws, shown as a log of the last events. A failure arrives as an answer that
-// says what to do.
+// Subscriptions of GraphiQL over graphql-transport-ws. GraphiQL shows the last events as a list. After a failure it shows an error
+// that says what to do.
 import { CloseCode, createClient } from 'graphql-ws/client'
 
 interface Params { query: string; operationName?: string | null; variables?: unknown }
@@ -11,7 +11,7 @@ const advice: Record<number, string> = {
   [CloseCode.BadRequest]: 'The server could not read the request: check the variables and headers.',
 }
 
-/** Returns the answer for the event or error that ended a subscription. */
+/** Returns the response that GraphiQL shows for the event or error that ended a subscription. */
 export function failure(problem: unknown): { errors: { message: string; extensions?: object }[] } {
   if (Array.isArray(problem)) return { errors: problem }
   const { code, reason } = problem as Partial<CloseEvent>
@@ -23,7 +23,7 @@ export function failure(problem: unknown): { errors: { message: string; extensio
 /** The number of events that the log keeps. */
 const kept = 20
 
-/** Subscribes with headers in connection_init. A lost connection is opened again a few times. */
+/** Subscribes with headers in connection_init. It opens a lost connection again up to five times in a row. */
 export function subscribe(url: string, { query, operationName, variables }: Params, headers: Record<string, unknown> = {}): AsyncIterableIterator<unknown> {
   const refused: number[] = [CloseCode.Forbidden, CloseCode.Unauthorized, CloseCode.BadRequest]
   const client = createClient({

@@ -1,14 +1,14 @@
-// What GraphiQL opens with: the examples, and a subscription.
+// The tabs that GraphiQL opens for a new visitor: the examples and a subscription.
 import examples from 'examples'
 import livePrices from './live-prices.graphql'
 
-/** The tokens of the example of a price board. */
+/** The variables of the example price-board: the tokens of the subscription. */
 const { variables } = examples.find(({ name }) => name === 'price-board')!
 
 /** The example that reads an account and therefore needs credentials. */
 const account = 'portfolio'
 
-/** The credentials of the account in the example on the demo venue, which are no secret. */
+/** The header with the demo venue's credentials for the account of that example. They are public. */
 export const demoHeaders = JSON.stringify(
   { 'X-Venue-Credentials': btoa(JSON.stringify({ apiKey: 'demo-50', secret: 'demo', passphrase: 'demo' })) },
   null,

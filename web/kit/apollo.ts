@@ -18,7 +18,7 @@ for (const [type, lists] of Object.entries(connections)) {
   typePolicies[type] = { ...typePolicies[type], fields }
 }
 
-/** Stores all pages as one list, whether a query selects edges or nodes. A page that could not be read changes nothing. */
+/** Stores all pages as one list, whether a query selects edges or nodes. A page that is null after an error changes nothing. */
 function pages(keyArgs: string[]): FieldPolicy {
   const byEdges = relayStylePagination(keyArgs.length > 0 && keyArgs)
   const merge = byEdges.merge as FieldMergeFunction
@@ -27,7 +27,7 @@ function pages(keyArgs: string[]): FieldPolicy {
     merge(existing, incoming, options) {
       if (!incoming) return existing ?? null
       const merged = merge(existing, incoming, options)
-      // A row that has moved to another page between two requests would be in the list twice.
+      // Without unique, a row that moved to another page between two requests would be in the list twice.
       if (merged.edges) merged.edges = unique(merged.edges as Edge[], ({ node }) => node?.__ref)
       if (!incoming.nodes) return merged
       const before: Reference[] = (options.args?.['after'] && existing?.nodes) || []
@@ -49,11 +49,11 @@ function unique<T>(items: readonly T[], keyOf: (item: T) => string | undefined):
 }
 
 /**
- * Returns a link that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits as
- * long as the service asks for (retryAfterMs). It delivers the last response. It delivers a response at once if it has a part of
- * the data, or if the wait would be more than a minute. Requests without a response, or with status 429, 502, 503 or 504, are
- * repeated in the same way. Put it before the HttpLink. Subscriptions do not need it, because their events arrive again by
- * themselves.
+ * Returns a link that sends a query again if the response has no data and a retryable error, at most attempts times. Before each
+ * retry the link waits as long as the service asks for (retryAfterMs). The link delivers only the last response. It does not retry
+ * if the response has a part of the data, or if the wait would be more than a minute. It also retries requests without a response,
+ * and after the statuses 429, 502, 503 and 504. Put the link before the HttpLink. Subscriptions do not need the link, because the
+ * server sends their present state again.
  */
 export function retryLink({ attempts = 3 }: { attempts?: number } = {}): ApolloLink {
   return new ApolloLink((operation, forward) =>
@@ -115,8 +115,9 @@ function errorsOf({ result, bodyText }: Failed): readonly GraphError[] {
 }
 
 /**
- * Returns a link that sends the id of a trusted document in place of its text. Documents that the manifest does not have are sent
- * as text. Put it before the HttpLink. For subscriptions give graphql-ws the option jsonMessageReplacer: withoutPersistedText.
+ * Returns a link that sends the id of a trusted document in place of its text. The link sends documents that are not in the
+ * manifest as text. Put the link before the HttpLink. For subscriptions, give graphql-ws the option
+ * jsonMessageReplacer: withoutPersistedText.
  */
 export function persistedLink(manifest: Manifest): ApolloLink {
   const ids = documentIds(manifest)

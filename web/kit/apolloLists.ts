@@ -28,14 +28,14 @@ interface Change {
   readonly closed: readonly string[]
 }
 
-/** The ids of all positions or orders of a user according to the events. The inner key has the field and the user's id. */
+/** The ids of all positions or orders of a user, computed from the events. Keys of the inner map: the field and the user's id. */
 const known = new WeakMap<ListCache, Map<string, ReadonlySet<string>>>()
 
 /**
- * Applies an event of portfolioChanged to every list of the user's positions in the cache. Closed positions leave the lists, new
- * ones enter them, the lists stay sorted by their argument sort, and totalCount is updated. A list that is not loaded to its end
- * keeps its length. A list with filters is removed from the cache when a position is new, so that its query is sent again. userId
- * is the id of the User. Call applyPortfolio once for each event, in order.
+ * Applies an event of portfolioChanged to every list of the user's positions in the cache. It removes closed positions from the
+ * lists, adds new positions, keeps the lists sorted by their argument sort, and updates totalCount. A list that is not loaded to
+ * its end does not get longer. For a new position, applyPortfolio removes lists with filters from the cache, so that Apollo sends
+ * their queries again. userId is the id of the User. Call applyPortfolio once for each event, in order.
  */
 export function applyPortfolio(cache: ListCache, userId: string, event: PortfolioEvent<Identified>): void {
   apply(cache, userId, 'positions', 'Position', { ...event, closed: event.closedPositionIds })
@@ -47,8 +47,8 @@ export function applyOrders(cache: ListCache, userId: string, event: OrdersEvent
 }
 
 /**
- * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. A list is removed from the cache,
- * so that its query is sent again, if trades may be missing or the list has filters.
+ * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. If event.gap is true or a list has
+ * filters, applyTrades removes the list from the cache, so that Apollo sends its query again.
  */
 export function applyTrades(cache: ListCache, userId: string, event: TradesEvent<Identified>): void {
   if (event.trades.length === 0 && !event.gap) return
@@ -84,7 +84,7 @@ function apply(cache: ListCache, userId: string, field: string, type: string, { 
   })
 }
 
-/** Returns the rows of a list in their order. A list that is not loaded to its end keeps its length. */
+/** Returns kept and others in the order of compare. A list that is not loaded to its end does not get longer. */
 function arrange(list: Connection, kept: Reference[], others: Reference[], compare: ((a: Reference, b: Reference) => number | undefined) | undefined) {
   const partial = list.pageInfo?.hasNextPage === true
   if (!compare) return partial ? kept : [...kept, ...others]
@@ -102,7 +102,7 @@ const sorts: Readonly<Record<string, readonly [path: readonly string[], descendi
   ENDS_AT: [['market', 'endsAt'], false],
 }
 
-/** Returns a comparison of rows, which itself returns undefined if a sort value is not in the cache. Rows with null come last. */
+/** Returns a function that compares two rows, or undefined for an unknown sort. Rows whose sort value is null come last. */
 function order(sort: string, { readField }: Details) {
   const found = sorts[sort]
   if (!found) return undefined
@@ -133,7 +133,7 @@ const isFiltered = (args: Record<string, unknown>) => Object.entries(args).some(
 
 const rowsOf = ({ nodes, edges }: Connection): Reference[] => [...(nodes ?? edges?.flatMap(({ node }) => (node ? [node] : [])) ?? [])]
 
-/** Returns the list with other rows. The last place in the list keeps its cursor, so that the next page continues after it. */
+/** Replaces the rows of a list. The last edge gets the cursor of the previous last edge, so that the next page begins after it. */
 function withRows(list: Connection, rows: Reference[], totalCount: number | undefined): Connection {
   const edges = list.edges && rows.map((node, i) => ({ cursor: '', ...list.edges?.[i + Math.max(0, list.edges.length - rows.length)] ?? list.edges?.[0], node }))
   return {
@@ -144,7 +144,7 @@ function withRows(list: Connection, rows: Reference[], totalCount: number | unde
   }
 }
 
-/** Calls change for every stored list of a field of the user. A list that could not be read is null and stays null. */
+/** Calls change for every stored list of a field of the user. A list that is null because of an error stays null. */
 function modify(cache: ListCache, userId: string, field: string, change: (list: Connection, details: Details) => unknown) {
   const id = cache.identify({ __typename: 'User', id: userId })
   const modifier = (list: Connection | null, details: Details) => (list ? change(list, details) : list)

@@ -1,4 +1,4 @@
-// Decimals of the graph: strings, so that no price becomes a binary fraction.
+// Decimals of the graph. They are strings, because a floating-point number would change some prices.
 
 declare const decimalBrand: unique symbol
 
@@ -16,7 +16,7 @@ export function decimal(text: string): Decimal {
   return text
 }
 
-/** Compares by value and exactly: negative if a is less than b, 0 if they are equal ("0.5" and "0.50" are). */
+/** Compares the exact values: returns a negative number if a is less than b, and 0 if they are equal, such as "0.5" and "0.50". */
 export function compareDecimals(a: string, b: string): number {
   const [x, y] = [scaled(decimal(a)), scaled(decimal(b))]
   const places = Math.max(x.places, y.places)

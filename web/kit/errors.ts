@@ -14,13 +14,13 @@ const retryable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'RATE_LIMITED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE',
 ])
 
-/** Returns the code of an error; undefined if it is not an error of the graph. */
+/** Returns the code of an error, or undefined if the error has no code of ErrorCode. */
 export function codeOf(error: GraphError): ErrorCode | undefined {
   const code = error.extensions?.['code']
   return errorCodes.find(known => known === code)
 }
 
-/** Reports whether the same query may succeed later. */
+/** Reports whether a query with this error may succeed later without a change. */
 export function isRetryable(error: GraphError): boolean {
   const code = codeOf(error)
   return code !== undefined && retryable.has(code)
@@ -33,9 +33,9 @@ const isEmpty = (data: unknown): boolean => !data || Object.values(data).every(v
 const longestWait = 60_000
 
 /**
- * Returns the milliseconds to wait before a query that got these errors is sent again. It returns undefined if no error is
- * retryable. attempt is 0 for the first retry. The service's retryAfterMs is a lower bound; without one, the delay grows from one
- * second to half a minute. A random part of up to a quarter is added, so that clients do not return at the same moment.
+ * Returns how many milliseconds to wait before sending a query with these errors again, or undefined if no error is retryable.
+ * attempt is 0 for the first retry. The service's retryAfterMs is the shortest wait. Without retryAfterMs the wait doubles from one
+ * second to half a minute. A random part of up to a quarter is added, so that clients do not all retry at the same moment.
  */
 export function retryDelay(errors: readonly GraphError[], attempt: number): number | undefined {
   const again = errors.filter(isRetryable)
@@ -46,8 +46,9 @@ export function retryDelay(errors: readonly GraphError[], attempt: number): numb
 }
 
 /**
- * Returns the milliseconds to wait before retryLink and retryExchange request a query again, or undefined if they deliver the
- * response: it has data, no error is retryable, the wait is too long, or no attempts are left. attempt is 0 for the first retry.
+ * Returns how many milliseconds retryLink and retryExchange wait before they send a query again. It returns undefined if they have
+ * to deliver the response: the response has data, no error is retryable, the wait is too long, or no attempts are left. attempt is
+ * 0 for the first retry.
  */
 export function delayOf(data: unknown, errors: readonly GraphError[], attempt: number, attempts: number): number | undefined {
   if (attempt >= attempts || !isEmpty(data)) return undefined
@@ -67,8 +68,8 @@ export interface Failure {
 const busy: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /**
- * Returns the milliseconds to wait before retryLink and retryExchange repeat a failed request, or undefined if they deliver the
- * failure. A query may succeed later if it got no response, or status 429, 502, 503 or 504.
+ * Returns how many milliseconds retryLink and retryExchange wait before they repeat a failed request. It returns undefined if they
+ * have to deliver the failure. Only requests without a response, or with status 429, 502, 503 or 504, are repeated.
  */
 export function delayOfFailure({ status, retryAfter }: Failure, attempt: number, attempts: number): number | undefined {
   if (status !== undefined && !busy.has(status)) return undefined

@@ -1,4 +1,4 @@
-// What the normalised cache of urql has to know of the graph: cacheExchange({ keys, resolvers }).
+// Configures the normalised cache of urql: cacheExchange({ keys, resolvers }).
 import type { KeyingConfig, ResolverConfig } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 import { connections, embeddedTypes } from './schema.js'

@@ -1,5 +1,5 @@
 // Applies the events of portfolioChanged, ordersChanged, tradesAdded and userTradesAdded to lists. Each function returns a new list
-// and leaves the old one as it was. Cached objects need no such code, because an event updates them by their ids.
+// and does not modify the old list. The objects in a normalised cache need no such code, because events update them by their ids.
 
 export type UpdateReason = 'INITIAL' | 'CHANGE' | 'FRESHNESS' | 'RESYNC'
 
@@ -25,9 +25,9 @@ export interface TradesEvent<T extends Identified> {
 }
 
 /**
- * Returns all positions of the wallet after an event. The list must contain all positions, not one page. Closed positions leave the
- * list, new ones enter it, and changed ones are replaced. INITIAL and RESYNC replace the whole list. With compare the list is
- * sorted; without it, new positions come last. The length of the list is the new totalCount.
+ * Returns all positions of the wallet after an event. positions must contain all positions before the event, not one page. The
+ * result lacks closed positions and contains new and changed positions. INITIAL and RESYNC replace the whole list. compare sorts
+ * the result. Without compare, new positions come last. The length of the result is the new totalCount.
  */
 export function applyPortfolio<P extends Identified>(positions: readonly P[], event: PortfolioEvent<P>, compare?: (a: P, b: P) => number): P[] {
   return apply(positions, event.reason, event.changed, event.closedPositionIds, compare)
@@ -39,8 +39,8 @@ export function applyOrders<O extends Identified>(orders: readonly O[], event: O
 }
 
 /**
- * Returns the newest trades after an event, newest first and at most the limit. Known trades are not repeated, and INITIAL
- * and RESYNC replace the list. If event.gap is true, trades may be missing before those of the event: query the list again.
+ * Returns the newest trades after an event, newest first, at most limit of them. No trade appears twice. INITIAL and RESYNC replace
+ * the list. If event.gap is true, trades before the event's trades may be missing: query the list again.
  */
 export function applyTrades<T extends Identified>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
   const added = new Map([...event.trades].reverse().map(trade => [trade.id, trade]))

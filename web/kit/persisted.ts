@@ -1,11 +1,12 @@
-// Trusted documents: the ids of a manifest by the names of operations.
+// Trusted documents: finds the id of a document in a manifest by the name of its operation.
 
 /** A manifest of Apollo, or a map of ids to texts as Relay and GraphQL Code Generator write it. */
 export type Manifest = Readonly<Record<string, string>> | { readonly operations: readonly { readonly id: string; readonly name: string }[] }
 
 /**
- * Returns the ids of a manifest's documents by the names of their operations. It throws an error if two documents have the same
- * name or one has none. The texts of the manifest must select __typename wherever the client's cache adds it.
+ * Returns the ids of a manifest's documents by the names of their operations. It throws an error if two operations have the same
+ * name, or if an operation has no name. The texts of the manifest must select __typename wherever the client's cache would add
+ * __typename.
  */
 export function documentIds(manifest: Manifest): ReadonlyMap<string, string> {
   const operations: readonly { readonly id: string; readonly name: string | undefined }[] = Array.isArray(manifest['operations'])
@@ -20,7 +21,7 @@ export function documentIds(manifest: Manifest): ReadonlyMap<string, string> {
   return ids
 }
 
-/** Returns the name of a document's operation. It ignores the text in braces, parentheses, strings and comments. */
+/** Returns the name of a document's operation. It ignores all text in braces, in parentheses, in strings and in comments. */
 function nameOf(text: string): string | undefined {
   let rest = text.replace(/"""[^]*?"""|"(?:\\.|[^"\\\n])*"|#[^\n]*/g, '')
   for (let before = ''; before !== rest;) [before, rest] = [rest, rest.replace(/\{[^{}]*\}|\([^()]*\)/g, ' ')]

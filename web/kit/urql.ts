@@ -7,10 +7,10 @@ import { documentIds, persistedQuery, type Manifest } from './persisted.js'
 export { keys, resolvers } from './graphcache.js'
 
 /**
- * Returns an exchange that requests a query again while it has no data and its errors are retryable, up to attempts times. It waits
- * as long as the service asks for (retryAfterMs). It delivers the last result. It delivers a result at once if it has a part of the
- * data, or if the wait would be more than a minute. Requests without a response, or with status 429, 502, 503 or 504, are repeated
- * in the same way. Put it before the fetchExchange.
+ * Returns an exchange that sends a query again if the result has no data and a retryable error, at most attempts times. Before each
+ * retry the exchange waits as long as the service asks for (retryAfterMs). The exchange delivers only the last result. It does not
+ * retry if the result has a part of the data, or if the wait would be more than a minute. It also retries requests without a
+ * response, and after the statuses 429, 502, 503 and 504. Put the exchange before the fetchExchange.
  */
 export function retryExchange({ attempts = 3 }: { attempts?: number } = {}): Exchange {
   return ({ forward }) => operations$ => {
@@ -45,8 +45,8 @@ function delayOfResult(data: unknown, error: CombinedError | undefined, attempt:
 }
 
 /**
- * Returns an exchange that sends the id of a trusted document in place of its text. Documents that the manifest does not have are
- * sent as text. Put it before the fetchExchange.
+ * Returns an exchange that sends the id of a trusted document in place of its text. The exchange sends documents that are not in
+ * the manifest as text. Put the exchange before the fetchExchange.
  */
 export function persistedExchange(manifest: Manifest): Exchange {
   const ids = documentIds(manifest)

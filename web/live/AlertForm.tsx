@@ -1,4 +1,4 @@
-// Sets price alerts for a token.
+// The form that sets price alerts for a token.
 import { useState, type FormEvent } from 'react'
 import { add, remove, useAlerts } from './alertList'
 import { cents } from './format'

@@ -1,4 +1,4 @@
-// Follows the prices of the alerts on every page, and shows a notice for each that is reached.
+// Subscribes to the prices of all alerts, whatever page is open, and shows a notice when a price reaches the price of an alert.
 import { useEffect, useState } from 'react'
 import { isReached, remove, useAlerts, type Alert } from './alertList'
 import { cents } from './format'

@@ -11,7 +11,7 @@ import { useLive } from './live'
 import { Source } from './Source'
 import type { Draft } from './Ticket'
 
-/** The number of rows of each side, and of levels to read, so that groups of levels also fill the rows. */
+/** rows is the number of rows of each side. deep is the number of levels to read for groups, so that the groups fill the rows. */
 const rows = 10
 const deep = 100
 
@@ -100,7 +100,7 @@ export function Book({ tokenId, closed, onPick }: Props) {
 interface SideProps {
   name: 'bids' | 'asks'
   levels: Summed[]
-  /** The total of the longest bar. */
+  /** The greatest total of both sides. The row with this total has the longest bar. */
   most: number
   decimals: number
   fraction: number

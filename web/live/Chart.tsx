@@ -16,7 +16,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   const [asCandles, setAsCandles] = useState(false)
   const line = useMemo(() => ({ tokenId, from: fromOf(range) }), [tokenId, range])
   const candleVariables = { ...line, interval: range.interval }
-  // The history of a range is read once. The live price adds the later points.
+  // The history of a range is read when the range is selected. The live price adds later points.
   const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: line, requestPolicy: 'cache-and-network' })
   const [candles, askCandles] = useQuery({ query: CandlesDocument, variables: candleVariables, pause: !asCandles })
   useAgain(error, ask)
@@ -84,7 +84,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   )
 }
 
-/** What the chart shows, in words. */
+/** Describes the chart in words, for screen readers. */
 function summary(prices: string[], words: string, quote: Quote | undefined): string {
   const [first] = prices
   const last = quote?.price ?? prices.at(-1)

@@ -13,7 +13,7 @@ import { Source } from './Source'
 const most = 4
 
 export default function Compare({ outcomes }: { outcomes: { tokenId: string; name: string }[] }) {
-  // The lines stay those of the outcomes that led when the page was opened.
+  // The chart keeps the outcomes that led when the page was opened, even if other outcomes lead later.
   const [lines] = useState(() => outcomes.slice(0, most))
   const variables = { tokenIds: lines.map(({ tokenId }) => tokenId), from: null }
   const [{ data, error }, ask] = useQuery({ query: CompareDocument, variables })

@@ -1,4 +1,4 @@
-// The shares of a book up to each price, as two areas. The ladder has the same figures, so screen readers skip it.
+// The shares of a book up to each price, as two areas. Screen readers skip the areas, because the ladder has the same figures.
 import type { Summed } from './levels'
 
 const width = 300

@@ -1,4 +1,4 @@
-// Events as cards: the leading outcomes of each with bars.
+// Events as cards. A card has a bar for each leading outcome of its event.
 import type { ListedMarketFragment } from './__generated__/operations'
 import { cents, reason } from './format'
 import { candidates, usePrices } from './prices'
@@ -13,7 +13,7 @@ interface Group {
   markets: ListedMarketFragment[]
 }
 
-/** The events of markets, in the order of their first market. A market without an event is a group by itself. */
+/** Groups markets by event, in the order of each event's first market. A market without an event becomes a group of one market. */
 function grouped(markets: readonly ListedMarketFragment[]): Group[] {
   const groups = new Map<string, Group>()
   for (const market of markets) {
@@ -58,7 +58,7 @@ export function EventCards({ markets }: { markets: readonly ListedMarketFragment
   )
 }
 
-/** The name of an outcome among those of its event. */
+/** The name of an outcome in a list of its event's outcomes. siblings is the number of the event's markets. */
 export function nameOf(market: ListedMarketFragment, outcome: string | null | undefined, siblings: number): string {
   if (market.tokens.some(({ outcomeKind }) => outcomeKind === 'YES')) return siblings > 1 ? market.groupItemTitle ?? market.question ?? market.marketId : outcome ?? 'Yes'
   return siblings > 1 && market.groupItemTitle ? `${market.groupItemTitle}: ${outcome}` : outcome ?? ''

@@ -8,7 +8,7 @@ async function send(action: string, body: object) {
   if (!response.ok) throw new Error(await response.text())
 }
 
-/** The faults that last until they are repaired. */
+/** The faults that last until the user ends them. */
 const lasting = {
   'Drop stream': { path: '/ws', kind: 'status', status: 503 },
   Throttle: { path: '*', kind: 'status', status: 429, retryAfter: '30' },

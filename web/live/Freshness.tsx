@@ -7,26 +7,26 @@ import { ago } from './format'
 /** The age of a value and where it came from. */
 export interface Heard {
   freshness: FreshnessFragment
-  /** The session of the socket that delivered it. */
+  /** The session of the socket that delivered the value. */
   session: number
-  /** The subscription that delivered it has ended. */
+  /** Whether the subscription that delivered the value has ended. */
   ended?: boolean
 }
 
-/** Whether a value may be out of date: the server says so, or its subscription has ended or lost its socket. */
+/** Whether a value may be out of date: the server marked it as stale, or its subscription has ended or lost its socket. */
 export function useStale(heard: Heard | undefined): boolean {
   const link = useLink()
   return heard !== undefined && (heard.freshness.stale || heard.ended === true || link.state !== 'open' || heard.session !== link.session)
 }
 
-/** The age in words. A final value, such as the price of a resolved market, does not age. */
+/** The age of a value in words. A final value, such as the price of a resolved market, has the word "Final" in place of an age. */
 export function Freshness({ heard, final = false }: { heard: Heard | undefined; final?: boolean }) {
   const stale = useStale(heard)
   const now = useNow()
   if (!heard) return <span className="freshness">…</span>
   const { asOf, receivedAt, source } = heard.freshness
   if (final) return <span className="freshness" data-stale="false">Final</span>
-  const computed = source === 'COMPUTED' // computed from values of different ages
+  const computed = source === 'COMPUTED' // has no single age: the values behind it differ in age
   return (
     <span className={stale ? 'freshness stale' : 'freshness'} data-stale={stale} title={`${source.toLowerCase()}, ${asOf ?? receivedAt}`}>
       {stale ? 'Stale' : source === 'STREAM' || computed ? 'Live' : 'Current'}

@@ -34,7 +34,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const { data, error } = useLive({ query: MarketDocument, variables: { marketId } })
   const market = data?.marketChanged.market
   const tokenIds = market?.tokens.map(token => token.tokenId) ?? []
-  // Before the market is known, the page follows the token in the address.
+  // Until the market has been read, the page subscribes only to the token in the address.
   const { quotes, error: priceError } = usePrices(tokenIds.includes(tokenId) ? tokenIds : [tokenId])
   const quote = quotes[tokenId]
   const [draft, setDraft] = useState<Draft>({ side: 'BUY', by: 'size', text: '' })

@@ -1,4 +1,4 @@
-// Markets as rows of one line, each with the live price of its leading outcome.
+// Markets as rows of a table. Each row has one line with the live price of the market's leading outcome.
 import { memo } from 'react'
 import type { ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'

@@ -1,4 +1,4 @@
-// The list of markets: search, categories and order, which are all in the address.
+// The list of markets. The address contains the text of the search, the categories and the order.
 import { useDeferredValue, useEffect, useState } from 'react'
 import { replace, listPath, useTitle, type Listing } from './route'
 import { Results } from './Results'
@@ -12,7 +12,7 @@ export function Markets({ listing }: { listing: Listing }) {
   const [found, setFound] = useState('')
   const query = useDelayed(text.trim(), 250)
   const change = (changed: Partial<Listing>) => replace(listPath({ ...listing, query, ...changed }))
-  useEffect(() => change({}), [query]) // the address follows what was typed
+  useEffect(() => change({}), [query]) // writes the text of the search to the address
   useTitle('Markets')
   const own = Object.values(orders).includes(listing.sort) ? [] : ['As sorted']
   return (
@@ -45,7 +45,7 @@ export function Markets({ listing }: { listing: Listing }) {
   )
 }
 
-/** A value once it has stayed the same for a while. */
+/** Returns the last value that stayed the same for the given number of milliseconds. */
 function useDelayed<T>(value: T, milliseconds: number): T {
   const [delayed, setDelayed] = useState(value)
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The open orders of a wallet, as they are filled.
+// The open orders of a wallet, updated live when they are filled.
 import { applyOrders } from '../kit/lists'
 import { OrdersDocument, type OrdersSubscription, type OrdersSubscriptionVariables } from './__generated__/operations'
 import { cents, reason, shares, time } from './format'

@@ -1,4 +1,4 @@
-// The command palette: pages and markets by a few letters.
+// The command palette: finds pages and markets by a few letters.
 import { useEffect, useRef, useState } from 'react'
 import { Command } from 'cmdk'
 import { useQuery } from 'urql'

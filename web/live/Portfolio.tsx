@@ -1,4 +1,4 @@
-// A wallet, valued as prices move: its sums, and tabs with positions, orders, trades, history and profit.
+// A wallet: its sums, and tabs with positions, orders, trades, history and profit. Values change live with the prices.
 import { useEffect, useState } from 'react'
 import { applyPortfolio } from '../kit/lists'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
@@ -26,10 +26,10 @@ const tabs = ['Positions', 'Orders', 'Trades', 'History', 'Profit'] as const
 
 interface Props {
   address: string
-  /** Whether the venue shows the cash of accounts. */
+  /** Whether the venue serves the cash of accounts. */
   cash: boolean
   onClose: () => void
-  /** Receives the code of the refusal. */
+  /** Is called with the error code when the server refuses the credentials or the address. */
   onRefused: (code: string) => void
 }
 

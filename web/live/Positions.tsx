@@ -1,4 +1,4 @@
-// Positions, sorted by any column. Only the rows in view are in the page, however many there are.
+// Positions, sorted by any column. However many rows there are, the document contains only the rows in view.
 import { useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import type { PortfolioSubscription } from './__generated__/operations'
@@ -25,7 +25,7 @@ const wide: readonly Column[] = ['Shares', 'Paid', 'Price']
 
 const isSettled = ({ market }: Position) => market?.status === 'RESOLVED' || market?.status === 'CANCELLED'
 
-/** Open positions come before settled ones, whatever the order. */
+/** Sorts positions by a column. Open positions come before settled positions in both directions. */
 function sorted(positions: readonly Position[], column: Column, ascending: boolean): Position[] {
   const value = columns[column]
   return positions.toSorted((a, b) => {

@@ -1,4 +1,4 @@
-// A live price. Its data-price and data-as-of are exact.
+// A live price. The attribute data-price has the price without rounding.
 import { useStale } from './Freshness'
 import { cents, exactCents } from './format'
 import type { Quote } from './prices'
@@ -6,7 +6,7 @@ import type { Quote } from './prices'
 export function Price({ quote, exact = false }: { quote: Quote | undefined; exact?: boolean }) {
   const stale = useStale(quote)
   if (!quote) return <Waiting />
-  // A new key for each price starts the animation that shows the move.
+  // A new price changes the key, so React makes a new element and the animation of the change starts.
   const previous = quote.heard.at(-2)?.price
   const moved = previous === undefined ? '' : Number(quote.price) > previous ? ' rose' : Number(quote.price) < previous ? ' fell' : ''
   return (

@@ -1,4 +1,4 @@
-// The profit of a wallet over time, and what its value consists of.
+// The profit of a wallet over time, and the parts of the wallet's value.
 import { useEffect, useMemo, useState } from 'react'
 import { useQuery } from 'urql'
 import { ProfitRecordsDocument, type PortfolioSubscription } from './__generated__/operations'

@@ -1,4 +1,4 @@
-// The results of a search, page after page. The rows are kept, so that Back shows them again.
+// The results of a search, page after page. The page remembers the rows, so that Back shows them again.
 import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { SearchMarketsDocument, type ListedMarketFragment } from './__generated__/operations'
@@ -17,7 +17,7 @@ interface Rows {
   after: string | undefined
 }
 
-/** The rows of each list that was shown, and why the venue did not sort them. */
+/** The rows of each list that was shown. unsorted is the reason why the venue did not sort the list, or "" if it did. */
 const kept = new Map<string, Rows & { unsorted: string }>()
 
 interface Props {
@@ -28,16 +28,16 @@ interface Props {
   /** Shows events as cards instead of rows. */
   cards: boolean
   onSort: (sort: Sort) => void
-  /** Receives a sentence about the number of results. */
+  /** Is called with a sentence about the number of results. */
   onFound: (found: string) => void
-  /** Empties the search. */
+  /** Is called to clear the search. */
   onClear: () => void
 }
 
 export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
   const key = JSON.stringify([query, category, tag, sort])
   const [{ markets, after }, setRows] = useState<Rows>(() => kept.get(key) ?? { markets: [], after: undefined })
-  const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // why the venue does not sort the list
+  const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // the reason why the venue does not sort the list; "" if it does
   const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
   const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
   const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })

@@ -6,7 +6,7 @@ import type { Credentials } from './wallet'
 /** Why the server refused the credentials that were typed. */
 export interface Refusal {
   message: string
-  /** The fields that may be wrong. */
+  /** The fields of the form that may be wrong. */
   fields: readonly (keyof Credentials)[]
 }
 

@@ -1,4 +1,4 @@
-// "</>" on a panel: the operation behind it, what it costs, and the code that sends it.
+// The button "</>" of a panel. It opens a dialog with the panel's operation, its cost, and the code that sends it.
 import { useEffect, useRef, useState } from 'react'
 import { stringifyDocument, type AnyVariables, type DocumentInput } from 'urql'
 import { explorePath, languages, snippet } from '../design/snippets'
@@ -57,7 +57,7 @@ function Copy({ text }: { text: string }) {
 
 interface Figures { points: number; calls: number }
 
-/** Sends a query once more to read its cost. A subscription is not sent: its events cost no call while the stream is live. */
+/** Sends a query once more to read its cost. It sends no subscription, because a live stream needs no calls to the venue. */
 function Cost({ query, variables }: { query: string; variables: string }) {
   const [figures, setFigures] = useState<Figures>()
   const live = /\bsubscription /.test(query)
@@ -68,7 +68,7 @@ function Cost({ query, variables }: { query: string; variables: string }) {
     fetch(endpoint, { method: 'POST', headers, body: `{"query":${JSON.stringify(query)},"variables":${variables}}`, signal: stop.signal })
       .then(response => response.json())
       .then(({ extensions }) => setFigures({ points: extensions.cost.points, calls: extensions.explain.upstreamCalls }))
-      .catch(() => {}) // the figures are left out
+      .catch(() => {}) // without figures, the dialog stays as it is
     return () => stop.abort()
   }, [live, query, variables])
   if (live) return <p className="cost">A subscription over graphql-transport-ws: a live stream costs no calls to the venue.</p>

@@ -1,4 +1,4 @@
-// The last 24 hours of a price. The figures beside it say the same, so a screen reader passes over it.
+// The last 24 hours of a price as a small chart. Screen readers skip the chart, because the figures beside it say the same.
 import { useNow } from './clock'
 import type { Point } from './prices'
 
@@ -17,7 +17,7 @@ export function Sparkline({ points, by = 0 }: { points: Point[]; by: number | un
   const span = Math.max(...prices) - low
   const x = (time: number) => (width - margin) * ((Math.min(time, now) - from) / (now - from))
   const y = (price: number) => (span === 0 ? height / 2 : height - margin - (height - 2 * margin) * ((price - low) / span))
-  // A price stays the same until the next one comes.
+  // The line is horizontal between two points, because a price is valid until the next price.
   const steps = points.map((p, i) => (i === 0 ? `M${x(p.time)} ${y(p.price)}` : `H${x(p.time)}V${y(p.price)}`)).join('')
   const which = by > 0 ? ' up' : by < 0 ? ' down' : ''
   return (

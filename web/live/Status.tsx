@@ -1,4 +1,4 @@
-// The state of the connections: the page's own socket, and behind the server the venue's stream and its REST API.
+// The state of the connections: from the page to the server, and from the server to the venue's stream and REST API.
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { ServiceDocument, type StreamStatusSubscription } from './__generated__/operations'
@@ -9,7 +9,7 @@ import { useStream } from './Stream'
 
 const pollEvery = 5_000
 
-/** What the server says of the venue's REST API. Reading it costs no call to the venue. */
+/** Reads the state of the venue's REST API from the server every 5 seconds. This causes no calls to the venue. */
 function useService() {
   const { state } = useLink()
   const [{ data }, ask] = useQuery({ query: ServiceDocument, pause: state !== 'open' })
@@ -38,7 +38,7 @@ export function Status() {
 
 type Stream = StreamStatusSubscription['streamStatusChanged'] | undefined
 
-/** The worst of the states, in words. */
+/** Returns a class name and words for the worst of the states. */
 function describe(link: Link, stream: Stream, reachable: boolean, throttled: boolean): ['ok' | 'busy' | 'down', string] {
   if (link.state === 'connecting') return ['busy', 'Connecting']
   if (link.state !== 'open') return ['down', `Connection lost at ${time(link.since)}`]

@@ -1,4 +1,4 @@
-// The venue's stream behind the server: one subscription for all components that show its state.
+// The state of the connection from the server to the venue's stream. All components that show this state share one subscription.
 import { createContext, useContext, type ReactNode } from 'react'
 import { StreamStatusDocument, type StreamStatusSubscription } from './__generated__/operations'
 import { useLive } from './live'

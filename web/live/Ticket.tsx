@@ -1,4 +1,4 @@
-// What a trade would give now, estimated from the live book. No order is placed.
+// The estimated result of a trade against the present order book. The ticket places no order.
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { FillEstimateDocument } from './__generated__/operations'
@@ -19,7 +19,7 @@ interface Props {
   onDraft: (draft: Draft) => void
 }
 
-/** How often an estimate is read again, in milliseconds: the book moves on. */
+/** The interval in milliseconds at which the ticket reads the estimate again, because the order book changes. */
 const refresh = 2_000
 
 export function Ticket({ tokenId, outcome, draft, onDraft }: Props) {

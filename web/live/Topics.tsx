@@ -5,7 +5,7 @@ import { count } from './format'
 import { useAgain } from './live'
 import type { Listing } from './route'
 
-/** How many topics are shown: those with the most open markets, and the pressed one. */
+/** The number of topics that are shown: the topics with the most open markets. A selected topic is always shown. */
 const shown = 20
 
 interface Props {

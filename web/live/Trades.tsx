@@ -21,7 +21,7 @@ function apply(before: Entry[], { reason, trades, gap }: TradesSubscription['tra
   const added: Entry[] = trades.toReversed()
   if (gap) added.push({ id: `before ${trades[0]?.id ?? 'the next'}`, missing: true })
   if (reason === 'INITIAL') return added.slice(0, kept)
-  const known = new Set(before.map(({ id }) => id)) // urql passes the last event again when the subscription ends
+  const known = new Set(before.map(({ id }) => id)) // when the subscription ends, urql passes the last event a second time
   return [...added.filter(({ id }) => !known.has(id)), ...before].slice(0, kept)
 }
 
@@ -35,7 +35,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
     { query: TradesDocument, variables: { tokenId } },
     (before, { tradesAdded }) => ({ entries: apply(before?.entries ?? [], tradesAdded), session: link().session }),
   )
-  // A tape has no Freshness: it is as current as the stream that delivers it.
+  // A tape has no Freshness. It is up to date while the venue's stream is live.
   const behind = stream !== undefined && stream.state !== 'LIVE'
   const stale = tape !== undefined && (ended || behind || state !== 'open' || session !== tape.session)
   const trades = tape?.entries.flatMap(entry => ('missing' in entry ? [] : [entry])) ?? []

@@ -1,4 +1,5 @@
-// The portfolio's page: a form for the credentials, then the wallet. Refused credentials lead back to the form as it was filled in.
+// The portfolio page: a form for the credentials, then the wallet. If the server refuses the credentials, the page shows the form
+// again with the same input.
 import { useEffect, useState } from 'react'
 import { Provider } from 'urql'
 import { ConnectionContext } from './connection'
@@ -6,7 +7,7 @@ import { Portfolio } from './Portfolio'
 import { SignIn, type Accounts, type Refusal } from './SignIn'
 import { open, type Credentials, type Wallet } from './wallet'
 
-/** What the form shows for a refusal of the server, by its code. */
+/** Returns what the form shows when the server refuses credentials with an error code. */
 export function refusalOf(code: string): Refusal {
   if (code === 'FORBIDDEN') return { message: 'These credentials belong to another wallet: check the address.', fields: ['address'] }
   if (code === 'BAD_USER_INPUT') return { message: 'This is not the address of a wallet.', fields: ['address'] }
@@ -14,10 +15,10 @@ export function refusalOf(code: string): Refusal {
 }
 
 interface Props {
-  /** Undefined while it is not known. */
+  /** Whether the server runs the demo venue; undefined until the server has answered. */
   demo: boolean | undefined
   accounts: Accounts
-  /** Whether the venue shows the cash of accounts. */
+  /** Whether the venue serves the cash of accounts. */
   cash: boolean
   wallet: Wallet | undefined
   onWallet: (wallet: Wallet | undefined) => void
@@ -41,7 +42,7 @@ export function Wallets({ demo, accounts, cash, wallet, onWallet }: Props) {
   useEffect(() => {
     if (shown) document.querySelector('h1')?.focus({ preventScroll: true })
   }, [shown])
-  if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // no form yet: a demo shows its wallet above the form
+  if (!wallet && demo === undefined) return <h1 tabIndex={-1}>Portfolio</h1> // no form yet, because a demo puts its own wallet above the form
   if (!wallet) return <SignIn demo={demo === true} accounts={accounts} entered={entered} refusal={refusal} onOpen={start} />
   return (
     <ConnectionContext value={wallet.connection}>

@@ -6,7 +6,7 @@ export interface Alert {
   tokenId: string
   /** The market and its outcome in words. */
   name: string
-  /** The price that ends the alert, 0 to 1. */
+  /** The price from 0 to 1 that triggers and ends the alert. */
   at: number
   /** Whether the price has to rise to reach `at`. */
   above: boolean

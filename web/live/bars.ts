@@ -16,22 +16,20 @@ interface Point {
 /** Ten minutes, in seconds. */
 const tenMinutes = 600
 
-/** The step that an instant is in, in local time: the chart knows no time zones and writes every time as UTC. */
+/** The start of the step that contains an instant, in local time, because the chart shows every time as UTC. */
 export function stepOf(instant: string | number, step = tenMinutes): UTCTimestamp {
   const date = new Date(instant)
   return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
 }
 
-/**
- * Returns a bar with the value of `after` for each step between `after` and the time `until`, in which the price did not change.
- */
+/** Returns a bar with the value of `after` for each step after `after` and before the time `until`: the price did not change. */
 export function* still(after: Bar, until: number, step = tenMinutes): Generator<Bar> {
   for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
 }
 
 /**
- * Returns one bar for each step from that of the first point up to the time `until`. Its value is the last price of the step, or of
- * the last step before that has a price.
+ * Returns one bar for each step, from the step of the first point to the last step before `until`, and for later steps with points.
+ * The value of a bar is the last price in its step. A step without a price has the value of the previous bar.
  */
 export function bars(points: readonly Point[], until: number, step = tenMinutes): Bar[] {
   const all: Bar[] = []
@@ -46,7 +44,7 @@ export function bars(points: readonly Point[], until: number, step = tenMinutes)
   return all
 }
 
-/** The traded volume of each step that has one. */
+/** Returns the traded volume of each step that has points with a volume. */
 export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
   const sums = new Map<UTCTimestamp, number>()
   for (const { timestamp, volume } of points) {
@@ -57,8 +55,8 @@ export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
 }
 
 /**
- * Returns the points of the last `seconds` seconds. If there is an earlier point, its price comes first, at the start of the
- * period.
+ * Returns the points of the last `seconds` seconds. If there are earlier points, the first result is a point at the start of this
+ * period with the price of the last earlier point.
  */
 export function since<P extends Point>(points: readonly P[], seconds: number, now: number): P[] {
   const start = now - seconds * 1000

@@ -23,12 +23,12 @@ export interface Connection {
 const pingEvery = 5_000
 const endpoint = new URL('/graphql', location.href)
 
-/** Connects with headers such as credentials. Only the connection keeps them. */
+/** Connects with headers such as credentials. Nothing but the connection stores these headers. */
 export function connect(headers: Record<string, string> = {}): Connection {
   let link: Link = { state: 'connecting', session: 0, since: new Date() }
   const listeners = new Set<() => void>()
   const become = (state: Link['state'], session = link.session) => {
-    if (state === link.state && session === link.session) return // still lost
+    if (state === link.state && session === link.session) return // no change, such as one more failed attempt to connect
     link = { state, session, since: new Date() }
     for (const changed of listeners) changed()
   }
@@ -38,7 +38,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
     url: endpoint.href.replace(/^http/, 'ws'),
     connectionParams: headers,
     keepAlive: pingEvery,
-    // The socket reconnects however long the server is away, unless the server refused the credentials.
+    // The client tries to reconnect without end, unless the server refused the credentials.
     retryAttempts: Infinity,
     retryWait: retries => new Promise(wait => setTimeout(wait, Math.min(250 * 2 ** retries, 4_000) * (0.5 + Math.random()))),
     shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
@@ -48,7 +48,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
         clearTimeout(silent)
         become((event as CloseEvent).code === CloseCode.Forbidden ? 'refused' : 'lost')
       },
-      // A connection can be dead without being closed.
+      // A connection can be broken without a close event. So the client terminates it if the server does not answer a ping.
       ping: received => {
         if (!received) silent = setTimeout(() => socket.terminate(), pingEvery)
       },
@@ -72,7 +72,7 @@ export function connect(headers: Record<string, string> = {}): Connection {
               ...sink,
               error: problem => {
                 if (!Array.isArray(problem)) return sink.error(problem)
-                sink.next({ errors: problem, hasNext: false }) // hasNext tells urql that the subscription has ended; without it, urql would take these errors for errors of one event
+                sink.next({ errors: problem, hasNext: false }) // hasNext: false ends the subscription in urql; without it, urql would treat these errors as part of one event
                 sink.complete()
               },
             }),

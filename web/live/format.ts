@@ -1,4 +1,4 @@
-// How figures, times and errors are written. Decimals arrive as strings and become numbers only here.
+// Formats prices, sums, times and errors for the page.
 import { createContext, useContext, useMemo } from 'react'
 import type { CombinedError } from 'urql'
 
@@ -20,13 +20,13 @@ export const cents = (price: string | number) => `${tenths.format(Number(price) 
 /** A price in hundredths of the currency, with a second decimal if it has one. */
 export const exactCents = (price: string) => `${exact.format(Number(price) * 100)}¢`
 
-/** A price in hundredths without the sign, with the given number of decimals, so that prices in a column line up. */
+/** A price in hundredths without the sign ¢. All prices of a column have the same number of decimals, so that they line up. */
 export const plainCents = (price: string, decimals: number) => (Number(price) * 100).toFixed(decimals)
 
-/** The number of decimals that the finest of the prices has when it is written in hundredths. */
+/** The greatest number of decimals of the prices when they are written in hundredths. */
 export const centDecimals = (prices: string[]) => Math.max(0, ...prices.map(price => (price.split('.')[1]?.replace(/0+$/, '').length ?? 0) - 2))
 
-/** The number of decimals of the finest of the sizes, at most 2; 0 if a size is 1000 or more. */
+/** The greatest number of decimals of the sizes, at most 2. The result is 0 if any size is 1000 or more. */
 export const sizeDecimals = (sizes: string[]) => sizes.some(size => Number(size) >= 1000) ? 0 : Math.min(2, Math.max(0, ...sizes.map(size => size.split('.')[1]?.replace(/0+$/, '').length ?? 0)))
 
 /** A number of shares. */
@@ -38,12 +38,12 @@ export const count = (n: number) => n.toLocaleString('en')
 /** A large number in few characters, with one decimal; a dash if it is not known. */
 export const compact = (sum: string | number | null | undefined) => (sum == null ? '–' : compacts.format(Number(sum)))
 
-/** Percent with its sign. */
+/** A number with two decimals and a plus or minus sign, except that zero has no sign. */
 export const signed = (n: string | number) => gains.format(Number(n)).replace('-', '−')
 
 export const date = (instant: string | null | undefined) => (instant == null ? '–' : dates.format(new Date(instant)))
 
-/** The day of an instant, with its year unless that is the present year. */
+/** The day of an instant in UTC. The year is included only if it differs from the present year. */
 export const day = (instant: string | null | undefined) =>
   instant == null ? '–' : new Date(instant).getUTCFullYear() === new Date().getUTCFullYear() ? days.format(new Date(instant)) : date(instant)
 
@@ -57,10 +57,10 @@ export function ago(instant: string | Date, now: number): string {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
 
-/** The reason of a failure: the server's message, if there was an answer. */
+/** The reason of a failure: the message of the first GraphQL error, or a fixed text if there was no GraphQL response. */
 export const reason = (error: CombinedError) => error.graphQLErrors[0]?.message ?? 'The server cannot be reached'
 
-/** A text that begins with a capital letter. */
+/** A text with a capital first letter and lower-case letters after it. */
 export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()
 
 /** The code of the venue's currency; undefined while it is not known. */

@@ -20,7 +20,7 @@ function move(by: number) {
   next?.scrollIntoView({ block: 'nearest' })
 }
 
-/** Listens to the keys: / searches, j and k move by rows, g and a letter go to a page, Ctrl+K opens the palette. */
+/** Handles these keys: / searches, j and k move to the next and previous row, g and a letter open a page, Ctrl+K the palette. */
 export function useKeys(openPalette: () => void) {
   useEffect(() => {
     let before = ''

@@ -2,7 +2,7 @@
 import type { Level } from '../kit/applyDelta'
 
 export interface Summed extends Level {
-  /** Shares at this price and all better ones. */
+  /** The number of shares at this price and at all better prices. */
   total: number
 }
 
@@ -11,7 +11,7 @@ export const steps = [0, 100, 500] as const
 
 export type Step = (typeof steps)[number]
 
-/** Joins the levels of each step at its worse end: bids at the lower price, asks at the higher one. */
+/** Joins the levels of each price step into one level, at the lower end of the step for bids and at the upper end for asks. */
 export function grouped(levels: readonly Level[], step: Step, side: 'bids' | 'asks'): readonly Level[] {
   if (step === 0) return levels
   const round = side === 'bids' ? Math.floor : Math.ceil

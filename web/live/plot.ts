@@ -1,4 +1,4 @@
-// A chart of Lightweight Charts in the colours of the page.
+// A chart of the library Lightweight Charts in the colours of the page.
 import { useEffect, useRef, useState, type RefObject } from 'react'
 import { createChart, type IChartApi, type ISeriesApi, type SeriesType } from 'lightweight-charts'
 import { cents } from './format'
@@ -6,11 +6,11 @@ import { cents } from './format'
 export interface Plot {
   chart: IChartApi
   colour: (name: string) => string
-  /** Removes series, unless the whole chart was removed with them. */
+  /** Removes series. Does nothing if the whole chart was removed before. */
   remove: (series: readonly ISeriesApi<SeriesType>[]) => void
 }
 
-/** Returns a ref for the chart's element, and the chart once it exists. A change of the colour scheme makes a new one. */
+/** Returns a ref for the chart's element, and the chart once it exists. A change of the colour scheme makes a new chart. */
 export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plot | undefined] {
   const element = useRef<HTMLDivElement>(null)
   const [plot, setPlot] = useState<Plot>()
@@ -20,7 +20,7 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
     const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
     const { clientWidth: width, clientHeight: height } = element.current!
     const chart = createChart(element.current!, {
-      width, height, autoSize: true, // fitContent uses this size for points that are already known
+      width, height, autoSize: true, // a first size, because fitContent may run before autoSize has measured the element
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
       rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.22 } },

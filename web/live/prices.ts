@@ -1,4 +1,4 @@
-// Live prices of tokens, by one subscription for all of them.
+// Live prices of tokens. One subscription delivers the prices of all tokens.
 import { useEffect, useRef, useState } from 'react'
 import { useClient, type CombinedError } from 'urql'
 import { LastDayDocument, PricesDocument, type LastDayQuery, type PricesSubscription, type PricesSubscriptionVariables } from './__generated__/operations'
@@ -11,19 +11,19 @@ export interface Point {
   price: number
 }
 
-/** What is known of a token's price. */
+/** A token's present price and its last live prices. */
 export interface Quote extends Heard {
   price: string
-  /** The live prices since the page began to follow the token, oldest first. */
+  /** The last live prices since the page subscribed to the token, oldest first, at most maxPoints. */
   heard: Point[]
 }
 
 export type Quotes = Readonly<Record<string, Quote>>
 
-/** How many of a token's live prices are kept at most. */
+/** The maximum number of live prices of a token that the page stores. */
 const maxPoints = 120
 
-/** Follows the prices of tokens. A token has no quote until its first event has come. */
+/** Subscribes to the prices of tokens. A token has no quote until its first event has arrived. */
 export function usePrices(tokenIds: string[]): { quotes: Quotes; error: CombinedError | undefined } {
   const { link } = useConnection()
   const { data: quotes = {}, error, ended } = useLive<PricesSubscription, Quotes, PricesSubscriptionVariables>(
@@ -44,7 +44,7 @@ export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Combined
 export interface Day {
   /** The price 24 hours ago. */
   before: number
-  /** Prices at equal distances, the last one at readAt. */
+  /** Prices at equal distances in time. The last price is the price at readAt. */
   line: number[]
   readAt: number
 }
@@ -53,12 +53,12 @@ export type Days = Readonly<Record<string, Day>>
 
 const hours24 = 86_400_000
 
-/** How long the last 24 hours of tokens are shown before they are read again, in milliseconds. */
+/** The time in milliseconds after which the last 24 hours of all tokens are read again. */
 const daysHold = 10 * 60_000
 
 /**
- * Reads the last 24 hours of tokens, once for each, and again after ten minutes. At some venues each token costs a call, so a token is
- * not requested again while its request is under way.
+ * Reads the last 24 hours of tokens. It reads each token once, and again after ten minutes or a retryable error. At some venues
+ * each token costs a call, so useDays does not request a token again while a request for the token is running.
  */
 export function useDays(tokenIds: string[]): Days {
   const client = useClient()
@@ -98,7 +98,7 @@ function daysOf(data: LastDayQuery | undefined): Record<string, Day> {
   return read
 }
 
-/** Returns a day's prices and the live prices after them as one line. */
+/** Returns the prices of a day, followed by the later live prices, as one line. */
 export function lineOf(day: Day | undefined, heard: readonly Point[] = []): Point[] {
   if (!day) return []
   const step = hours24 / Math.max(1, day.line.length - 1)
@@ -109,8 +109,8 @@ export function lineOf(day: Day | undefined, heard: readonly Point[] = []): Poin
 interface Outcome { tokenId: string; outcomeKind?: string | null }
 
 /**
- * Returns the outcome that stands for a market in one row: YES of a yes-or-no question, otherwise the one with the highest
- * price. It is undefined while no price is known.
+ * Returns the outcome that represents a market in one row: YES of a yes-or-no question, or the outcome with the highest price of
+ * other markets. For other markets it returns undefined while no price is known.
  */
 export function leader<T extends Outcome>(tokens: readonly T[], quotes: Quotes): T | undefined {
   const yes = tokens.find(token => token.outcomeKind === 'YES')
@@ -119,7 +119,7 @@ export function leader<T extends Outcome>(tokens: readonly T[], quotes: Quotes):
   return priced.reduce<T | undefined>((best, token) => (best && Number(quotes[best.tokenId]!.price) >= Number(quotes[token.tokenId]!.price) ? best : token), undefined)
 }
 
-/** Returns the tokens whose prices a row needs: all that leader may return. */
+/** Returns the tokens whose prices a row needs. These are all tokens that leader may return. */
 export function candidates<T extends Outcome>(tokens: readonly T[]): readonly T[] {
   const yes = tokens.find(token => token.outcomeKind === 'YES')
   return yes ? [yes] : tokens

@@ -1,12 +1,12 @@
-// The ranges of a chart: how far back each goes, and the lengths of its steps and of its candles.
+// The ranges of a chart. Each range has a length, the length of a step of the line, and the length of a candle.
 import type { CandleInterval } from './__generated__/operations'
 
 export interface Range {
   name: string
   words: string
-  /** Seconds back from now. */
+  /** The length of the range in seconds. The range ends now. */
   span: number
-  /** Seconds of a step of the line. */
+  /** The length of a step of the line in seconds. */
   step: number
   interval: CandleInterval
 }
@@ -21,8 +21,8 @@ export const ranges: readonly [Range, ...Range[]] = [
   { name: 'ALL', words: 'year', span: 365 * day, step: day, interval: 'DAY' },
 ]
 
-/** The ranges from short to long, as buttons show them. */
+/** The ranges from short to long, which is the order of the buttons. */
 export const byLength = ranges.toSorted((a, b) => a.span - b.span)
 
-/** The first UTC day of a range; null for the server's default of 7 days. */
+/** The first UTC day of a range. It is null for the range 1W, because 7 days are the server's default. */
 export const fromOf = ({ name, span }: Range) => (name === '1W' ? null : new Date(Date.now() - span * 1000).toISOString().slice(0, 10))

@@ -12,7 +12,7 @@ export interface Entry {
 
 export interface Step {
   time: number
-  /** The profit of all records up to this one. */
+  /** The sum of the profits of all records up to this step. */
   profit: number
 }
 
@@ -25,8 +25,8 @@ export interface Profit {
 interface Holding { size: number; cost: number }
 
 /**
- * Returns the profit that sales, redemptions, fees and rewards have made, oldest first. The cost of shares is the average of the
- * purchases in the records, or else the average price of the wallet's position in the token.
+ * Returns the profit of sales, redemptions, fees and rewards as steps, oldest first. The cost of sold shares is their average price
+ * in the records of purchases. Without such records, it is the average price of the wallet's position in the token.
  */
 export function realised(records: readonly Entry[], averages: ReadonlyMap<string, number>): Profit {
   const held = new Map<string, Holding>()

@@ -17,14 +17,14 @@ export type Route =
   | { page: 'watchlist' | 'portfolio' | 'unknown' }
 
 /**
- * The address of a token's page. It also contains the market's id, so the page subscribes to the market and the token's price
- * together, without reading the market first.
+ * The address of a token's page. The address also contains the market's id. So the page can subscribe to the market and to the
+ * token's price at the same time, without reading the market first.
  */
 export const tokenPath = (marketId: string, tokenId: string) => `#/market/${encodeURIComponent(marketId)}/${encodeURIComponent(tokenId)}`
 
 export const eventPath = (eventId: string) => `#/event/${encodeURIComponent(eventId)}`
 
-/** The address of a list. Empty values are left out. */
+/** The address of a list. It omits empty values. */
 export function listPath(listing: Listing): string {
   const set = Object.entries(listing).filter(([, value]) => value !== '')
   return set.length === 0 ? '#/' : `#/?${new URLSearchParams(set)}`
@@ -54,7 +54,7 @@ function decode(part: string): string {
 
 const replaced = new Set<() => void>()
 
-/** Changes the address of the present page, without a new entry in the history. */
+/** Changes the address of the present page without adding an entry to the browser's history. */
 export function replace(hash: string) {
   if (hash === (location.hash || '#/')) return
   history.replaceState(history.state, '', hash)
@@ -73,8 +73,8 @@ function onChange(changed: () => void) {
 export const useHash = () => useSyncExternalStore(onChange, () => location.hash)
 
 /**
- * Restores the scroll position and the focus. A link opens the new page at its top, with the focus on the heading, as a load does.
- * Back and Forward restore the scroll position and focus the link to the page that was left.
+ * Sets the scroll position and the focus of a page. After a click on a link, the new page starts at its top, with the focus on the
+ * heading. Back and Forward restore the scroll position. They focus the link to the page that the user came from.
  */
 export function usePlaces() {
   useEffect(() => {
@@ -83,11 +83,11 @@ export function usePlaces() {
     const keep = () => history.replaceState({ y: scrollY }, '')
     const scrolled = () => {
       clearTimeout(timer)
-      const hash = location.hash // after Back, the history entry belongs to another page
+      const hash = location.hash // if the address changes before the timeout, the history entry belongs to another page
       timer = setTimeout(() => { if (location.hash === hash) keep() }, 100)
     }
     const clicked = () => {
-      clearTimeout(timer) // otherwise it would store this page's position in the entry of the next page
+      clearTimeout(timer) // the timer could store this page's position in the history entry of the next page
       keep()
     }
     const changed = ({ oldURL }: HashChangeEvent) => {

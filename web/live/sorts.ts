@@ -1,11 +1,11 @@
-// The orders of a list of markets. The server sorts whole lists. By name, price and change, the page sorts only its
-// loaded rows.
+// The orders of a list of markets. The server sorts whole lists by volume, liquidity and end. The page itself sorts by name, price
+// and change, but only the rows that it has loaded.
 import type { ListedMarketFragment } from './__generated__/operations'
 import { leader, type Day, type Days, type Quotes } from './prices'
 
 export type Column = 'name' | 'price' | 'change' | 'volume' | 'liquidity' | 'ends'
 
-/** The sorts of the server, by column. */
+/** The columns by which the server can sort, each with its value of the argument sort. */
 const server = { volume: 'VOLUME_24H', liquidity: 'LIQUIDITY', ends: 'ENDS_AT' } as const
 
 export interface Sort {
@@ -23,13 +23,13 @@ export function sortOf(text: string): Sort {
 
 export const sortText = ({ column, ascending }: Sort) => (column === 'volume' && !ascending ? '' : `${ascending ? '' : '-'}${column}`)
 
-/** The variables of the search. */
+/** Returns the variables sort and order of the search. */
 export function searched({ column, ascending }: Sort) {
   const known = column in server
   return { sort: server[known ? (column as keyof typeof server) : 'volume'], order: known && ascending ? 'ASC' : 'DESC' } as const
 }
 
-/** Returns the change of a price in 24 hours, in cents; undefined if either price is unknown. */
+/** Returns the change of a price in 24 hours, in cents. It returns undefined if the price now or 24 hours ago is unknown. */
 export const changeOf = (price: string | undefined, day: Day | undefined) => (price && day ? 100 * (Number(price) - day.before) : undefined)
 
 /** Sorts the rows by the columns that the server cannot sort by. */

@@ -7,7 +7,7 @@ export interface Stored<Item> {
   write: (items: readonly Item[]) => void
 }
 
-/** Returns the list under a key of the storage. It has at most `most` items, and only items that fits() accepts. */
+/** Returns the list under a key of the storage. It omits items that fits() does not accept, and all items after `most` items. */
 export function stored<Item>(key: string, most: number, fits: (item: unknown) => item is Item): Stored<Item> {
   const listeners = new Set<() => void>()
   let text = ''

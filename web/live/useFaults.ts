@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 
 export const control = '/demo/control'
 
-/** Whether this server lets its pages control the venue. Only a demo does. */
+/** Whether the server lets its pages control the venue. Only a server with the demo venue may allow this. */
 export function useFaults(demo: boolean): boolean {
   const [allowed, setAllowed] = useState(false)
   useEffect(() => {

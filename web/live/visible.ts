@@ -1,7 +1,7 @@
 // Which of a list's rows can be seen.
 import { useCallback, useEffect, useRef, useState } from 'react'
 
-/** How long the rows must not scroll before the page follows the new set of visible rows, in milliseconds. */
+/** The time in milliseconds after the last change of the visible rows until useVisible returns the new rows. */
 const settle = 150
 
 type Observe = (element: Element | null) => (() => void) | undefined
@@ -35,7 +35,7 @@ export function useVisible(): [ids: string[], observe: (id: string) => Observe] 
   useEffect(() => () => clearTimeout(timer.current), [])
 
   const observe = useCallback((id: string) => {
-    // There is one ref for each id: with a new ref, React would detach the row and observe it again.
+    // Each id keeps its ref, because React would detach the row and observe the row again for a new ref.
     let ref = refs.current.get(id)
     if (!ref) {
       ref = element => {

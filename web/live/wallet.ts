@@ -1,4 +1,4 @@
-// A wallet with its credentials. Only its open connection keeps the credentials. They are never stored.
+// A wallet. Only its open connection has the wallet's credentials, and nothing writes them to the browser's storage.
 import { connect, type Connection } from './connection'
 
 export interface Credentials {

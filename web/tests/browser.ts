@@ -45,7 +45,10 @@ export interface Visit {
   page: Page
   /** Requests to other hosts than the server. All of them were blocked. */
   outside: string[]
-  /** Errors and warnings on the console, uncaught exceptions, and violations of the page's policy. Remove the expected ones. */
+  /**
+   * Errors and warnings on the console, uncaught exceptions, and violations of the page's policy. A test must remove the ones that
+   * it expects.
+   */
   problems: string[]
 }
 
@@ -85,7 +88,7 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
 
 /** Fails if axe reports a violation of any impact. */
 export async function wantAccessible(page: Page) {
-  await page.evaluate(axeSource) // not in each page, which would take longer to load
+  await page.evaluate(axeSource) // loaded here only, so that pages without this check load faster
   const found = await page.evaluate(async () => {
     // axe cannot make selectors of elements that the page has replaced while axe was running.
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'], selectors: false })

@@ -1,5 +1,5 @@
-// The apps of examples/ in a browser: search, a live book and a live portfolio, also while the services behind them fail. The
-// server of each app serves its build and the GraphQL service on one origin.
+// The apps of examples/ in a browser: search, a live book and a live portfolio. Some checks make the services behind the apps fail.
+// The server of each app serves its build and the GraphQL service on one origin.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -34,8 +34,8 @@ const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
 const sequence = (page: Page) => page.locator('[data-sequence]').getAttribute('data-sequence')
 
 /**
- * Returns a function that returns the token whose book the page shows, read from the frames of its socket. The venue moves only
- * some books in a minute.
+ * Returns a function that returns the token whose book the page shows. It reads the token from the messages that the page sends
+ * over its socket.
  */
 function followed(page: Page): () => string {
   let tokenId = ''

@@ -13,7 +13,7 @@ const query = (page: Page) => textOf(page, '.graphiql-query-editor')
 
 const execute = (page: Page) => page.getByRole('button', { name: /execute query/i }).click()
 
-/** GraphiQL with the answer of its first example. */
+/** GraphiQL with the response to its first example. */
 async function visitGraphiQL(t: TestContext, options?: BrowserContextOptions) {
   const { page } = await visit(t, '/', options)
   await ready(page)
@@ -31,7 +31,7 @@ async function open(page: Page, tab: string) {
   await eventually('the query', () => query(page), text => text.includes(` ${tab}(`))
 }
 
-/** Runs what is in the tab and returns the answer. */
+/** Runs the document in the tab and returns the response. */
 async function answer(page: Page) {
   await execute(page)
   return JSON.parse(await answered(page))
@@ -171,7 +171,7 @@ test('a subscription brings events over graphql-transport-ws', async t => {
   await eventually('the state of each token', async () => events.length, count => count >= tokenIds.length)
   assert.ok(events.slice(0, 3).every(({ reason }) => reason === 'INITIAL'))
   for (const price of [0.111, 0.222, 0.333]) {
-    // A price that is replaced within a moment is never sent, so set it again until it was sent.
+    // The venue does not send a price that another change replaces at once. So set the price until the venue has sent it.
     await eventually('the new price', async () => (await control('price', { tokenId: tokenIds[0], price }), events.at(-1)), () => events.some(event => event.reason === 'CHANGE' && Number(event.price.price) === price))
   }
   await eventually('an event in sight', () => response(page), text => text.includes('"CHANGE"'))
@@ -237,7 +237,7 @@ test('credentials that are typed in stay in memory', async t => {
   await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
   const canary = btoa(JSON.stringify({ apiKey: 'canary', secret: 'canary', passphrase: 'canary' }))
   await page.keyboard.insertText(JSON.stringify({ 'X-Venue-Credentials': canary }))
-  // The typed headers reach the tab and the storage half a second later. A query that is typed now reaches them after the headers.
+  // GraphiQL stores the typed headers half a second later. It stores a query that is typed now after the headers.
   await page.getByRole('textbox', { name: 'Query', exact: true }).press('Control+End')
   await page.keyboard.insertText('# the last thing typed')
   const stored = () => page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))

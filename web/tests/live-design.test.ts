@@ -56,7 +56,7 @@ test('a market of several outcomes shows the one that leads', async t => {
 
 test('the newest price stays on the chart when its width changes', async t => {
   const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 800 } })
-  // The longest line that is drawn in one stroke is the chart's. The test needs the place where it ends.
+  // The line of the chart is the longest line that the page draws in one stroke. The test needs the end of this line.
   await page.addInitScript(() => {
     const { prototype } = CanvasRenderingContext2D
     const { beginPath, moveTo, lineTo } = prototype
@@ -144,7 +144,7 @@ test('an unknown address has a page', async t => {
 test('the first live price comes within a second', async t => {
   const { page } = await visit(t, '/live')
   const times: number[] = []
-  do { // other checks keep the processor busy
+  do { // repeat, because other checks may keep the processor busy
     await page.reload()
     await prices(page)
     const marks = await page.evaluate(() => performance.getEntriesByName('first-price').map(({ startTime }) => startTime))

@@ -173,7 +173,7 @@ test('the tape tells what is missing, and that it stands still', async t => {
 })
 
 test("a tape stands still with the venue's stream", async t => {
-  t.after(() => control('reset', {})) // otherwise the faults remain when this test fails
+  t.after(() => control('reset', {})) // without this, the faults remain if this test fails
   const { page } = await visit(t, '/live')
   const [path] = await paths(page)
   await go(page, path!)
@@ -191,7 +191,7 @@ test("a tape stands still with the venue's stream", async t => {
 })
 
 test('figures of a portfolio are marked while they are stale', async t => {
-  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // high enough to show all rows
+  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // tall enough to show all rows
   let position: string | undefined
   let cut = () => {}
   await page.routeWebSocket('**/graphql', socket => {
@@ -210,7 +210,10 @@ test('figures of a portfolio are marked while they are stale', async t => {
   await page.reload()
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
 
-  /** The positions that are marked as stale. The same cells of each must be marked, and its text must say so. */
+  /**
+   * The positions that are marked as stale. In each of these rows, the same cells must be marked, and the text must say that the
+   * position is stale.
+   */
   const marked = async () => {
     const rows = await page.locator('.positions tr[data-position]:not(.settled)').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
       id: row.dataset.position, stale: row.dataset.stale === 'true', said: / stale$/.test(row.cells[4]!.textContent),

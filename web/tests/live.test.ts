@@ -124,7 +124,7 @@ test('a price and a book are those that a query gives at the same sequence', asy
   const seen = new Set<string>()
   for (const price of [0.31, 0.33, 0.32, 0.35]) {
     await control('price', { tokenId, price })
-    // The page and the server's answer both change while they are read. Read them again until they show the same state.
+    // The page and the server's response may change between the two reads. Read both again until they have the same state.
     const { shown, headline, spread, asked } = await eventually('the same sequence', async () => ({
       shown: await book(page),
       headline: await page.locator('.headline .price').evaluate(({ dataset: { price, asOf }, innerText }: HTMLElement) => ({ price, asOf, text: innerText })),
@@ -144,10 +144,10 @@ test('a price and a book are those that a query gives at the same sequence', asy
 })
 
 test('the chart has a point for every ten minutes, and the live price moves the newest', async t => {
-  const { page } = await visit(t, '/live', { viewport: phone }) // on a phone, all of the page must fit too
+  const { page } = await visit(t, '/live', { viewport: phone }) // the whole page must also fit on a phone
   const path = (await paths(page)).at(-1)!
   const tokenId = tokenOf(path)
-  // The longest line that is drawn in one stroke is the chart's.
+  // The line of the chart is the longest line that the page draws in one stroke.
   await page.addInitScript(() => {
     const { prototype } = CanvasRenderingContext2D
     const { beginPath, moveTo, lineTo } = prototype
@@ -165,7 +165,7 @@ test('the chart has a point for every ten minutes, and the live price moves the 
   const minutes = 60_000
   const start = Math.floor(Date.now() / (10 * minutes)) * 10 * minutes - 7 * 24 * 60 * minutes
   const point = (after: number, price: string) => ({ __typename: 'PricePoint', timestamp: new Date(start + after * minutes).toISOString(), price })
-  const points = [point(0, '0.2'), point(60, '0.7'), point(61, '0.6')] // six steps, then a price that is replaced in its step
+  const points = [point(0, '0.2'), point(60, '0.7'), point(61, '0.6')] // steps of 10 minutes; the last two points are in one step
   const token = { __typename: 'Token', id: 'token', history: { __typename: 'PriceHistory', points } }
   await page.route('**/graphql', route =>
     route.request().postData()?.includes('query History') ? route.fulfill({ json: { data: { token } } }) : route.fallback(),

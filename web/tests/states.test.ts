@@ -5,7 +5,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { go, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, screenshot, visit, wantAccessible } from './browser'
 
-/** Changes the server's answers about its own status. */
+/** Changes the server's responses about its status. */
 async function pretend(page: Page, status: object) {
   await page.route('**/graphql', async route => {
     if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
@@ -78,7 +78,7 @@ const states: Record<string, (page: Page) => Promise<unknown>> = {
   },
   async ended(page) {
     await page.goto('/live')
-    const path = (await paths(page)).findLast(path => !ended.has(path))! // a search that the server has cached lists ended markets
+    const path = (await paths(page)).findLast(path => !ended.has(path))! // a cached search may list ended markets
     ended.add(path)
     await control('market', { marketId: decodeURIComponent(path.split('/')[2]!), winningTokenId: tokenOf(path) })
     await go(page, path)

@@ -1,4 +1,4 @@
-// The board over another venue: what the venue serves works as over the demo venue, and the page says what is missing.
+// The board over other venues. Data that the venue serves work as over the demo venue, and the page says which data are missing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { book, go, listed, paths, prices } from './board'

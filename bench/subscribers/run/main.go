@@ -1,4 +1,5 @@
-// Command run is the subscribers as a process: it takes orders on standard input and reports on standard output, in JSON.
+// Command run runs subscribers in a separate process. It reads orders from standard input and writes reports to standard
+// output, in JSON.
 package main
 
 import (

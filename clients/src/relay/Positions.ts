@@ -1,4 +1,4 @@
-// The code that a Relay app has. relay-compiler checks it against the schema and generates its artifacts.
+// Code as in a Relay app. relay-compiler checks it against the schema and generates its artifacts.
 import { graphql } from 'relay-runtime'
 
 /** A list of positions that is read page by page. `User` is a `Node`, so further pages need no query of their own. */

@@ -1,4 +1,4 @@
-// Queries over HTTP and subscriptions over one WebSocket, both into one normalised cache.
+// Queries over HTTP and subscriptions over one WebSocket. One normalised cache stores the results of both.
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from '@apollo/client'
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions'
 import { OperationTypeNode } from 'graphql'

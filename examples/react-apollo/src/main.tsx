@@ -20,7 +20,7 @@ function Search({ onOpen }: { onOpen: (market: Market) => void }) {
   const { data, error } = useQuery(search, { variables: { text }, errorPolicy: 'all' })
   const markets = data?.searchMarkets?.nodes ?? []
   const tokenIds = markets.flatMap(({ tokens }) => tokens.slice(0, 1).map(({ tokenId }) => tokenId))
-  // The events update the prices of the query by their ids.
+  // Apollo Client writes each event to its cache by id, so the prices in the query's result change.
   useSubscription(prices, { variables: { tokenIds }, skip: tokenIds.length === 0, ignoreResults: true })
   return (
     <section aria-label="Markets">

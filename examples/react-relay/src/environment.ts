@@ -1,4 +1,4 @@
-// Queries over HTTP and subscriptions over one WebSocket, both into Relay's store.
+// Queries over HTTP and subscriptions over one WebSocket. Relay's store has the results of both.
 import { createClient } from 'graphql-ws'
 import relay, { type FetchFunction, type GraphQLResponse, type SubscribeFunction } from 'relay-runtime'
 import { retryDelay, type GraphError } from '@oddsgraph/kit'
@@ -17,7 +17,7 @@ const socket = createClient({
 
 const attempts = 3
 
-/** Requests a query, and requests it again if it has no data and its errors may go away. */
+/** Sends a query. If the response has no data and a retryable error, it waits and sends the query again. */
 async function ask(text: string, variables: object, attempt = 0): Promise<GraphQLResponse> {
   const response = await fetch(url, {
     method: 'POST',

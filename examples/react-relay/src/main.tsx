@@ -20,7 +20,7 @@ const money = (value: string) => formatDecimal(value, 'en-US', { minimumFraction
 function Prices({ markets, onOpen }: { markets: readonly Market[]; onOpen: (market: NonNullable<Market>) => void }) {
   const shown = markets.filter(market => market !== null)
   const ids = shown.flatMap(({ tokens }) => (tokens[0] ? [tokens[0].tokenId] : [])).join()
-  // The events update the prices of the query by their ids.
+  // Relay writes each event to its store by id, so the prices in the query's result change.
   useSubscription<operationsPricesSubscription>(useMemo(() => ({ subscription: pricesSubscription, variables: { tokenIds: ids.split(',') } }), [ids]))
   return (
     <ul>
@@ -64,7 +64,10 @@ function OrderBook({ market }: { market: NonNullable<Market> }) {
   )
 }
 
-/** Removes closed positions from the user's list, and adds new ones if the list is loaded to its end. The first event has all ids. */
+/**
+ * Removes closed positions from the user's list, and adds new positions if the list is loaded to its end. known has the ids of all
+ * open positions: an event INITIAL or RESYNC contains all positions, and each later event changes known.
+ */
 function updateList(store: RecordSourceSelectorProxy, userId: string, event: operationsPortfolioChangedSubscription['response']['portfolioChanged'], known: Set<string>) {
   const user = store.get(userId)
   const list = user && relay.ConnectionHandler.getConnection(user, 'operations_positions')

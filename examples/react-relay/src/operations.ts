@@ -1,5 +1,5 @@
-// The operations of the app. relay-compiler checks them against the schema and writes the artifacts that the app imports, so this
-// module is never loaded.
+// The operations of the app. relay-compiler checks them against the schema and writes artifacts. The app imports the artifacts, not
+// this module.
 import { graphql } from 'relay-runtime'
 
 export const search = () => graphql`

@@ -33,7 +33,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey
-	answer http.HandlerFunc // replaces the response with the keys
+	answer http.HandlerFunc // replaces the handler that responds with the keys, unless it is nil
 	reads  int
 }
 
@@ -66,7 +66,7 @@ func (i *issuer) count() int {
 	return i.reads
 }
 
-// rsaKeys are created once, because that is slow.
+// rsaKeys creates the keys once, because creating RSA keys is slow.
 var rsaKeys = sync.OnceValue(func() []*rsa.PrivateKey {
 	out := make([]*rsa.PrivateKey, 2)
 	for i := range out {
@@ -89,7 +89,7 @@ func published(id string, private crypto.Signer) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private.Public(), KeyID: id, Use: "sig"}
 }
 
-// signed returns a token with valid claims and changes. A nil value removes a claim.
+// signed returns a signed token. The claims are valid, except for those that change sets. A nil value in change removes a claim.
 func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, now time.Time, change map[string]any) string {
 	t.Helper()
 	options := &jose.SignerOptions{}

@@ -27,10 +27,10 @@ const (
 	fetchTimeout = 5 * time.Second
 	maxKeySet    = 256 << 10
 	maxKeys      = 64
-	// minRSA is the least size of an RSA key in bits.
+	// minRSA is the smallest accepted size of an RSA key in bits.
 	minRSA = 2048
-	// afterSuccess and afterFailure are the times after a successful or failed read of the keys in which an unknown key causes no
-	// further read.
+	// afterSuccess is the time after a successful read of the keys in which an unknown key causes no further read. afterFailure is
+	// this time after a failed read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )

@@ -25,7 +25,7 @@ const (
 
 	// leeway is the accepted difference between this clock and the issuer's clock.
 	leeway = 30 * time.Second
-	// refreshEvery is the time between two reads of the keys. retryEvery is the time after a failed read.
+	// refreshEvery is the time from a successful read of the keys to the next read. retryEvery is this time after a failed read.
 	refreshEvery = 10 * time.Minute
 	retryEvery   = 30 * time.Second
 )

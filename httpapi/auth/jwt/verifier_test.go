@@ -96,7 +96,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestKeysAreRotated: the issuer signs with a new key and later withdraws the old one, which ends the old key's sessions.
+// TestKeysAreRotated has the issuer sign with a new key and later withdraw the old key. The withdrawal must end the sessions of the
+// old key.
 func TestKeysAreRotated(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	i := newIssuer(t, published("1", one))
@@ -127,7 +128,7 @@ func TestKeysAreRotated(t *testing.T) {
 	if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
 		t.Errorf("a token of the withdrawn key: %v", err)
 	}
-	// A different key under a known id ends the sessions of the previous key.
+	// If the issuer publishes a different key with a known id, the sessions of the previous key end.
 	i.set(nil, published("2", one))
 	_ = v.keys.refresh(t.Context(), true)
 	<-fresh.Limit(t.Context()).Done()
@@ -156,7 +157,8 @@ func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestTheIssuerFails: known keys stay in use. Without keys, no token is called invalid.
+// TestTheIssuerFails has the issuer fail. Keys that were read before must stay in use. While no keys are known, the error for a
+// token must not say that the token is invalid.
 func TestTheIssuerFails(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	good, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("1", one), published("2", two)}})
@@ -204,7 +206,7 @@ func TestTheIssuerFails(t *testing.T) {
 	}
 }
 
-// hanging answers nothing until a request is cancelled.
+// hanging is a transport that returns no response. RoundTrip returns when the request is cancelled.
 type hanging struct{ asked chan struct{} }
 
 func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -213,7 +215,8 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestTheIssuerHangs: a read of the keys ends in time, and a caller that waits for the read can leave.
+// TestTheIssuerHangs has the issuer hang. A read of the keys must end after fetchTimeout. A second caller that waits for the read
+// must return when its context ends.
 func TestTheIssuerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{})
@@ -244,7 +247,8 @@ func TestTheIssuerHangs(t *testing.T) {
 
 }
 
-// TestSessionsAreRemembered: a valid token is verified once.
+// TestSessionsAreRemembered sends a valid token twice. The verifier must verify the token once and then remember the session until
+// the session expires or the account is revoked.
 func TestSessionsAreRemembered(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -277,8 +281,8 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded measures the size of a session. It then verifies more tokens than the verifier remembers,
-// several times: no session may leave memory behind.
+// TestSessionsAreBounded measures the size of a session. It then verifies more tokens than the verifier remembers. Forgotten
+// sessions must free their memory.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
@@ -316,7 +320,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsExpire limits contexts by a session and by an expired session.
+// TestSessionsExpire limits contexts by a valid session and by an expired session.
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, revoke := accountsFile(t)
@@ -357,8 +361,8 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 		cancel()
 		<-limited.Done()
 	}
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines may still release the last contexts
-		if left := (heap() - before) / n; left < 200 { // maps keep their greatest size
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines still release contexts
+		if left := (heap() - before) / n; left < 200 { // a map does not shrink, so that some bytes remain
 			break
 		} else if time.Now().After(late) {
 			t.Fatalf("a context leaves %d bytes", left)

@@ -14,7 +14,7 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses maps the demo venue's states of a market to Kalshi's, filters maps them to values of the parameter status.
+// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to Kalshi's value of the parameter status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
@@ -47,7 +47,7 @@ func (v *Venue) answerArchive(_ *http.Request, query url.Values) (any, *refusal)
 	return v.page(query, func(m *market) bool { return m.archived })
 }
 
-// page returns a page of the markets that keep selects and that match the filters in the query.
+// page returns a page of the markets for which keep returns true and that match the filters in the query.
 func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) {
 	limit, err := number(query, "limit", defaultPage, maxPage)
 	if err != nil {
@@ -101,7 +101,7 @@ func (v *Venue) answerEvent(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"event": out, "markets": rows}, nil
 }
 
-// event returns an event without its markets, and its markets that are not archived. The caller holds the lock.
+// event returns an event without its markets, and separately the event's markets that are not archived. The caller holds the lock.
 func (v *Venue) event(e *event) (out object, rows []object) {
 	rows = []object{}
 	for _, m := range e.markets {
@@ -206,7 +206,7 @@ func (m *market) result() (string, demo.Price) {
 
 func iso(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z") }
 
-// best returns the highest price; 0 for an empty side.
+// best returns the highest price, or 0 for an empty side.
 func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	for at := range bids {
 		p = max(p, at)
@@ -287,7 +287,7 @@ func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *
 	return object{"ticker": m.ticker, "candlesticks": candles}, nil
 }
 
-// candles returns the candlesticks of a market. Names of prices end with the suffix price, names of counts with the suffix counted.
+// candles returns the candlesticks of a market. The arguments price and counted are the suffixes of the names of prices and counts.
 func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]object, *refusal) {
 	start, err1 := number(query, "start_ts", 0, 1<<40)
 	end, err2 := number(query, "end_ts", 0, 1<<40)

@@ -121,8 +121,8 @@ func (v *Venue) subscribe(c *conn, in *command) {
 	}
 }
 
-// snapshots sends the present state of markets to a subscription. It always sends books. It sends messages of the channel ticker if
-// initial is set.
+// snapshots sends the present state of markets to a subscription. For the book channel it always sends the books. For the
+// ticker channel it sends messages only if initial is true. For other channels it sends nothing.
 func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, initial bool) {
 	for _, ticker := range tickers {
 		m := v.byTicker[ticker]
@@ -136,7 +136,7 @@ func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, in
 	}
 }
 
-// snapshot returns the whole book of a market. A side without bids is missing.
+// snapshot returns a message with the whole book of a market. The message omits a side without bids.
 func (v *Venue) snapshot(m *market, s *subscription, id int) object {
 	msg := object{"market_ticker": m.ticker, "market_id": m.uuid()}
 	if m.state.Status == "OPEN" {

@@ -123,13 +123,12 @@ func list(query url.Values, name string) (values []string) {
 func encode(value any) []byte {
 	b, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a value of this package that has no JSON
+		panic(err) // impossible: all values of this package have a JSON form
 	}
 	return b
 }
 
-// number returns the value of an integer parameter, which must be from 0 to greatest. If the parameter is missing, it returns the
-// value otherwise.
+// number returns the value of an integer parameter, which must be from 0 to greatest. The argument otherwise is the default value.
 func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
 	if query.Get(name) == "" {
 		return otherwise, nil

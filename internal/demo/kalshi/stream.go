@@ -40,7 +40,7 @@ type subscription struct {
 	channel  string
 	tickers  map[string]bool
 	all      bool
-	// unified reports that a bid for the outcome NO is sent with the price of YES, which is the payout minus the price of NO.
+	// unified means that a bid for the outcome NO is sent with the price of YES, which is the payout minus the price of NO.
 	unified bool
 }
 
@@ -62,7 +62,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer v.dismiss(c)
 	ws, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return // Accept has answered
+		return // Accept has written the error response
 	}
 	c.ws = ws
 	defer func() { _ = ws.CloseNow() }() // the client may have left
@@ -83,7 +83,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	<-written
 }
 
-// admit counts a new socket, unless the simulator is closed.
+// admit adds a new socket. It returns false if the simulator is closed.
 func (v *Venue) admit(c *conn) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -165,7 +165,7 @@ func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	c.push(message)
 }
 
-// each calls send for each subscription of a channel that has the market.
+// each calls send for each subscription to a channel that includes the market.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	for c := range v.conns {
 		for _, s := range c.subs {

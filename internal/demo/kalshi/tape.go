@@ -27,7 +27,7 @@ func (t demoToken) executionOf(trade demo.Trade) execution {
 	return p
 }
 
-// tape returns the last trades of a market, newest first. A silent market has only those since the simulator was created.
+// tape returns the last trades of a market, newest first. For a silent market it omits trades before the simulator was created.
 func (v *Venue) tape(m *market) (all []execution) {
 	tokens := []string{m.demoToken}
 	if m.binary {
@@ -74,7 +74,7 @@ func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) 
 	return object{"trades": rows, "cursor": cursor}, nil
 }
 
-// row returns what REST and the stream say about a trade.
+// row returns the members of a trade that REST and the stream have in common.
 func (p execution) row() object {
 	return object{
 		"trade_id": p.ID, "yes_price_dollars": dollars(p.Price), "no_price_dollars": dollars(payout - p.Price), "count_fp": count(p.Size),

@@ -3,9 +3,9 @@
 //
 // The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with several
 // outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each WebSocket
-// handshake. It has the documented token bucket and the documented or reported oddities: a call for several books is billed for each
-// of them and answers an unknown ticker with an empty book, levels are sorted worst first, some settled markets are only in the
-// archive. It does not simulate orders, accounts and signed REST calls.
+// handshake. It has the documented token bucket and the following documented or reported oddities. A call for several books
+// costs tokens for each book, and answers an unknown ticker with an empty book. The worst level of a side comes first. Some
+// settled markets are only in the archive. The simulator has no orders, no accounts and no signed REST calls.
 package kalshi
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Demo demo.Config
 	// Keys are the public keys of the API keys that may open the WebSocket, by the key's id.
 	Keys map[string]*rsa.PublicKey
-	// TokensPerSecond is the budget of REST calls; 200 if it is not positive.
+	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int
 	// LostFrames is the percentage of changes and trades of the stream that are lost.
 	LostFrames float64
@@ -46,7 +46,7 @@ type Venue struct {
 	bucket  bucket
 	events  []*event
 	markets []*market
-	// The maps below never change. Demo identifiers name the demo venue's own tokens and markets.
+	// The maps below never change. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byTicker      map[string]*market
 	eventByTicker map[string]*event
 	byDemoToken   map[string]demoToken
@@ -74,9 +74,9 @@ type market struct {
 	number                   int
 	ticker, title, yes, no   string
 	event                    *event
-	demoToken                string // of YES
+	demoToken                string // demo venue's token for YES
 	outcome                  int    // index of YES in the market of the demo venue
-	binary, archived, silent bool   // silent: the market never traded before the opening
+	binary, archived, silent bool   // silent: the market has no trades from before the simulator was created
 
 	state demo.Market
 	bids  [2]map[demo.Price]demo.Size // of YES and NO
@@ -89,7 +89,7 @@ type demoToken struct {
 	no     bool
 }
 
-// New opens a simulator. It starts nothing: call [Venue.Run] to make it move.
+// New returns a simulator. Call [Venue.Run] to let its prices move.
 func New(config Config) *Venue {
 	v := &Venue{
 		config: config, clock: config.Demo.Clock, byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
@@ -227,8 +227,9 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// ID returns the ticker for a market or an event of the demo venue, or TICKER:yes or TICKER:no for one of its tokens, or "" for an
-// unknown identifier. For a market with several outcomes it returns the market of the first outcome.
+// ID translates an identifier of the demo venue. For a market or an event it returns the ticker, for a token TICKER:yes or
+// TICKER:no, and for an unknown identifier "". For a market with several outcomes it returns the ticker of the first outcome's
+// market.
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		if t.no {

@@ -80,7 +80,7 @@ func (r *rig) call(path string) (int, object) {
 	return response.StatusCode, out
 }
 
-// rows returns a member of a success that is a list of objects.
+// rows returns a list of objects, which is a member of the response. The request must succeed.
 func (r *rig) rows(path, name string) (rows []object) {
 	r.t.Helper()
 	status, out := r.call(path)
@@ -93,7 +93,7 @@ func (r *rig) rows(path, name string) (rows []object) {
 	return rows
 }
 
-// headers signs a handshake at a time.
+// headers returns the signed headers of a handshake at the given time.
 func headers(t *testing.T, id string, key *rsa.PrivateKey, at time.Time) http.Header {
 	t.Helper()
 	stamp := strconv.FormatInt(at.UnixMilli(), 10)
@@ -119,7 +119,7 @@ func (r *rig) dial(h http.Header) (*websocket.Conn, int) {
 	return ws, http.StatusSwitchingProtocols
 }
 
-// socket is a client that counts its commands.
+// socket is a client that numbers its commands.
 type socket struct {
 	t  *testing.T
 	ws *websocket.Conn
@@ -200,7 +200,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestBucket spends the tokens of a second.
+// TestBucket spends all rate-limit tokens of a second.
 func TestBucket(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
@@ -298,7 +298,7 @@ func TestStreamedBooks(t *testing.T) {
 	}
 }
 
-// apply adds messages to books and checks their numbers, which continue after last.
+// apply applies messages to books. It checks that the sequence numbers of the messages continue after last.
 func apply(t *testing.T, books map[string]map[string]float64, messages []object, last int) {
 	t.Helper()
 	for _, m := range messages {
@@ -333,7 +333,7 @@ func apply(t *testing.T, books map[string]map[string]float64, messages []object,
 	}
 }
 
-// TestLostFrames checks that lost changes leave gaps in the numbers of the whole subscription.
+// TestLostFrames checks that lost changes leave gaps in the sequence numbers, which the books of a subscription share.
 func TestLostFrames(t *testing.T) {
 	r := newRig(t)
 	s := r.socket()

@@ -64,7 +64,7 @@ func (b book) middle() (demo.Price, bool) {
 	return (bid + ask) / 2, len(b.bids) > 0 && len(b.asks) > 0
 }
 
-// cut removes the side of the book that is empty in this market or with the present behaviour.
+// cut removes the asks if the market is one-sided, and the side that the present Behaviour.EmptySide names.
 func (v *Venue) cut(m *market, b book) book {
 	if m.oneSided || v.behaviour.EmptySide == "asks" {
 		b.asks = nil
@@ -135,7 +135,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 		"side": string(trade.Side), "size": trade.Size.String(), "fee_rate_bps": "0", "timestamp": stampOf(trade.At),
 		"transaction_hash": transaction(trade),
 	})
-	if m.movedAt.Equal(trade.At) { // the trade changed the book
+	if m.movedAt.Equal(trade.At) { // the book changed at the time of the trade, so the trade counts as the cause
 		v.sendBooks(m)
 	}
 }

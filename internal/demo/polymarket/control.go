@@ -25,9 +25,9 @@ type Behaviour struct {
 	AssetLimit int `json:"assetLimit"`
 	// ResolutionByPolling sends no market_resolved, so that clients must poll for results.
 	ResolutionByPolling bool `json:"resolutionByPolling"`
-	// LeaveOutClosed leaves closed markets out unless closed=true.
+	// LeaveOutClosed omits closed markets from answers to requests without closed=true.
 	LeaveOutClosed bool `json:"leaveOutClosed"`
-	// RefuseOffset refuses the parameter offset on keyset endpoints. If false, they ignore offset.
+	// RefuseOffset refuses the parameter offset on keyset endpoints. If it is false, these endpoints ignore offset.
 	RefuseOffset bool `json:"refuseOffset"`
 	// IgnoreFilters ignores filters by id, slug or token.
 	IgnoreFilters bool `json:"ignoreFilters"`
@@ -124,8 +124,8 @@ func (v *Venue) Reset() {
 	v.opened, v.behaviour = 0, Documented()
 }
 
-// controlPrefix is the path prefix of the control endpoints. They are those of the demo venue and accept identifiers of the
-// simulator, too. These differ:
+// controlPrefix is the path prefix of the control endpoints. The endpoints are the same as those of the demo venue, but also accept
+// identifiers of the simulator. Only the following endpoints differ:
 //
 //	GET  /__control/stats   the [Stats]
 //	POST /__control/reset   see [Venue.Reset]
@@ -227,11 +227,11 @@ const window = 10 * time.Second
 // limiter counts the requests to each path.
 type limiter struct {
 	mu  sync.Mutex
-	log map[string][]time.Time // times at which the last requests are answered, oldest first
+	log map[string][]time.Time // by path: times at which the limiter admits the last requests, oldest first
 }
 
-// wait returns how long a request must wait, so that no more than limit are answered in a window. It admits the request if delay is
-// set or if it need not wait.
+// wait returns the time that a request must wait, so that no more than limit requests are answered in a window. If delay is
+// true or the time is 0, wait admits and logs the request.
 func (l *limiter) wait(path string, limit int, now time.Time, delay bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,8 +29,8 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape adds the JSON types of a value to into, by path. Elements of a list have the path of the list and "[]", members of an
-// object the path of the object and their name.
+// shape adds the JSON types of a value and of its parts to the map into. The keys are paths. The path of a list's elements is the
+// path of the list and "[]". The path of a member is the path of its object and the name of the member.
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
@@ -62,8 +62,9 @@ func shapeOf(values ...any) map[string][]string {
 	return into
 }
 
-// TestFormsAreThoseOfRecordedAnswers compares the names and types of all members. It lists the recorded members that the simulator
-// leaves out, and the simulator's members that were not recorded. There may be no others.
+// TestFormsAreThoseOfRecordedAnswers compares the names and types of all members of the simulator's responses and of recorded
+// responses. Each form lists the permitted differences: the recorded members that the simulator leaves out, and the simulator's
+// members that were not recorded.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := samples(t)
 	r := newRig(t)
@@ -164,7 +165,7 @@ func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	}
 }
 
-// form is a recorded answer and those of the simulator.
+// form is a recorded response and the corresponding responses of the simulator.
 type form struct {
 	file    string
 	ours    []any
@@ -179,7 +180,7 @@ func listed(list []string, at string) bool {
 	})
 }
 
-// compare reports members of other names or types than the recorded ones.
+// compare reports members whose names or types differ from the recorded members.
 func (f *form) compare(t *testing.T, want, got map[string][]string) {
 	if f.file == "gamma/public_search.json" { // members of events and markets are compared above
 		want = map[string][]string{".events": want[".events"], ".pagination.hasMore": want[".pagination.hasMore"], ".pagination.totalResults": want[".pagination.totalResults"]}

@@ -35,7 +35,8 @@ var orders = map[string]func(*market) int64{
 	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
 }
 
-// answerMarkets answers a page of markets. Without closed=true it leaves closed ones out, even if the request names them.
+// answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true,
+// Behaviour.LeaveOutClosed omits closed markets even if the request names them.
 func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -63,7 +64,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	if after > 0 { // the number of the last market of the page before, plus 1
+	if after > 0 { // the number of the last market of the previous page, plus 1
 		if i := slices.IndexFunc(list, func(m *market) bool { return m.number == int(after)-1 }); i >= 0 {
 			list = list[i+1:]
 		}
@@ -127,7 +128,7 @@ func (v *Venue) filtered(r *request) ([]*market, *refusal) {
 	return out, nil
 }
 
-// readDate returns a date or a date-time; zero if it is neither.
+// readDate parses a date or a date-time. It returns the zero time if s is neither.
 func readDate(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -152,7 +153,7 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	if after > 0 { // the number of the last event of the page before, plus 1
+	if after > 0 { // the number of the last event of the previous page, plus 1
 		if i := slices.IndexFunc(list, func(e *event) bool { return e == v.events[min(int(after), len(v.events))-1] }); i >= 0 {
 			list = list[i+1:]
 		}
@@ -215,7 +216,7 @@ func (e *event) over() bool {
 	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.over() })
 }
 
-// wholeEvent returns an event with its tags and with the markets that keep selects.
+// wholeEvent returns an event with its tags and with the markets for which keep returns true.
 func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 	out := e.gamma(true)
 	rows := []object{}
@@ -282,7 +283,7 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
 }
 
-// has reports whether the texts of the market have a word that begins with each of words.
+// has reports whether each of words is the beginning of some word in the texts of the market.
 func (m *market) has(words []string) bool {
 	text := " " + strings.ReplaceAll(slugOf(m.question+" "+m.group+" "+m.event.title+" "+strings.Join(m.state.Tags, " ")), "-", " ")
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+strings.ReplaceAll(slugOf(w), "-", " ")) })

@@ -51,7 +51,7 @@ func (r *rig) step(n int) {
 	}
 }
 
-// behave changes the behaviour.
+// behave changes the configured behaviour of the simulator.
 func (r *rig) behave(change func(*polymarket.Behaviour)) {
 	r.t.Helper()
 	b := r.Behaviour()
@@ -61,7 +61,7 @@ func (r *rig) behave(change func(*polymarket.Behaviour)) {
 	}
 }
 
-// call sends a request and decodes the answer; body is nil for GET.
+// call sends a request and decodes the response. The method is GET if body is nil.
 func (r *rig) call(path string, body any) (status int, answer any) {
 	r.t.Helper()
 	method, reader := http.MethodGet, io.Reader(nil)
@@ -89,7 +89,7 @@ func (r *rig) call(path string, body any) (status int, answer any) {
 	return response.StatusCode, answer
 }
 
-// get returns the object of a success.
+// get returns the object of a response. The request must succeed.
 func (r *rig) get(path string) object {
 	r.t.Helper()
 	status, answer := r.call(path, nil)
@@ -118,7 +118,7 @@ func rowsOf(o object, name string) (rows []object) {
 	return rows
 }
 
-// market is a market of Gamma with its lists decoded.
+// gammaMarket is a market of the Gamma API with its lists decoded.
 type gammaMarket struct {
 	object
 	tokens, prices []string

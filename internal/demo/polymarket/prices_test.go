@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// priced is what the CLOB says of a token.
+// priced has the prices that the CLOB API returns for a token.
 type priced struct{ mid, last, side, buy, sell any }
 
 func (r *rig) priced(ids ...string) map[string]priced {

@@ -46,7 +46,7 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// number returns an integer parameter from 1 to greatest, or the argument otherwise when the parameter is missing.
+// number returns an integer parameter, which must be from 1 to greatest. The argument otherwise is the default value.
 func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
 	if r.get(name) == "" {
 		return otherwise, nil
@@ -143,7 +143,7 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	_, _ = w.Write(encode(body))
 }
 
-// pause waits and reports whether the client is still there.
+// pause waits for d. It returns false if the client leaves before d has passed.
 func pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -162,7 +162,7 @@ func pause(r *http.Request, d time.Duration) bool {
 func encode(value any) []byte {
 	b, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a value of this package that has no JSON
+		panic(err) // impossible: all values of this package have a JSON form
 	}
 	return b
 }

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// repeated returns n values in a form that differs from each other.
+// repeated returns n distinct values, made with the format string form.
 func repeated(n int, form string) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprintf(form, i))
@@ -151,7 +151,7 @@ func TestPagesAreComplete(t *testing.T) {
 	}
 }
 
-// Positions returns those of the account that the tests use.
+// Positions returns the positions of the account that the tests use.
 func (r *rig) Positions() []demo.Position { return r.Engine().Positions(address) }
 
 func TestFiltersOfMarkets(t *testing.T) {

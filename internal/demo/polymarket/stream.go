@@ -45,7 +45,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer v.dismiss(c)
 	ws, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return // Accept has answered
+		return // Accept has written the error response
 	}
 	c.ws = ws
 	defer func() { _ = ws.CloseNow() }() // the client may have left
@@ -66,7 +66,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	<-written
 }
 
-// admit counts a new socket, unless the simulator is closed.
+// admit adds a new socket. It returns false if the simulator is closed.
 func (v *Venue) admit(c *conn) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +108,7 @@ func (v *Venue) Disconnect() {
 	}
 }
 
-// Freeze stops the data of all open streams for good. They stay open and answer PING.
+// Freeze stops the data of all open streams for good. The streams stay open and answer PING.
 func (v *Venue) Freeze() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -186,7 +186,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}
 }
 
-// join subscribes a socket to a token. Tokens beyond the limit of a socket are ignored without notice.
+// join subscribes a socket to a token. It returns false and sends no notice if the socket already has the maximum number of tokens.
 func (v *Venue) join(c *conn, id string) bool {
 	t := v.tokens[id]
 	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {
@@ -208,8 +208,8 @@ func (v *Venue) leave(c *conn, id string) {
 	}
 }
 
-// send streams a message to each client that is subscribed to token i for some bit i in mask. Only clients with custom features get
-// custom messages.
+// send streams a message to each client that is subscribed to a token whose bit is set in mask. Bit i stands for token i. Only
+// clients with custom features get custom messages.
 func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {
 		return
@@ -222,7 +222,7 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	}
 }
 
-// deliver queues a frame for a client, unless the client is frozen or loses the frame.
+// deliver queues a frame for a client. It drops the frame if the client is frozen, or at random as Behaviour.LostFrames demands.
 func (v *Venue) deliver(c *conn, frame []byte) {
 	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
 		return

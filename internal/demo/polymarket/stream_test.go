@@ -25,7 +25,7 @@ func copyOf(book object) *copied {
 	return c
 }
 
-// top returns the best prices in the form of a price change.
+// top returns the best prices in the format of a price_change message.
 func (c *copied) top(t *testing.T) (bid, ask string) {
 	bid, ask = "0", "1"
 	value := func(s string) float64 {
@@ -48,7 +48,8 @@ func (c *copied) top(t *testing.T) (bid, ask string) {
 	return bid, ask
 }
 
-// replay applies messages to copies of books. It counts bursts in which a book crossed, and tops that differ after a burst.
+// replay applies messages to copies of books. It returns the number of bursts, the number of changes after which a book was
+// crossed, and the number of wrong best prices at the ends of bursts.
 func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
 	t.Helper()
 	for i, m := range messages {

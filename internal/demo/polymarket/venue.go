@@ -70,7 +70,7 @@ type market struct {
 	demoMarket                             string
 	demoTokens                             []string // two for a binary market of the demo venue, otherwise one
 	outcome                                int      // index of the outcome in the market of the demo venue
-	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trade when the simulator is created
+	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades from before the simulator
 
 	state   demo.Market
 	price   demo.Price // of the first token
@@ -93,8 +93,8 @@ type token struct {
 	index  int
 }
 
-// New opens a simulator over a demo venue with this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
-// KeyPerMinute of the configuration have no effect. It starts nothing: call [Venue.Run] to make it move.
+// New returns a simulator over a demo venue with this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
+// KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
 		clock: config.Clock, behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
@@ -272,7 +272,7 @@ func (v *Venue) TokenIDs() []string {
 	return ids
 }
 
-// binary reports whether the demo venue also has this market as a binary one.
+// binary reports whether this market is also a binary market of the demo venue.
 func (m *market) binary() bool { return !m.event.negRisk }
 
 // trades reports whether the market has order books.
@@ -283,7 +283,7 @@ func (m *market) over() bool {
 	return !slices.Contains([]string{"UPCOMING", "OPEN", "DISPUTED"}, m.state.Status)
 }
 
-// winner returns the index of the winning token; -1 without one.
+// winner returns the index of the winning token, or -1 if there is no winner.
 func (m *market) winner() int {
 	switch w := m.state.Winner; {
 	case w < 0:

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states and sends the updates of all keys together: at most one event in an interval, with the last
-// update of each key.
+// batch is a body that wraps states and sends the updates of all keys together. It sends at most one event in an interval. The
+// event contains the last update of each key.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
@@ -16,8 +16,8 @@ type batch[T any] struct {
 	// waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether an event was sent to all readers. next is the earliest time of the next event; zero until the first
-	// update arrives.
+	// sent reports whether an event was sent to all readers. next is the earliest time of the next event. It is zero until the
+	// first update arrives.
 	sent bool
 	next time.Time
 }
@@ -88,7 +88,8 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last values of all keys as one event. flush sends the waiting updates to the other readers later.
+// resend sends the last values of all keys as one event to the publisher's audience. The waiting updates stay until flush sends
+// them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index
 	b.waiting, b.index = nil, make(map[string]int)

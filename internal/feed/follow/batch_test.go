@@ -24,7 +24,7 @@ func showPrices(list []follow.Event[follow.PriceUpdate]) string {
 	return out
 }
 
-// TestPriceLists: one event carries the last price of each token that has changed in an interval.
+// TestPriceLists changes prices. At the end of an interval, one event must contain the last price of each token that has changed.
 func TestPriceLists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}
@@ -51,7 +51,8 @@ func TestPriceLists(t *testing.T) {
 	})
 }
 
-// TestPriceListsWaitForSlowTokens: the first event waits one interval for all tokens. Later tokens follow as changes.
+// TestPriceListsWaitForSlowTokens delays the prices of some tokens. The first event must wait one interval for all tokens. Prices
+// that arrive later must follow as changes.
 func TestPriceListsWaitForSlowTokens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("B", "0.3")}
@@ -65,7 +66,8 @@ func TestPriceListsWaitForSlowTokens(t *testing.T) {
 	})
 }
 
-// TestPriceListsJoin: a reader that joins gets the prices of all tokens, while the changes wait for the other readers.
+// TestPriceListsJoin has a reader join. It must get the prices of all tokens at once. Changes for the other readers must still wait
+// for the interval.
 func TestPriceListsJoin(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
@@ -88,7 +90,8 @@ func TestPriceListsJoin(t *testing.T) {
 	})
 }
 
-// TestPriceListsReportProblems: a failed read is a problem, an unknown token too, and the list goes on.
+// TestPriceListsReportProblems has a read fail, and a token that the venue does not know. Both must be reported as problems, and
+// the list must continue.
 func TestPriceListsReportProblems(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}

@@ -6,10 +6,10 @@
 //
 // # One loop and its bodies
 //
-// A [loop] waits for the feed, for timers, for REST reads and for readers that join. It calls a [body], which implements one
-// kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the stream, and never wait.
-// Prices, book, orders and balance are values that are replaced as a whole; they share the body [states]. Markets, the tape,
-// own trades and the portfolio have one body each. The status of the stream does not use the feed and has its own small loop.
+// A [loop] waits for the feed, for timers, for REST reads and for readers that join. It calls a [body], which implements one kind
+// of subscription. The methods of a body run one at a time, on the goroutine that ranges over the stream, and never wait. Prices,
+// book, orders and balance share the body [states], because each new value replaces the whole old value. Markets, the tape, own
+// trades and the portfolio have one body each. The status of the stream does not use the feed and has its own small loop.
 //
 // # What a read settles
 //
@@ -22,14 +22,15 @@
 //   - After a failure or a stale result, everything stays pending, and the next read is delayed. The delay starts at half a
 //     second and doubles each time, up to half a minute. It is longer if the venue's rate limit or the age of its response
 //     requires that.
-//   - If the venue's stream sends a value during the read, the result is dropped.
+//   - If the venue's stream sends a value during the read, the result of the read is dropped.
 //
-// So an event that reports a change never shows a value from before that change, and no change is lost because a read failed.
+// So an event that reports a change never contains a value from before that change, and a failed read loses no change.
 //
 // # The first event
 //
-// Each stream sends INITIAL or a Problem within [Source].Timeout. It reports the first failure of each kind once and goes on
-// reading. A state of the feed that is not live is never sent as INITIAL: the stream reads over REST instead, as a query would.
+// Each stream sends INITIAL or a Problem within [Source].Timeout. If reads fail before the first event of a key, the stream sends
+// at most one Problem for the key and goes on reading. A state of the feed that is not live is never sent as INITIAL: the stream
+// reads over REST instead, as a query would.
 //
 // # Readers that join
 //

@@ -13,7 +13,7 @@ const (
 	Delta
 )
 
-// Cohort identifies the readers of an execution that get the present state together. The zero value means all readers.
+// Cohort identifies a group of readers that get the present state together. The zero value means all readers.
 type Cohort uint64
 
 // Envelope tells the transport how to deliver an event. It is not part of the payload.
@@ -21,11 +21,11 @@ type Envelope struct {
 	// Topic is the subject of the event. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event contains the complete present state of its topic. It replaces waiting events of the topic and
-	// is never replaced itself.
+	// State reports that the event contains the complete present state of its topic. The event replaces waiting events of the
+	// topic, and no later event replaces it.
 	State bool
 	// Problem reports that the event contains only an error, and that the stream goes on.
 	Problem bool
-	// To are the readers of the event.
+	// To identifies the readers that get the event.
 	To Cohort
 }

@@ -32,8 +32,8 @@ func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
 	return outcome{after: time.Since(began)}
 }
 
-// TestFirstEventIsInTime: each of the nine subscriptions sends its first state or an error within the timeout, for each way
-// in which a read can fail, with and without the stream.
+// TestFirstEventIsInTime runs the nine subscriptions, with every way in which a read can fail, and with and without the stream.
+// Each subscription must send its first state or an error within the timeout.
 func TestFirstEventIsInTime(t *testing.T) {
 	type reads struct {
 		prices    *restSource[*market.Price]
@@ -70,7 +70,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// The reads that may fail in each subscription; nil for none.
+	// The functions make the reads of each subscription fail. A subscription without reads has nil.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
@@ -87,7 +87,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 	failures := map[string]struct {
 		err   error
 		takes time.Duration
-		want  market.Code // empty for the first state
+		want  market.Code // empty if the first event is the first state
 		ends  bool
 	}{
 		"nothing":     {},
@@ -137,7 +137,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 	}
 }
 
-// TestNoBalance: an account without a balance is a valid value.
+// TestNoBalance follows an account without a balance. The first event must be the state, not a problem.
 func TestNoBalance(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Balance]{}
@@ -162,7 +162,7 @@ func TestNoBalance(t *testing.T) {
 	})
 }
 
-// TestShortTimeout: the first read ends before the timeout.
+// TestShortTimeout has a read hang. The timeout for the first event is 200 ms. The error must arrive within this timeout.
 func TestShortTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, source := &restSource[*market.Price]{takes: time.Hour}, s.source()
@@ -173,7 +173,8 @@ func TestShortTimeout(t *testing.T) {
 	})
 }
 
-// TestHangingReadIsReportedOnce: the timeout of the first read and that of the first event are one problem.
+// TestHangingReadIsReportedOnce has the first read hang. The timeouts of the first read and of the first event must be reported as
+// one problem.
 func TestHangingReadIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{takes: time.Hour}

@@ -36,21 +36,21 @@ func (r Reason) isState() bool { return r == Initial || r == Resync }
 type Event[T any] struct {
 	Reason Reason
 	Value  T
-	// Problem is the error of a read that the stream will retry. If it is set, the other fields are zero.
+	// Problem is a failure that does not end the stream. If Problem is set, the other fields are zero.
 	Problem error
 }
 
 // Stream yields events until it ends. If it ends with an error, the error is the last value and has no event.
 type Stream[T any] = iter.Seq2[Event[T], error]
 
-// Group is the readers that share a stream. Readers may join later. Its methods do not wait.
+// Group is a group of readers that share a stream. More readers may join later. The methods of a Group do not wait.
 type Group interface {
 	// Announce passes the envelope of the next event, before the stream yields the event.
 	Announce(e Envelope)
 	// Waiting is signalled while readers wait for the present state.
 	Waiting() <-chan struct{}
-	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync reports whether the
-	// readers have missed events; otherwise they are new. ok is false if no reader waits.
+	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync is true if the readers
+	// have missed events. It is false if the readers are new. ok is false if no reader waits.
 	TakeWaiting() (to Cohort, resync, ok bool)
 	// Join makes the cohort receive all events that are announced from now on.
 	Join(to Cohort)
@@ -88,8 +88,8 @@ func (o *publisher[T]) problem(err error) error {
 	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
 }
 
-// reportUnknown publishes once that the venue does not know an id. If the venue knows no id of the stream, reportUnknown returns an
-// error, which ends the stream.
+// reportUnknown publishes a problem for an id that the venue does not know, once for each id. If all ids of the stream are unknown,
+// reportUnknown instead returns an error, which ends the stream.
 func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
@@ -125,7 +125,8 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a stream. Each range over it runs a new loop with a new body. open makes the body and watches its topics.
+// stream returns a stream. Each range over the stream runs a new loop with a new body. The function open makes the body and watches
+// the body's topics.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
@@ -154,8 +155,8 @@ func newUnknowns(kind string, ids int) *unknowns {
 	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
 }
 
-// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether all ids are unknown
-// now.
+// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether the ids of the stream are
+// now all unknown.
 func (u *unknowns) add(id string) (problem error, last bool) {
 	if u.reported[id] {
 		return nil, false

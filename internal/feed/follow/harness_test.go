@@ -23,10 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // timeout is the limit for the first event in tests.
 const timeout = 30 * time.Second
 
-// upstream accepts topics while there is room, and sends nothing.
+// upstream accepts topics up to a limit. It sends nothing.
 type upstream struct {
 	mu   sync.Mutex
-	room int // for public topics; 0 is no limit
+	room int // the greatest number of public topics; 0 means no limit
 	open map[messages.Topic]bool
 }
 
@@ -79,7 +79,7 @@ func newTestVenue(t *testing.T) *testVenue {
 
 func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
 
-// live brings topics up and confirms markets.
+// live brings topics up. It also confirms topics of markets.
 func (s *testVenue) live(topics ...messages.Topic) {
 	synctest.Wait() // streams have opened their watches
 	s.Up("e", topics)
@@ -88,7 +88,7 @@ func (s *testVenue) live(topics ...messages.Topic) {
 
 func (s *testVenue) down(topics ...messages.Topic) { s.Down(topics, nil) }
 
-// send sends a message of a topic with the next number.
+// send sends a message of a topic with the next sequence number.
 func (s *testVenue) send(key messages.Topic, kind messages.Kind, fill func(m *messages.Message)) {
 	s.seqs[key]++
 	m := &messages.Message{Topic: key, Kind: kind, Epoch: "e", Seq: s.seqs[key], ReceivedAt: time.Now()}
@@ -180,8 +180,8 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// restSource is a REST read whose result the test sets. A read takes the set duration and returns the value that was set when it
-// began.
+// restSource is a REST read whose result the test sets. A read takes the duration that the test sets. It returns the value from the
+// start of the read.
 type restSource[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -272,7 +272,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t)) })
 }
 
-// readers is a Group whose readers join when the test says so.
+// readers is a Group in which the test lets readers join.
 type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}

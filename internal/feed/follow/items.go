@@ -7,10 +7,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// item is a key of a stream with its last event.
+// item is the state of one key of a stream.
 type item struct {
 	key string
-	// sent reports whether an event was sent. live and resyncs are those of the feed's state at that event.
+	// sent reports whether the stream has sent an event for the key. live and resyncs describe the feed's state that the stream
+	// used last.
 	sent, live bool
 	resyncs    uint64
 	meta       market.Meta
@@ -22,8 +23,8 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that fetches the keys of items. The loop then calls apply for each result, and report for the first
-// new problem.
+// readItems returns a read that fetches the values of items. After the fetch, the loop's goroutine calls apply for each result. It
+// then calls report for the first new problem.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {
@@ -51,7 +52,7 @@ func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) 
 	}
 }
 
-// resendItems calls send for each item with an event, then calls report for the first problem of the other items.
+// resendItems calls send for each item that has sent an event. It then calls report for the first problem of the other items.
 func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
 	var failed error
 	for _, it := range items {

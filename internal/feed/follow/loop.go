@@ -51,7 +51,7 @@ type sender interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// minInterval is the least time between two events of a watch; 0 means no limit.
+	// minInterval is the least time between two events of a watch. 0 means no limit.
 	minInterval time.Duration
 	body        body
 	out         sender
@@ -64,8 +64,8 @@ type loop struct {
 
 	results chan func() error
 	reading bool
-	// joinedAt is the time at which readers began to wait to join; zero if none wait. readSinceJoin reports whether a read has
-	// ended since then.
+	// joinedAt is the time since which readers have been waiting to join. It is zero if no reader waits. readSinceJoin reports
+	// whether a read has ended since joinedAt.
 	joinedAt      time.Time
 	readSinceJoin bool
 	// deadline is the latest time of the first event or problem.
@@ -132,7 +132,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does everything that is due. It returns the time of the next step. The zero time means that the next step follows the next
+// step does everything that is due. It returns the time of the next step. The zero time means that no step is due before the next
 // change.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
@@ -160,8 +160,8 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	return next, nil
 }
 
-// deliverChanges calls the body for each changed watch whose minInterval is over. It returns the earliest time at which the
-// minInterval of a further changed watch ends; zero if there is no such watch.
+// deliverChanges calls the body for each changed watch whose minInterval is over. For the other changed watches, it returns the
+// earliest time at which a minInterval ends. It returns zero if there are no other changed watches.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
@@ -189,7 +189,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	return next, err
 }
 
-// joiners returns the channel that is signalled while readers wait to join; nil without a group.
+// joiners returns the channel that is signalled while readers wait to join. It returns nil if the stream has no group.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil

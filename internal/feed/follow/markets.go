@@ -10,8 +10,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// MarketUpdate is an event with a market. Change is the venue's name for the kind of change; empty unless the reason is
-// Changed.
+// MarketUpdate is an event with a market. Change is the kind of the change. It is empty if the reason is not Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
@@ -29,7 +28,8 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 		for _, id := range marketIDs {
 			m := &marketItem{item: item{key: id}}
 			b.items = append(b.items, m)
-			if w, err := reader.Watch(messages.Topic{Channel: messages.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
+			// A market without a watch is polled.
+			if w, err := reader.Watch(messages.Topic{Channel: messages.ChannelMarket, ID: id}, nil); err == nil {
 				b.watched[w] = m
 			}
 		}
@@ -53,7 +53,7 @@ type marketItem struct {
 }
 
 // pendingChange is a change that the stream has announced. applied reports whether the market in the last event includes the
-// change. sent reports whether an event with the kind of this change was sent.
+// change. sent reports whether an event of the change's kind was sent.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -87,8 +87,8 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// markStale sends an event that marks the market as stale, unless the last event already did so for the same or a more severe
-// cause.
+// markStale sends an event that marks the market as stale. It sends nothing if the last event was already stale for the same or a
+// more severe cause.
 func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
 	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
@@ -126,8 +126,8 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// maxInvalidated bounds the stale reads in a row that are dropped before the first event because a change arrived during the read.
-// The next result is sent as the first event in any case.
+// maxInvalidated is the maximum number of stale results in a row that the stream drops before its first event. A stale result is
+// dropped if a change arrived during the read. After that number, the stream sends even a stale result as the first event.
 const maxInvalidated = 2
 
 // apply handles the read of one market.
@@ -174,8 +174,8 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends an event for each change that was not sent yet. If there is no such change, it sends an event if the two reads
-// differ or if the market is no longer stale.
+// sendChanges sends an event for each change that was not sent yet. If there is no such change, it sends one event if the market
+// differs from the last event or is no longer stale.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now

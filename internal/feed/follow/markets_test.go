@@ -18,7 +18,8 @@ func (s *testVenue) announce(kind string, status market.Status) {
 	s.send(marketsOf("M"), messages.KindMarket, func(m *messages.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
 }
 
-// TestMarketChangesWhileItIsRead: a read settles only the changes from before its start. A later change needs another read.
+// TestMarketChangesWhileItIsRead changes a market before and during a read. The read settles only the changes before its start. The
+// later changes need another read.
 func TestMarketChangesWhileItIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen), takes: time.Second}
@@ -32,7 +33,7 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED")
 
-		// The same if the cache marks the read as stale.
+		// The result must be the same if the cache marks the read as stale.
 		r.set(marketNow("b", market.StatusClosed))
 		s.announce("METADATA", "")
 		time.Sleep(500 * time.Millisecond)
@@ -47,7 +48,7 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestMarketReadIsStale: a stale read settles nothing.
+// TestMarketReadIsStale has a read return a stale market. The read must not settle the changes.
 func TestMarketReadIsStale(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -75,8 +76,8 @@ func agedMeta() market.Meta {
 	return m
 }
 
-// TestMarketReadIsOld: the value of an old response is sent as stale. It settles nothing. The next read waits until the
-// venue has a newer response.
+// TestMarketReadIsOld has the venue return an old response. Its value must be sent as stale and must not settle the changes. The
+// next read must wait until the venue has a newer response.
 func TestMarketReadIsOld(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -105,7 +106,8 @@ func TestMarketReadIsOld(t *testing.T) {
 	})
 }
 
-// TestMarketReadFails: changes that the stream describes are sent at once, and the others when REST works again.
+// TestMarketReadFails has reads fail. Changes that the stream describes must be sent at once. Other changes must be sent when REST
+// works again.
 func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -113,7 +115,7 @@ func TestMarketReadFails(t *testing.T) {
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.fail(errDown)
-		s.announce("METADATA", market.StatusOpen) // known from the stream
+		s.announce("METADATA", market.StatusOpen) // the stream does not send the new metadata
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
 		s.announce("STATUS", market.StatusClosed)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED stale")
@@ -128,12 +130,12 @@ func TestMarketReadFails(t *testing.T) {
 	})
 }
 
-// TestMarketOutage: a market is polled while the stream is down, and read again when the stream is back.
+// TestMarketOutage has the stream go down. The market must be polled in the meantime, and read again when the stream is up.
 func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.Up("e", []messages.Topic{marketsOf("M")}) // not confirmed
+		s.Up("e", []messages.Topic{marketsOf("M")}) // the market is not confirmed yet
 		f.want(showMarket)
 		time.Sleep(time.Second)
 		f.want(showMarket, "INITIAL a/OPEN")
@@ -150,7 +152,7 @@ func TestMarketOutage(t *testing.T) {
 	})
 }
 
-// TestManyChangesOfAMarket: more than maxPending changes are replaced by one RESYNC.
+// TestManyChangesOfAMarket makes more than maxPending changes. One RESYNC must replace them.
 func TestManyChangesOfAMarket(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}

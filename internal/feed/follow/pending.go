@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// retryAfter is the delay after a read that settled nothing. It doubles with each such read, up to maxRetryAfter.
+	// retryAfter is the delay after a read that settled nothing. The delay doubles with each such read, up to maxRetryAfter.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
 	// maxPending bounds the changes that wait for a read. If there are more, one RESYNC event replaces them.
 	maxPending = 1000
 )
 
-// pending contains what the next REST read of one topic must settle. A read settles what was pending when it started; see the
+// pending contains what the next REST read of one topic must settle. A read settles what was pending when the read started. See the
 // package comment. In the zero value nothing is pending.
 type pending[C any] struct {
-	// wanted reports whether a read is needed. reason is the reason of the event after the read; if it is empty, an event is sent
-	// only if the value differs. changes are the changes that the read must include, oldest first.
+	// wanted reports whether a read is needed. reason is the reason of the event after the read. If reason is empty, an event is
+	// sent only if the value differs from the last event. changes are the changes that the read must include, oldest first.
 	wanted  bool
 	reason  Reason
 	changes []C
@@ -51,7 +51,7 @@ func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.changes = append(p.changes, changes...)
 }
 
-// request requests a read without a reason and changes.
+// request requests a read without a reason or changes.
 func (p *pending[C]) request() { p.wanted = true }
 
 // invalidate marks the result of the current read as outdated, because the stream has sent a newer value.
@@ -103,7 +103,7 @@ func (p *pending[C]) retryNow() {
 	p.wanted, p.retry = true, time.Time{}
 }
 
-// retryAt returns the time of the next read; zero if no read is delayed.
+// retryAt returns the time of the next read. It returns zero if no read is delayed.
 func (p *pending[C]) retryAt() time.Time {
 	if !p.wanted {
 		return time.Time{}

@@ -14,8 +14,8 @@ import (
 
 // PortfolioUpdate is an event with an account's positions and their values.
 type PortfolioUpdate struct {
-	// Changed contains the positions that are new or changed since the last event; in an event with the whole state, all
-	// positions. Closed contains the positions that no longer exist.
+	// Changed contains the positions that are new or changed since the last event. In an event with the whole state, it contains
+	// all positions. Closed contains the positions that no longer exist.
 	Changed []Holding
 	Closed  []*market.Position
 	Summary *valuation.Portfolio
@@ -43,7 +43,7 @@ type PortfolioSource struct {
 func Portfolio(ctx context.Context, s Source, p PortfolioSource, every time.Duration) Stream[PortfolioUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[PortfolioUpdate], reader *feed.Reader) (body, error) {
 		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: every, prices: make(map[string]*feed.Watch)}
-		b.account, _ = reader.Watch(p.Topic, p.Credentials) // without room the account is read over REST
+		b.account, _ = reader.Watch(p.Topic, p.Credentials) // if the feed has no room, the account is read over REST
 		return b, nil
 	})
 }
@@ -53,7 +53,7 @@ type portfolio struct {
 	out     *publisher[PortfolioUpdate]
 	reader  *feed.Reader
 	every   time.Duration
-	account *feed.Watch // nil without room on the stream
+	account *feed.Watch // nil if the feed had no room for the account
 	// prices contains the watches of the held tokens' prices.
 	prices map[string]*feed.Watch
 	// headStartOver reports that streamHeadStart is over. nextUpdate is the earliest time of the next update.
@@ -90,7 +90,7 @@ func (b *portfolio) changed(w *feed.Watch) error {
 		}
 	}
 	b.pending.invalidate()
-	b.pending.request() // unlike add, request keeps the delay after a failed read, because the next price arrives soon
+	b.pending.request() // add would end the delay after a failed read with each new price
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	b.pending.readStarted()
 	var s feed.State
 	if b.account != nil {
-		s, _ = b.account.State() // an ended watch is reported as changed
+		s, _ = b.account.State() // if the watch has ended, the method changed handles the error
 	}
 	return func(ctx context.Context) func() error {
 		v, err := b.value(ctx, s)
@@ -162,8 +162,8 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends an event that marks the portfolio as stale, unless the last event already did so for the same or a more severe
-// cause.
+// markStale sends an event that marks the portfolio as stale. It sends nothing if the last event was already stale for the same or
+// a more severe cause.
 func (b *portfolio) markStale(cause market.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil

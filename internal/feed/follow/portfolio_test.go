@@ -95,8 +95,8 @@ func TestPortfolio(t *testing.T) {
 	})
 }
 
-// TestPriceReadFails: no sum omits a position. The failure is reported once, and the portfolio is sent when all prices can
-// be read.
+// TestPriceReadFails has the read of a price fail. No event may have a sum without that position. The failure must be reported
+// once, and the portfolio must be sent when all prices can be read.
 func TestPriceReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -110,7 +110,7 @@ func TestPriceReadFails(t *testing.T) {
 	})
 }
 
-// TestNoRoomForOneToken: later tokens keep their watches if an earlier one has no room.
+// TestNoRoomForOneToken has the stream refuse the watch of a token. The watches of other tokens must stay open.
 func TestNoRoomForOneToken(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -118,7 +118,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "INITIAL 1-0 1")
-		r.set(positionsOf("A", "T")) // there is no room for the first one
+		r.set(positionsOf("A", "T")) // the stream accepts no watch for the first token
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "CHANGE 1-0 2")
 		if !s.up.has(pricesOf("T")) {
@@ -127,7 +127,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 	})
 }
 
-// TestChangesWhileAPortfolioIsRead: changes during a read lead to one more read.
+// TestChangesWhileAPortfolioIsRead makes several changes during a read. They must cause one more read.
 func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -149,8 +149,8 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	})
 }
 
-// TestPortfolioOfLots has two positions of one outcome, with and without the stream. There are no events while neither
-// changes.
+// TestPortfolioOfLots has two positions of one outcome, with and without the stream. While neither position changes, there must be
+// no events.
 func TestPortfolioOfLots(t *testing.T) {
 	lots := func(first, second string) *[]market.Position {
 		list := *positionsOf("T", "T")
@@ -198,8 +198,8 @@ func TestPortfolioOfLots(t *testing.T) {
 	})
 }
 
-// TestUnchangedPortfolio: an unchanged portfolio is sent again when it becomes stale, when it is fresh again, and when the
-// stream replaces REST.
+// TestUnchangedPortfolio has a portfolio that does not change. It must be sent again when it becomes stale, when it is fresh again,
+// and when the stream replaces REST as its source.
 func TestUnchangedPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -219,8 +219,8 @@ func TestUnchangedPortfolio(t *testing.T) {
 	})
 }
 
-// TestReaderJoinsBetweenUpdates: a reader joins while an update waits, either for its interval or for its read. The reader waits
-// for that update.
+// TestReaderJoinsBetweenUpdates has a reader join while an update waits for its interval or for its read. The reader must get its
+// first state with that update.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 				s.live(account)
 				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
-				time.Sleep(takes) // after a second the interval has passed
+				time.Sleep(takes) // one second is longer than the interval
 				p.slow(takes)
 				s.send(account, messages.KindPosition, func(m *messages.Message) {
 					m.Positions = *positionsOf("T")

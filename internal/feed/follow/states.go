@@ -21,7 +21,7 @@ type stateSpec[T any] struct {
 	// state returns the value in a state of the feed. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
-	// older reports whether the venue numbered a before b. older may be nil.
+	// older reports whether a has a lower sequence number of the venue than b. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
 	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key
@@ -36,8 +36,8 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Previous is the value in the last event. Continues reports whether there was a last event and this event is not a repetition
-	// for joining readers.
+	// Previous is the value in the last event. Continues is false in the first event and in repetitions for joining readers, and
+	// true in all other events.
 	Previous  T
 	Continues bool
 }
@@ -51,10 +51,10 @@ type states[T any] struct {
 	unknown *unknowns
 }
 
-// state is one value and its last event.
+// state is the state of one value.
 type state[T any] struct {
 	item
-	// value is the last value sent. streamed reports whether it came from the stream.
+	// value is the last value sent. streamed reports whether this value came from the stream.
 	value    T
 	streamed bool
 	// onStream reports whether the stream sends the value now, so that no read is needed.
@@ -147,7 +147,8 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends an event that marks the value as stale, unless the last event already did so for the same or a more severe cause.
+// markStale sends an event that marks the value as stale. It sends nothing if the last event was already stale for the same or a
+// more severe cause.
 func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
 	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPricesInAnOutage: prices are polled while the stream is down, with REST as their source.
+// TestPricesInAnOutage has the stream go down. Prices must be polled in the meantime, and their source must be REST.
 func TestPricesInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -50,7 +50,8 @@ func TestPricesInAnOutage(t *testing.T) {
 	})
 }
 
-// TestInitialInAnOutage: an old state of the stream is not the first event. REST is read instead.
+// TestInitialInAnOutage begins to follow a topic during an outage. The first event must be a REST value, not the old state of the
+// stream.
 func TestInitialInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -65,7 +66,7 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners: a reader that joins gets the present state, at least as new as a query's response.
+// TestJoiners has readers join. Each must get the present state, which must be at least as new as the response to a query.
 func TestJoiners(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
@@ -77,7 +78,7 @@ func TestJoiners(t *testing.T) {
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		g.cohorts()
 
-		// Live: the state is sent at once.
+		// The topic is live, so the state is sent at once.
 		time.Sleep(2 * time.Second)
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
@@ -93,7 +94,7 @@ func TestJoiners(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showPrice, "CHANGE 0.52 STREAM", "INITIAL 0.52 STREAM")
 
-		// Not live: REST is read first.
+		// The topic is not live, so REST is read first.
 		s.down(pricesOf("T"))
 		time.Sleep(time.Second)
 		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
@@ -103,7 +104,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
-		// REST does not respond: the joining reader waits at most as long as a read may take.
+		// REST does not respond. The joining reader must wait at most for the maximum duration of a read.
 		r.slow(time.Hour)
 		time.Sleep(10 * time.Second)
 		f.take()
@@ -113,7 +114,7 @@ func TestJoiners(t *testing.T) {
 	})
 }
 
-// TestJoinersGetTheProblem: a reader that joins before the first event gets the problem.
+// TestJoinersGetTheProblem has a reader join after a problem and before the first state. The reader must get the problem.
 func TestJoinersGetTheProblem(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
@@ -157,7 +158,8 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 	})
 }
 
-// TestStaleRead: a stale read is reported after a second one, and the value is read again soon.
+// TestStaleRead has reads return stale values. The first stale read must not be reported, but the second must be. The value must be
+// read again soon.
 func TestStaleRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
@@ -179,7 +181,7 @@ func TestStaleRead(t *testing.T) {
 	})
 }
 
-// TestReclaimedRoom: a topic that was closed to make room for other callers is polled.
+// TestReclaimedRoom has the feed close a topic in favour of other callers. The topic must be polled from then on.
 func TestReclaimedRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -193,7 +195,8 @@ func TestReclaimedRoom(t *testing.T) {
 	})
 }
 
-// TestUnknownOrders: unknown orders are not the same as no orders.
+// TestUnknownOrders follows an account whose snapshot has no orders. The orders are unknown, not an empty list, so that they must
+// be polled over REST.
 func TestUnknownOrders(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
@@ -214,7 +217,7 @@ func TestUnknownOrders(t *testing.T) {
 	})
 }
 
-// TestStreamOvertakesARead: a value that the stream sent during a read replaces the read's result.
+// TestStreamOvertakesARead has the stream send a value during a read. The streamed value must be sent, not the result of the read.
 func TestStreamOvertakesARead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
@@ -232,7 +235,7 @@ func TestStreamOvertakesARead(t *testing.T) {
 	})
 }
 
-// TestStreamWaitsForItsRead: a stream waits for its read before it ends.
+// TestStreamWaitsForItsRead ends a stream during a read. The stream must wait until the read has ended.
 func TestStreamWaitsForItsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -247,7 +250,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 	})
 }
 
-// TestRateLimitDelaysReads: after a RATE_LIMITED error no read starts before its RetryAfter, and neither does a poll.
+// TestRateLimitDelaysReads has a read fail with RATE_LIMITED. No read and no poll may start before RetryAfter has passed.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
@@ -275,7 +278,8 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	})
 }
 
-// TestStreamCatchesUp: states that the venue numbered before a book that was read over REST are not sent.
+// TestStreamCatchesUp reads a book over REST that is newer than the stream. States of the stream with lower sequence numbers must
+// not be sent.
 func TestStreamCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}
@@ -298,7 +302,7 @@ func TestStreamCatchesUp(t *testing.T) {
 		snapshot(19)
 		f.want(show, "RESYNC 19 STREAM")
 
-		// The wait ends, because the venue may have restarted its numbers.
+		// A lost connection ends the wait, because the venue may have restarted its sequence numbers.
 		s.down(key)
 		r.set(book(1000))
 		time.Sleep(6 * time.Second)

@@ -35,8 +35,7 @@ func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[
 	return follow.UserTrades(s.ctx, s.source(), follow.Account[queries.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
-// TestUserTradesWhileTheStreamOpens: a read that started before the stream was up does not replace the read for the
-// stream's first state.
+// TestUserTradesWhileTheStreamOpens has a read start before the stream is up. The stream's first state needs another read.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
@@ -57,7 +56,7 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestFillsWhileTradesAreRead: fills during a read are sent once, in order.
+// TestFillsWhileTradesAreRead has fills arrive during a read of trades. Each fill must be sent once, in order.
 func TestFillsWhileTradesAreRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: time.Second}
@@ -73,8 +72,8 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
-// TestUserTradesOfAnOldResponse: a response that is older than the account's stream may lack trades. The trades are read
-// again when the venue has a newer response. Fills from the stream are sent at once.
+// TestUserTradesOfAnOldResponse has the venue return a response that is older than the account's stream, so that it may lack
+// trades. The trades must be read again when the venue has a newer response. Fills from the stream must be sent at once.
 func TestUserTradesOfAnOldResponse(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
@@ -104,7 +103,8 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 	})
 }
 
-// TestGapInUserTrades: if REST lists none of the sent trades, trades in between may be missing.
+// TestGapInUserTrades has REST list none of the trades that were sent. The event must report a gap, because trades between them may
+// be missing.
 func TestGapInUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1")}
@@ -131,7 +131,7 @@ func TestGapInUserTrades(t *testing.T) {
 	})
 }
 
-// TestUserTradesReadsFail: fills stay pending until a read has covered them.
+// TestUserTradesReadsFail has reads fail. Fills must stay pending until a read includes them.
 func TestUserTradesReadsFail(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{err: errDown}
@@ -146,7 +146,8 @@ func TestUserTradesReadsFail(t *testing.T) {
 	})
 }
 
-// TestTape: the first event waits until the tapes of all tokens are known, or for streamHeadStart.
+// TestTape follows the public trades of several tokens. The first event must wait until the trades of all tokens have arrived, but
+// at most for streamHeadStart.
 func TestTape(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
@@ -170,7 +171,7 @@ func TestTape(t *testing.T) {
 	})
 }
 
-// TestStatus: the status is sent first and each time it differs.
+// TestStatus expects the status as the first event, and an event each time the status changes.
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		var now atomic.Int64

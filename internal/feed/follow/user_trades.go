@@ -36,7 +36,7 @@ type userTrades struct {
 	key  func(*market.Trade) string
 	// state is the latest state of the account's topic.
 	state feed.State
-	// sent reports whether an event was sent. live and resyncs are those of the state at that event.
+	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last known state.
 	sent, live bool
 	resyncs    uint64
 	// sentKeys contains the keys of the latest trades that were sent. latest contains the newest of these trades, oldest first.
@@ -45,10 +45,10 @@ type userTrades struct {
 	// pending contains the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time at which the account's topic became live or had its last gap. Only a response that the venue made after
-	// joinedAt certainly contains all trades before joinedAt. readBegan is the start of the current read. If the response may be
-	// older than joinedAt, recheckAt is the time of another read; otherwise it is zero. rechecks is the number of such reads in a
-	// row.
+	// joinedAt is the time at which the account's topic became live or had its last gap. A response that the venue made before
+	// joinedAt may lack trades before joinedAt. readBegan is the start of the current read. If the last response may be older than
+	// joinedAt, recheckAt is the time of the next read. If not, recheckAt is zero. rechecks counts the responses in a row that may
+	// have been too old.
 	joinedAt, readBegan, recheckAt time.Time
 	rechecks                       int
 }

@@ -107,7 +107,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account is an account's topic and a read of one part of the account. Read uses the caller in its context.
+// Account contains an account's topic and a function that reads one part of the account. Read gets the caller from its context.
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
@@ -141,8 +141,8 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 
 // OrdersUpdate is an event with an account's active orders.
 type OrdersUpdate struct {
-	// Changed contains the orders that are new or changed since the last event; in an event with the whole state, all orders.
-	// Closed contains the orders that are no longer active.
+	// Changed contains the orders that are new or changed since the last event. In an event with the whole state, it contains all
+	// orders. Closed contains the orders that are no longer active.
 	Changed, Closed []*market.Order
 }
 

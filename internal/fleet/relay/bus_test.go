@@ -11,7 +11,7 @@ import (
 
 var errAway = errors.New("the server is away")
 
-// server is a Bus for all replicas of a test, as Redis is.
+// server is a Bus for all replicas of a test. It takes the part of Redis.
 type server struct {
 	mu     sync.Mutex
 	away   bool
@@ -33,15 +33,15 @@ func newServer() *server {
 	return &server{own: map[int]lease{}, fences: map[int]uint64{}, want: map[int]map[string]time.Time{}, subs: map[*port]chan string{}}
 }
 
-// port is the server as one replica reaches it.
+// port is the connection of one replica to the server.
 type port struct {
 	*server
 	// dead makes all calls fail for good. stuck makes calls fail and keeps published texts until release is called. deaf makes the
 	// replica receive nothing. unleased makes Lease fail.
 	dead, stuck, deaf, unleased bool
 	kept                        []string
-	// blocked makes Publish wait until the channel is closed, as in a process that was stopped. waited counts the texts that
-	// waited.
+	// blocked makes Publish wait until the channel is closed. It simulates a process that was stopped for a while. waited counts
+	// the texts that waited.
 	blocked  chan struct{}
 	waited   int
 	receives int
@@ -199,7 +199,7 @@ func (s *server) restart() {
 	}
 }
 
-// release sends what a stuck replica has published, without asking whether its lease has ended.
+// release sends the texts that a stuck replica has published, even if its lease has ended.
 func (p *port) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

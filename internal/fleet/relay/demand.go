@@ -27,7 +27,7 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 		}
 	}
 	if err := p.bus.Want(ctx, members); err != nil {
-		p.wantAt = time.Time{} // again with the next pass
+		p.wantAt = time.Time{} // so that the next pass tries again
 	}
 }
 
@@ -73,7 +73,7 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds keeps open the topics of this replica's shards that other replicas want.
+// syncHolds opens the topics that other replicas want in this replica's shards, and closes those that they no longer want.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()
@@ -110,7 +110,7 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 }
 
-// forget removes a topic from the topics that other replicas want. They can request it again.
+// forget removes a topic from the topics that other replicas want. The other replicas can request the topic again.
 func (p *pass) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,7 +36,7 @@ const (
 	frameRefused frameKind = 'x'
 )
 
-// frame is what replicas send each other. Its text is the kind, the shard and a JSON object.
+// frame is a message between replicas. Its text consists of the kind, the shard and a JSON object.
 type frame struct {
 	kind  frameKind
 	shard int
@@ -97,8 +97,8 @@ func decode(text string, kind frameKind, shard int) (*frame, error) {
 	return f, nil
 }
 
-// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse of topicText; ok is false unless
-// the text names a public topic.
+// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse of topicText. Its result ok is
+// false if the text does not name a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
 
 func topicOf(text string) (t messages.Topic, ok bool) {

@@ -205,7 +205,7 @@ func (c *client) count() int {
 	return len(c.topics)
 }
 
-// held adapts a feed to the interface of package relay.
+// held adapts a feed to an interface of package relay.
 type held struct{ *feed.Feed }
 
 func (h held) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
@@ -325,7 +325,7 @@ func (f *fleet) check(w *feed.Watch) {
 	}
 }
 
-// explain logs the topics that are not live at the venue's book.
+// explain logs the topics that are not live, and the topics whose book differs from the venue's book.
 func (f *fleet) explain() {
 	for i, r := range f.replicas {
 		for t, w := range r.watches {
@@ -359,7 +359,7 @@ func (f *fleet) live() (live, all int) {
 	return live, all
 }
 
-// mustLive waits while the venue changes nothing, and fails unless all topics are live.
+// mustLive waits for a while, without changes by the venue. It fails unless all topics are live afterwards.
 func (f *fleet) mustLive() {
 	f.Helper()
 	time.Sleep(400 * time.Millisecond)
@@ -370,7 +370,7 @@ func (f *fleet) mustLive() {
 	}
 }
 
-// noneWrong fails if a published book was wrong, or none was compared.
+// noneWrong fails if a published book was wrong, or if no book was compared.
 func (f *fleet) noneWrong() {
 	f.Helper()
 	if f.wrong > 0 || f.checked == 0 {
@@ -412,7 +412,7 @@ func (f *fleet) owner(t messages.Topic) *replica {
 	return nil
 }
 
-// kill ends a replica without a goodbye to the others.
+// kill ends a replica. The replica does not tell the other replicas.
 func (f *fleet) kill(r *replica) {
 	f.server.set(func() { r.port.dead = true })
 	r.client.mu.Lock()

@@ -36,7 +36,7 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 		s.mu.Unlock()
 	}
 	if len(release) > 0 {
-		_ = p.bus.Release(ctx, p.cfg.Replica, release) // they expire by themselves
+		_ = p.bus.Release(ctx, p.cfg.Replica, release) // without Release, the leases expire
 	}
 	if len(shards) == 0 {
 		return
@@ -72,7 +72,8 @@ func (p *pass) resetSilence(now time.Time) {
 	}
 }
 
-// handsOver reports whether another replica has ranked before this one for a shard for longer than handOverAfter.
+// handsOver reports whether this replica must hand over a shard. It must do so if another replica has ranked before it for longer
+// than handOverAfter.
 func (p *pass) handsOver(i, rank int, now time.Time) bool {
 	switch {
 	case rank == 0:
@@ -142,8 +143,8 @@ func (p *pass) replicas(now time.Time) []string {
 	return names
 }
 
-// rank returns the number of replicas that rank before this one for a shard. It uses rendezvous hashing, so a replica that joins or
-// leaves changes the owners of its own shards only.
+// rank returns the number of replicas that rank before this one for a shard. It uses rendezvous hashing, so when a replica joins or
+// leaves, only the shards of that replica change their owners.
 func (p *pass) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {

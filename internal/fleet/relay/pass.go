@@ -18,13 +18,15 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time of the first request for leases that the bus did not answer; zero if it answered the last request.
+	// failing is the time of the first of the unanswered requests for leases. It is zero if the bus answered the last request.
 	failing time.Time
-	// backAt is the time at which a replica that is alone will share the stream again; zero while it cannot reach the bus.
+	// backAt is the time at which this replica, if it is alone, will share the stream again. It is zero while the replica cannot
+	// reach the bus. See Relay.alone.
 	backAt time.Time
 	// held reports for each shard whether this replica got the lease at its last request and has kept it since then. For a held
-	// shard, the field second is the time at which another replica began to rank before this one; zero if none does. rest is the
-	// time until which this replica does not request the lease of a shard that it has handed over.
+	// shard, the field second is the time at which another replica began to rank before this one. It is zero if no replica ranks
+	// before this one. The field rest is set when this replica hands over a shard. Until that time, this replica does not request
+	// the lease of the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -81,7 +83,7 @@ func (p *pass) end() {
 	if len(shards) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), LeaseFor)
 		defer cancel()
-		_ = p.bus.Release(ctx, p.cfg.Replica, shards) // they expire by themselves
+		_ = p.bus.Release(ctx, p.cfg.Replica, shards) // without Release, the leases expire
 	}
 }
 
@@ -142,8 +144,8 @@ func (p *pass) beAlone() {
 	}
 }
 
-// share makes a replica that is alone share the stream again. This replica's own client stays subscribed to the topics of a shard
-// until another replica sends frames as the owner of the shard.
+// share ends the time in which this replica is alone. This replica's own client stays subscribed to the topics of a shard until
+// another replica sends frames as the owner of the shard.
 func (p *pass) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
 	p.alone.Store(false)
@@ -201,7 +203,7 @@ func (p *pass) applyCalls(ctx context.Context) {
 	p.ask(frameResync, ask)
 }
 
-// noteAsked records topics whose owner is asked for a snapshot.
+// noteAsked records that the owners of topics are asked for snapshots.
 func (p *pass) noteAsked(topics []messages.Topic) {
 	for _, t := range topics {
 		s := &p.shards[shardOf(t)]
@@ -233,7 +235,8 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic, or subscribes to it again. A topic that another replica owns is up when that replica's next beat arrives.
+// add adds a topic, or subscribes to it again. If another replica owns the topic, the topic is up when the next beat of that
+// replica arrives.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
@@ -257,7 +260,8 @@ func (p *pass) add(t messages.Topic) {
 	}
 }
 
-// dropLost unsubscribes from topics that another replica owns now. It also gives up shards without topics.
+// dropLost unsubscribes from topics that another replica owns now. It also treats shards without topics as no longer owned by this
+// replica.
 func (p *pass) dropLost() {
 	for i := range p.shards {
 		s := &p.shards[i]

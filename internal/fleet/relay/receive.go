@@ -129,7 +129,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		r.endAll(s, errMoved)
 		if s.local {
 			s.local, s.until = false, time.Time{}
-			r.signal() // the next pass unsubscribes the topics
+			r.signal() // the next pass unsubscribes from the topics
 		}
 		s.fence = f.Fence
 	}

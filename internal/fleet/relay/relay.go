@@ -27,8 +27,8 @@ const (
 	liveFor    = 2 * time.Second
 	// staleAfter is the time without a frame of the owner after which topics are down.
 	staleAfter = 750 * time.Millisecond
-	// takeAfter is the time without a frame of the owner after which the replica with rank 0 takes the lease of a shard. Each
-	// further replica waits longer: waitForRank times its rank.
+	// takeAfter is the time without a frame of the owner after which the replica with rank 0 takes the lease of a shard. A replica
+	// with a greater rank waits longer, by waitForRank times its rank.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
 	// renewBusAfter is the time after which a replica opens another connection to the Bus if it does not receive its own hellos.
@@ -37,8 +37,8 @@ const (
 	// again, the replica waits for a random part of backWithin before it shares the stream again.
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
-	// handOverAfter is how long an owner keeps a shard for which another replica ranks first. restFor is how long the former owner
-	// then does not request the lease.
+	// handOverAfter is how long an owner keeps a shard for which another replica ranks first. After that, the former owner does not
+	// request the lease for restFor.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
 	// wantEvery is the time between two calls of Want for the same topics. The Bus forgets a topic WantFor after the last call.
@@ -72,7 +72,7 @@ type Bus interface {
 	// Want adds wanted topics, as texts, to the sets of shards for WantFor. Wanted returns the members of the sets of shards.
 	Want(ctx context.Context, members map[int][]string) error
 	Wanted(ctx context.Context, shards []int) ([]string, error)
-	// Publish sends texts to all replicas, including this one. Texts may be lost, but the others arrive in order.
+	// Publish sends texts to all replicas, including this one. Some texts may be lost. The texts that arrive are in order.
 	Publish(ctx context.Context, texts []string) error
 	// Receive opens a new connection and calls handle with each text until the connection fails or ctx ends.
 	Receive(ctx context.Context, handle func(text string)) error
@@ -120,7 +120,7 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Stats has the relay's figures.
+// Stats contains the relay's counters and numbers.
 type Stats struct {
 	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which its own client is
 	// subscribed.
@@ -156,8 +156,8 @@ type Relay struct {
 	// Watch, Unwatch, Resync and Reconnect take only mu.
 	shards [shardCount]shard
 	mu     sync.Mutex
-	// watched contains the topics that the feed watches. changed, resyncs and reconnected contain the topics for which the feed has
-	// called Watch or Unwatch, Resync, and Reconnect since the last pass.
+	// watched contains the topics that the feed watches. The other fields contain topics of the feed's calls since the last pass:
+	// changed those of Watch and Unwatch, resyncs those of Resync, and reconnected those of Reconnect.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
 	// remote contains the topics of this replica's shards that other replicas want, with the time at which each topic is forgotten.
@@ -196,7 +196,7 @@ func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p gives the leases back over the connection of receive
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p releases leases over this connection after ctx ends
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
 	stop()
@@ -245,7 +245,7 @@ func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resy
 // Reconnect closes the connection of a topic that comes from this replica's own client. For other topics it requests a snapshot.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. It calls pass for user topics.
+// request adds a watched topic to a set for the next pass. For a user topic, it instead calls pass at once.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, pass func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		pass(t)
@@ -288,8 +288,8 @@ func (r *Relay) publish(f *frame, until time.Time) {
 	}
 }
 
-// send sends the queued frames until ctx ends. It drops the frames of an owner whose lease has ended. It checks the time just
-// before it sends, because the process may have been suspended after the frame was queued.
+// send sends the queued frames until ctx ends. If this replica's lease of a shard has ended, send drops the frames that it queued
+// as the owner. It checks the time just before it sends, because the process may have been suspended after the frame was queued.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		var batch []outgoing
@@ -343,7 +343,7 @@ func (r *Relay) receive(ctx context.Context, reopen <-chan struct{}) {
 	}
 }
 
-// Stats returns the present figures.
+// Stats returns the present counters and numbers.
 func (r *Relay) Stats() Stats {
 	s := Stats{
 		Alone: r.alone.Load(), Takeovers: r.takeovers.Load(), Fenced: r.fenced.Load(), Lost: r.lost.Load(), Reopened: r.reopened.Load(),

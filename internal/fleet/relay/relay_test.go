@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription expects one subscription to each topic for all replicas together. This also holds after a replica has joined,
-// and for topics that the owner's clients do not want.
+// TestOneSubscription expects the replicas together to have one subscription to each topic, also after another replica has joined.
+// The owner of a topic must subscribe even if only other replicas have readers of the topic.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -41,7 +41,7 @@ func TestOneSubscription(t *testing.T) {
 			}
 		}
 		f.join("more", 20)
-		f.run(20 * time.Second) // the new replica is the first for some shards
+		f.run(20 * time.Second) // the new replica becomes the owner of some shards
 		f.mustLive()
 		if n := f.subscriptions(); n != 20 {
 			f.Errorf("the venue has %d subscriptions; want one for each of 20 topics", n)
@@ -83,7 +83,7 @@ func TestLostFrames(t *testing.T) {
 	})
 }
 
-// TestTakeover kills an owner. Its topics are stale within a second and live again within two.
+// TestTakeover kills an owner. Its topics must be stale within a second and live again within two seconds.
 func TestTakeover(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.kill(f.owner(bookOf(0)))
@@ -96,7 +96,8 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestStuckOwner stops an owner. The owner sends its backlog after others have taken its shards.
+// TestStuckOwner stops an owner. The owner sends its backlog after other replicas have taken over its shards. The replicas must
+// drop the backlog because of its old fences.
 func TestStuckOwner(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		stuck := f.owner(bookOf(0))
@@ -121,7 +122,7 @@ func TestStuckOwner(t *testing.T) {
 	})
 }
 
-// TestRestartedServer takes the server away for a second. The server has lost all fences when it returns.
+// TestRestartedServer makes the server unreachable for a second. When the server returns, it has lost all fences.
 func TestRestartedServer(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.server.restart()
@@ -135,8 +136,8 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// TestAlone takes the server away for 30 s. Each replica subscribes to the topics of its own readers, as far as its client has
-// room. The replicas share subscriptions again when the server is back.
+// TestAlone makes the server unreachable for 30 s. Each replica must subscribe to the topics of its readers, up to the limit of its
+// client. When the server returns, the replicas must share subscriptions again.
 func TestAlone(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.replicas[2].client.room = 8
@@ -186,7 +187,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // the texts before these were sent before the stop
+			for _, text := range owner.port.kept[owner.port.waited:] { // the earlier texts were sent before the stop
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break
@@ -199,7 +200,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 	})
 }
 
-// TestNoLeases has all leases fail while frames arrive. Each replica must then use its own stream.
+// TestNoLeases has all leases fail while frames still arrive. Each replica must then subscribe to the venue itself.
 func TestNoLeases(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = true, true })
@@ -217,7 +218,8 @@ func TestNoLeases(t *testing.T) {
 	})
 }
 
-// TestNoRoom has owners without room for some of their topics. All readers of such a topic get RATE_LIMITED, so they can poll.
+// TestNoRoom has owners whose clients refuse some of their topics. All readers of such a topic must get RATE_LIMITED, so that they
+// can poll.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, true, 2, 0)

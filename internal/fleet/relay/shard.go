@@ -12,7 +12,7 @@ import (
 type shard struct {
 	mu sync.Mutex
 	// local reports that the topics come from this replica's own client. If it is false, they come from the owner. local may stay
-	// true after the lease has ended, because the client's values are as good as the owner's.
+	// true after the lease has ended, because this replica's client gets the same values as the owner.
 	local bool
 	// fence is the highest fence that this replica has seen. until is the end of this replica's lease by its own clock.
 	fence uint64
@@ -20,8 +20,8 @@ type shard struct {
 	// heard is the time of the owner's last frame.
 	heard  time.Time
 	topics map[messages.Topic]*carried
-	// count is at least the highest number of any message of the shard. A topic that is added again starts after count, so it uses
-	// no number twice.
+	// count is at least the highest number of any message of the shard. A topic that is added again starts after count, so no
+	// number is used twice.
 	count uint64
 }
 
@@ -34,8 +34,8 @@ type carried struct {
 	// fence is the shard's fence at the client's last Up. n is the number of the last message. Both are unused for topics that come
 	// from another replica.
 	fence, n uint64
-	// asked is the time of the last request to the owner for a snapshot; zero if there was no request or its snapshot has arrived.
-	// asks is the number of repetitions of the request.
+	// asked is the time of the last request to the owner for a snapshot. It is zero if no request is open. asks is the number of
+	// repetitions of the request.
 	asked time.Time
 	asks  int
 }
@@ -191,7 +191,8 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 	})
 }
 
-// beat sends the numbers of the topics that are up, if this replica owns the shard. The caller holds the shard's lock.
+// beat sends the numbers of the topics that are up. It sends nothing if this replica does not own the shard. The caller holds the
+// shard's lock.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
 		return

@@ -47,8 +47,8 @@ const (
 	KindMarket
 	// KindUserSnapshot has the complete account in Orders, Positions and Balance.
 	KindUserSnapshot
-	// KindOrder, KindFill, KindPosition and KindBalance are changes of an account. They have one element in Orders,
-	// Trades or Positions, or Balance.
+	// KindOrder, KindFill, KindPosition and KindBalance are changes of an account. KindOrder has one element in Orders, KindFill
+	// one in Trades, and KindPosition one in Positions. KindBalance has the new balance in Balance.
 	KindOrder
 	KindFill
 	KindPosition
@@ -73,7 +73,7 @@ type Message struct {
 	// compared. Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
 	Epoch        string
 	Seq, PrevSeq uint64
-	// Time is the venue's time; zero if it sends none. ReceivedAt is the local time.
+	// Time is the venue's timestamp; zero if the venue sends none. ReceivedAt is the local time.
 	Time, ReceivedAt time.Time
 	// MarketID is the market of the topic's token; empty if the venue does not send it.
 	MarketID string

@@ -26,7 +26,8 @@ type Categories struct{ List []Category }
 // maxCategories bounds the number of categories.
 const maxCategories = 100
 
-// categoryCount counts open markets by category and by tag. The zero value has counted none. It is not safe for concurrent use.
+// categoryCount counts open markets by category and by tag. The zero value has counted no markets. It is not safe for concurrent
+// use.
 type categoryCount struct {
 	seen             map[string]bool
 	categories, tags map[string]*Category

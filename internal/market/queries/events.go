@@ -2,7 +2,8 @@ package queries
 
 import "oddsgraph/internal/market"
 
-// EventPage is one page of a search for events. No event is twice on a page, but it may be on several pages.
+// EventPage is one page of a search for events. A page contains an event at most once, but several pages may contain the same
+// event.
 type EventPage struct {
 	Events []FoundEvent
 	// Next is the Page of the next query; empty on the last page.

@@ -74,7 +74,7 @@ func (k SearchKey) Search() Search {
 	}
 }
 
-// joinWords joins a list of words into one text, so that it is comparable. splitWords reverses it.
+// joinWords joins a list of words into one text, because a comparable key cannot contain a list. splitWords splits the text again.
 func joinWords[T ~string](values []T) string {
 	words := make([]string, len(values))
 	for i, v := range values {

@@ -63,8 +63,8 @@ type Reservation interface {
 	Decided() <-chan struct{}
 	// Err returns why the read was refused, with CodeRateLimited. It is nil before the decision and after an admission.
 	Err() error
-	// ReadyAt returns the earliest time at which the read can be admitted. This depends on the recorded calls and on earlier reads
-	// in the queue. It returns the zero time if the read does not wait.
+	// ReadyAt returns the earliest time at which the read can be admitted. The time depends on the recorded calls and on earlier
+	// reads in the queue. ReadyAt returns the zero time if the read does not wait.
 	ReadyAt() time.Time
 	// Join adds a caller. From then on the reservation has the greater of both priorities and the later of both deadlines. The read
 	// is charged to the caller with the fewest calls.

@@ -18,7 +18,7 @@ type values struct {
 	fresh        bool
 }
 
-// valuesContext is a context together with its values. Both need only one allocation.
+// valuesContext contains a context and its values, so that both need only one allocation.
 type valuesContext struct {
 	context.Context
 	values

@@ -13,7 +13,7 @@ import (
 // the time. It is safe for concurrent use. A nil Dependencies ignores everything.
 type Dependencies struct {
 	mu sync.Mutex
-	// handles may contain duplicates. Its first array is first, which is enough for a small response.
+	// handles may contain duplicates. The slice uses the array in the field first until that array is full.
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time

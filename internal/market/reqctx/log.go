@@ -81,10 +81,10 @@ type Log struct {
 	by     Span
 }
 
-// counts counts like CacheCounts, with atomic numbers.
+// counts contains the counters of CacheCounts as atomic numbers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext is a context together with the read counts of its log. Both need only one allocation.
+// logContext contains a context and the read counts of its log, so that both need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -167,7 +167,8 @@ func (l *Log) NoteBatch(b Batch) {
 	}
 }
 
-// Batches returns the batches that the operation has waited for, in the order in which they ended.
+// Batches returns the batches that the operation has waited for, in the order of the first NoteBatch call for each batch. It
+// returns at most maxBatches.
 func (l *Log) Batches() []Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ type TraceContext struct {
 // IsZero reports whether c names no span.
 func (c TraceContext) IsZero() bool { return c == TraceContext{} }
 
-// Child returns a new random name for a child span.
+// Child returns the context of a child span: the same trace with a new random span id.
 func (c TraceContext) Child() TraceContext {
 	for i := range 8 {
 		c.Span[i] = byte(rand.Uint32())

@@ -40,8 +40,8 @@ func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, er
 	return markets, failed
 }
 
-// KeepRedeemable returns the positions that can be redeemed (wanted is true) or cannot (false). If wanted is nil, it returns
-// all positions.
+// KeepRedeemable returns the positions that can be redeemed if *wanted is true, or the positions that cannot be redeemed if *wanted
+// is false. If wanted is nil, it returns all positions.
 func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*market.Position, error) {
 	if wanted == nil {
 		return positions, nil
@@ -88,7 +88,8 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// isClosed reports whether a market is known to trade no more. Then no spread can replace a missing price.
+// isClosed reports whether a market is known to have ended trading. After the end of trading, no spread can replace a missing
+// price.
 func isClosed(m *market.Market) bool {
 	if m == nil {
 		return false
@@ -102,8 +103,8 @@ func isClosed(m *market.Market) bool {
 	return false
 }
 
-// All values positions. A valuation is nil if no price of the position is known. The error is the error of the first failed
-// read. After an error, callers must not sum the valuations.
+// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known. The error is
+// the error of the first failed read. After an error, callers must not sum the valuations.
 func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {

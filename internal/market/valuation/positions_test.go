@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads answers from maps, and fails for one market.
+// positionReads returns values from maps. The read of one market fails.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string
@@ -70,7 +70,7 @@ func TestSortPositions(t *testing.T) {
 	}
 }
 
-// TestPositionReadsGoOn expects all other reads after one that failed or is pending.
+// TestPositionReadsGoOn has a read fail or be pending. All other reads must still be made.
 func TestPositionReadsGoOn(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
 		"ends": func(from Reads, p []*market.Position) error {
@@ -118,7 +118,7 @@ func TestKeepRedeemable(t *testing.T) {
 	}
 }
 
-// TestNoSpreadOfAClosedMarketIsRead expects that a missing price of a market that trades no more costs no further read.
+// TestNoSpreadOfAClosedMarketIsRead has a market that no longer trades and has no price. The valuation must not read its spread.
 func TestNoSpreadOfAClosedMarketIsRead(t *testing.T) {
 	for _, c := range []struct {
 		market *market.Market

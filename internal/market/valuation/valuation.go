@@ -27,8 +27,8 @@ type Valuation struct {
 	Meta                 market.Meta
 }
 
-// Of values a position by a basis. If basis is empty, Of uses the first known price of these: SETTLEMENT if the market is
-// resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. held is the Meta of the
+// Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price of these: SETTLEMENT if the
+// market is resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. held is the Meta of the
 // position.
 func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
@@ -48,7 +48,7 @@ func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis
 	return nil
 }
 
-// valueBy values a position by one basis. It returns nil if the price is not known.
+// valueBy computes the valuation of a position by one basis. It returns nil if the price is not known.
 func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	var price *market.Decimal
 	from := market.Meta{}

@@ -114,7 +114,8 @@ func TestValueIsAsOldAsTheOlder(t *testing.T) {
 	}
 }
 
-// TestSettlementsAreFinal sums an open position and a settled one whose market was read long ago and is stale.
+// TestSettlementsAreFinal sums an open position and a settled position. The market of the settled position is stale, because it was
+// read long ago.
 func TestSettlementsAreFinal(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	won, yes := resolved(true)
@@ -150,7 +151,7 @@ func TestValueByHand(t *testing.T) {
 	}
 }
 
-// TestPortfolioAgreesWithBigRat compares random portfolios with the same sums in big.Rat.
+// TestPortfolioAgreesWithBigRat compares the sums of random portfolios with sums that the test computes with big.Rat.
 func TestPortfolioAgreesWithBigRat(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	decimal := func(missing int) *market.Decimal {

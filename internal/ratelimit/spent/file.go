@@ -25,7 +25,7 @@ type content struct {
 	Magic [8]byte
 	// Written is when the file was written, in milliseconds since 1970.
 	Written int64
-	// Whole is the time from which the file shows all calls of the last minute, in milliseconds since 1970.
+	// Whole is the time from which the file contains all calls of the last minute, in milliseconds since 1970.
 	Whole int64
 	// Open is the number of calls that are running or recorded in advance.
 	Open int64
@@ -38,7 +38,7 @@ type second struct{ At, Calls int64 }
 
 var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
 
-// These errors say why a file does not show all calls.
+// These errors say why a file may lack calls.
 var (
 	errNew     = errors.New("it is new")
 	errDamaged = errors.New("it is damaged or no record of calls")

@@ -13,7 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// If the file does not show all calls, the process uses only the reserve. So does the next process, until the same time.
+// If the file does not contain all calls, the process uses only the reserve. A process that starts later also uses only the
+// reserve, until that same time.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestIncompleteFile(t *testing.T) {
 	}
 }
 
-// Each venue has its own file. Credentials, query and a final slash of the URL do not matter.
+// Each venue has a separate file. The name of the file does not depend on credentials, a query or a final slash in the venue's URL.
 func TestFileOfVenue(t *testing.T) {
 	path := func(url string) string {
 		return New(Config{Dir: "x", Venue: url, Clock: market.SystemClock{}}).path(true)
@@ -134,7 +135,7 @@ func TestFileIsSecret(t *testing.T) {
 	})
 }
 
-// If Open cannot use the directory or the first file, it logs that once and does not restrict the budget.
+// If Open cannot use the directory or the first file, it logs one line and does not restrict the budget.
 func TestOpenFails(t *testing.T) {
 	for name, path := range map[string]func(dir string) string{
 		"the directory is a file": func(dir string) string {

@@ -27,7 +27,7 @@ const (
 
 // Config configures a Record.
 type Config struct {
-	// Dir is the directory. It is created if necessary.
+	// Dir is the directory of the files. It is created if necessary.
 	Dir string
 	// Venue is the URL of the venue. Each venue has files of its own.
 	Venue string
@@ -56,19 +56,21 @@ type Record struct {
 	failed  string   // the failure that was logged last
 
 	mu sync.Mutex
-	// calls is the content of the next write. Its Open counts only running calls; write adds the calls that it records in advance.
+	// calls is the content of the next write. calls.Open counts only running calls. When write saves the content, it adds the calls
+	// that it records in advance.
 	calls content
 	// noted is the number of calls that may start before the next write.
 	noted int64
 }
 
-// New returns a record. Open must be called before its use.
+// New returns a record. Call Open before the first use of the record.
 func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open locks a file and passes its calls to inherit. inherit is called again when the process gets the other file. If the files
-// cannot be used, Open logs the error and does not call inherit. Open must be called once.
+// Open locks a file and passes its calls to inherit. inherit is called again when the process locks another file, and every second
+// while another process has the first file. If the files cannot be used, Open logs the error and does not call inherit. Open must
+// be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
@@ -142,8 +144,8 @@ func (r *Record) path(first bool) string {
 	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
 }
 
-// join locks the first file, or the second file if the process has none, and calls inherit. The error contains errTaken if
-// another process has the first file.
+// join locks the first file and calls inherit. If another process has the first file and this process has no file, join locks the
+// second file instead. The error contains errTaken if another process has the first file.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -256,7 +258,7 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. If the write fails, write removes the file, because the file would show too few
+// write writes the file. The caller holds writing. If the write fails, write removes the file, because the old content would lack
 // calls. Recording then stops. A process that had the second file resumes the recording when it locks a file again.
 func (r *Record) write() {
 	if r.file == nil {

@@ -62,7 +62,7 @@ func (p *process) kill() {
 	}
 }
 
-// lastInherit returns the number of calls of inherit and the until of the last one.
+// lastInherit returns the number of calls of inherit, and the argument until of the last call.
 func (p *process) lastInherit() (times int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func makeWhole(t *testing.T, dir string, limit int) {
 	p.Close()
 }
 
-// After a kill, the file shows each call that the process was about to send, whether or not the call had ended.
+// After a kill, the file contains each call that the process was about to send, including calls that had ended.
 func TestKilled(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		for _, calls := range []int{0, 1, 7, 60} {
@@ -152,7 +152,7 @@ func TestWhenCallsEnded(t *testing.T) {
 	})
 }
 
-// A third process knows the calls of the first two, but none that is older than a minute.
+// A third process inherits the calls of the first two processes, but no calls that are older than a minute.
 func TestKilledTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestKilledTwice(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // the file still showed it as running when the process before started
+		p.want(t, ratelimit.Alone, 1) // when the second process started, the file still listed this call as running
 		p.Close()
 	})
 }
@@ -200,8 +200,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Three processes run at once. The first makes the calls, the second has the reserve, and the third makes no calls. When one ends,
-// the next takes its place and reads its calls from the file.
+// Three processes run at once. The first process makes the calls, the second may use the reserve, and the third makes no calls.
+// When a process ends, the next one takes over its part and reads its calls from the file.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -246,7 +246,7 @@ func TestThreeProcesses(t *testing.T) {
 	})
 }
 
-// Whatever the limit, the record is written about a hundred times a minute.
+// For every limit, the process writes the record about a hundred times while it makes as many calls as the limit.
 func TestWritesAreFew(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		synctest.Test(t, func(t *testing.T) {

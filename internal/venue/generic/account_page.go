@@ -34,9 +34,10 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 	return rq
 }
 
-// readPage reads one page of a list of an account. filter sets the query parameters that select rows; the venue may ignore them, so
-// the caller filters the rows again. If a page equals the previous page, one more call shows whether the venue ignores offsets. If
-// the venue ignores offsets, the list ends here. If not, the rows are different rows that look the same.
+// readPage reads one page of a list of an account. filter sets the query parameters that select rows. The venue may ignore these
+// parameters, so the caller must filter the rows again. If a page equals the previous page, readPage makes one more call to find
+// out whether the venue ignores offsets. If the venue ignores offsets, the list ends here. If the venue respects offsets, these
+// rows are further rows that look the same.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -51,7 +52,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
 	traits, now := &c.traits[e], c.Now()
-	if at.guessed && rest.Refused(err) { // only the length of the last page suggested this page, and the venue does not have it
+	if at.guessed && rest.Refused(err) { // the previous page announced no further page, and the venue does not have this one
 		traits.ignoresOffset(now)
 		return rest.RowList{}, pageInfo{}, nil, nil
 	}
@@ -104,7 +105,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 			traits.refuseOptions(now)
 			c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if rest.RefusesParameter(err) {
-			err = first // the parameters are not the reason
+			err = first // the venue also refuses the plain request, so the optional parameters are not the reason
 		}
 		sized = false
 	}

@@ -15,10 +15,10 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// pageCase is a venue, and reads of its trades and history in order.
+// pageCase is a venue, with a sequence of reads of its trades and history.
 type pageCase struct {
 	name string
-	// accepts are the parameters that the venue does not refuse, besides address and credentials.
+	// accepts are the parameters that the venue accepts, in addition to address and credentials.
 	accepts []string
 	rows    int
 	// size is the greatest number of rows on a page. 0 puts all rows on one page.
@@ -26,7 +26,7 @@ type pageCase struct {
 	reads []pageRead
 }
 
-// pageRead is one read of a page: its query, its rows and the parameters of its calls.
+// pageRead is one read of a page: the query, the expected rows, and the expected parameters of the calls.
 type pageRead struct {
 	after    time.Duration
 	marketID string
@@ -42,7 +42,7 @@ var pageCases = []pageCase{
 		"knows nothing but the account", nil, 53, 0,
 		[]pageRead{
 			{rows: 53, more: true, parameters: "-"},
-			{next: true, rows: 0, parameters: "offset"}, // the list was complete, and 53 rows are more than requested
+			{next: true, rows: 0, parameters: "offset"}, // the first read returned all 53 rows
 			{rows: 53, parameters: "-"},
 			{marketID: "M1", rows: 26, parameters: "marketId | -"},
 			{marketID: "M1", rows: 26, parameters: "-"},
@@ -102,7 +102,7 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
-// client returns longer pages as they are.
+// client must return pages that are longer than requested as they are.
 func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {

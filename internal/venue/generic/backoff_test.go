@@ -15,7 +15,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestFailedKeysAreNotReadDuringBackoff checks every read with every temporary failure.
+// TestFailedKeysAreNotReadDuringBackoff has every read fail with every temporary failure. During the backoff, the client must make
+// no call for the failed keys.
 func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)
@@ -38,7 +39,7 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					v := &scripted{answer: tt.answer}
-					if r.name == "spreads" { // the books must fail too
+					if r.name == "spreads" { // without spreads, the client reads books, which must also fail
 						v.answer = withoutBooks(tt.answer)
 					}
 					c := v.client(t, 0.5)
@@ -95,7 +96,7 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
 		fail(500 * time.Millisecond)
-		v.answer = respond(404, "") // this is a response too
+		v.answer = respond(404, "") // a 404 is a response, not a failure
 		if b, err := c.Book(t.Context(), "101", 20); b != nil || err != nil {
 			t.Fatal(b, err)
 		}
@@ -107,7 +108,7 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 		}
 		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
-		time.Sleep(rest.MaxBackoff + time.Millisecond) // after this time the count of failures starts again
+		time.Sleep(rest.MaxBackoff + time.Millisecond) // after this time, the count of failures starts at 0 again
 		fail(250 * time.Millisecond)
 	})
 }
@@ -135,7 +136,8 @@ func TestBackoffIsPerKey(t *testing.T) {
 	})
 }
 
-// TestBackoffIsPerCredentials: failures with other credentials do not delay the owner of an account.
+// TestBackoffIsPerCredentials has reads of an account fail with other credentials. They must not delay reads with the owner's
+// credentials.
 func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
@@ -158,7 +160,7 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 	})
 }
 
-// TestBackoffOnlyAfterVenueFailures: calls that the caller or the rate limit ended start no backoff.
+// TestBackoffOnlyAfterVenueFailures has the caller or the rate limit end calls. These calls must start no backoff.
 func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: hangUntilDone}

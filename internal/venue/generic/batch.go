@@ -14,19 +14,20 @@ import (
 const (
 	// maxUnconfirmedIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
 	maxUnconfirmedIDs = 50
-	// maxParamName is the number of bytes of a URL that are reserved for the name of a list parameter.
+	// maxParamName is the number of bytes that urlOverhead reserves for the name of a list parameter.
 	maxParamName = 32
 )
 
 // urlLimit is the length in bytes of the longest URL that an endpoint accepts. The limit becomes known when the venue refuses a
-// longer URL. The limit is forgotten at the time in the field `until`. urlLimit is safe for concurrent use.
+// longer URL. The client forgets the limit at the time in the field `until`. urlLimit is safe for concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int
 	until time.Time
 }
 
-// get returns the known limit, but at most configured. If no limit is known, it returns configured.
+// get returns the smaller of the known limit and the parameter configured. If no limit is known, get returns the parameter
+// configured.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,7 +65,7 @@ func (c *Client) maxListIDs(learned *support) int {
 	return c.cfg.MaxIDs
 }
 
-// escapedBytes returns the length of the ids in a URL, each with a comma.
+// escapedBytes returns the length in bytes of the escaped ids in a URL, with a comma after each id.
 func escapedBytes(ids []string) (n int) {
 	for _, id := range ids {
 		n += len(url.QueryEscape(id)) + 1
@@ -80,7 +81,7 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
-// splitEnds splits keys into lists that each fit into one call. It returns the index after the end of each list.
+// splitEnds splits keys into lists that each fit into one call. ends contains, for each list, the index in keys after its last key.
 func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
 	for i := range keys {

@@ -11,7 +11,8 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// pricesUpTo responds with prices. It refuses URLs longer than length and lists of more than ids with status.
+// pricesUpTo responds with prices. With the given status, it refuses URLs that are longer than length and lists with more ids than
+// the argument ids.
 func pricesUpTo(length, ids, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
@@ -27,7 +28,7 @@ func pricesUpTo(length, ids, status int) http.HandlerFunc {
 	}
 }
 
-// longIDs returns n ids with this many digits.
+// longIDs returns n ids with the given number of digits.
 func longIDs(n, digits int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -65,8 +66,8 @@ func TestListsFitURLs(t *testing.T) {
 	}
 }
 
-// TestURLLimitIsLearned reads from venues that refuse long URLs. The client halves a refused list, and sends lists of the
-// accepted length for a while.
+// TestURLLimitIsLearned reads from venues that refuse long URLs. The client must halve a refused list. For a while after that, it
+// must send lists of the accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
@@ -104,12 +105,13 @@ func TestURLLimitIsLearned(t *testing.T) {
 	}
 }
 
-// TestParameterNamesAreLearned reads markets from venues that accept only one name for an id.
+// TestParameterNamesAreLearned reads markets from venues that accept only one name of the id parameter.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// calls has the id parameters of the calls of three reads: of two markets, of one market, and of one that does not exist.
+		// calls has the id parameters of the expected calls of three reads. The reads are for two markets, for one market, and for
+		// a market that does not exist.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},

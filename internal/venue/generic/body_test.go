@@ -113,7 +113,8 @@ func TestLargeHeaderIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnnouncedSizeIsRefused: the size in the header is checked before the body is received or memory is allocated for it.
+// TestAnnouncedSizeIsRefused has the Content-Length exceed the limit. The client must refuse the response before it receives the
+// body or allocates memory for the body.
 func TestAnnouncedSizeIsRefused(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -12,8 +12,8 @@ import (
 )
 
 // Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A book
-// without orders has no levels. Levels of one price are summed, and levels of size 0 are left out. If a level is unreadable, or
-// the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE, because clients use a book as a whole.
+// without orders has no levels. The sizes of levels with the same price are summed. Levels of size 0 are left out. If a level is
+// unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE, because clients use a book as a whole.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
@@ -35,12 +35,12 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	})
 }
 
-// Books returns the books of several tokens with one call for each.
+// Books returns the books of several tokens. It makes one call for each token.
 func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }
 
-// each reads keys with one call for each. The error is that of the first key if no key could be read.
+// each reads each key with a separate call. If no key could be read, it returns the error of the first key.
 func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEach(len(keys), func(i int) {
@@ -77,8 +77,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the venue's spread, or else the difference of the best prices. It returns nil if a side is empty. A book
-// whose best bid is above its best ask makes the row bad.
+// spreadOf returns the spread that the venue sent. If the venue sent none, it returns the best ask minus the best bid. It returns
+// nil if a side of the book is empty. A book whose best bid is above its best ask makes the row bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {
@@ -95,8 +95,8 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the sequence number of a book. An unreadable number counts as missing: a REST book is complete and needs no
-// number.
+// sequence reads the sequence number of a book. An unreadable number counts as missing, because a REST book is complete without a
+// sequence number.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestCallsInFlightAreBounded: a slow endpoint gets a bounded number of calls at once, and calls to other endpoints do not
-// wait for them.
+// TestCallsInFlightAreBounded has a slow endpoint. The client must make a bounded number of calls to it at once. Calls to other
+// endpoints must not wait for these calls.
 func TestCallsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most atomic.Int32
@@ -72,8 +72,8 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait: the wait for a slot counts neither for the circuit nor for the backoff nor for the rate limit. Only
-// the caller sees it.
+// TestSlowCallsOnlyWait has calls wait for a slot. The wait must not affect the circuit, the backoff or the rate limit. It may only
+// delay the caller.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// at reads n balances at once and returns how often each code occurred, and the longest duration.
@@ -193,7 +193,7 @@ func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed checks redirects to another host and to the same one, with and without credentials.
+// TestRedirectsAreNotFollowed checks redirects to another host and to the venue's host, with and without credentials.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
 	defer elsewhere.Close()
@@ -211,8 +211,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestSlowResponseTimesOut checks that the caller's deadline and the client's timeout end a response, however slowly it
-// arrives.
+// TestSlowResponseTimesOut has responses arrive slowly or not at all. The caller's deadline and the client's timeout must end the
+// call.
 func TestSlowResponseTimesOut(t *testing.T) {
 	byteByByte := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -111,7 +111,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		assertEqual(t, readBooks(t, c, 1), "map[:1]")
 		expect("closed", calls+1)
 		assertEqual(t, readBooks(t, c, 50), "map[:50]")
-		v.answer = respond(500, "") // the count starts again
+		v.answer = respond(500, "") // the breaker counts failures from 0 again
 		readBooks(t, c, 5)
 		expect("open for 1s", calls+56)
 		if s := c.Circuits()[2]; s.Opened != 9 || s.Refused != 2+7*3 {
@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased: after a probe that its caller cancelled or the venue's rate limit refused, another probe
-// may start.
+// TestProbeWithoutVerdictIsReleased has the caller cancel a probe, or the venue's rate limit refuse it. After that, another probe
+// must be able to start.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}
@@ -169,7 +169,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	} {
 		for _, r := range reads {
 			if !r.user && (name == "401" || name == "403") {
-				continue // public calls cannot cause it
+				continue // public calls cannot have this result
 			}
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -187,7 +187,8 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	}
 }
 
-// TestOneFailingAccountOpensNoCircuit: a circuit opens only if several accounts or tokens fail.
+// TestOneFailingAccountOpensNoCircuit has the reads of one account fail repeatedly, and then reads of two other accounts. The
+// circuit must open only when the third account has failed.
 func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&scripted{answer: respond(500, "")}).client(t, 0)
@@ -229,7 +230,8 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 	})
 }
 
-// TestLateResultsAreIgnored: the results of calls that began before the circuit opened neither prolong nor close it.
+// TestLateResultsAreIgnored has calls begin before the circuit opens and end after that. Their results must neither prolong the
+// open state nor close the circuit.
 func TestLateResultsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{}
@@ -262,7 +264,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 	})
 }
 
-// TestEndpointsOfOnePathShareACircuit checks the endpoints of market-details.
+// TestEndpointsOfOnePathShareACircuit checks that the endpoints with the path of market-details share a circuit.
 func TestEndpointsOfOnePathShareACircuit(t *testing.T) {
 	var names []string
 	for _, s := range (&scripted{}).client(t, 0).Circuits() {

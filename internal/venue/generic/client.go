@@ -21,7 +21,7 @@ const (
 type Config struct {
 	// Config says where the venue is. Its Paths are set by New.
 	rest.Config
-	// MaxIDs is the greatest number of ids in one list call. Longer lists are split.
+	// MaxIDs is the greatest number of ids in one list call. The client splits longer lists.
 	MaxIDs int
 	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses a URL of this length, the
 	// client uses shorter URLs.
@@ -30,16 +30,16 @@ type Config struct {
 	Names DetailNames
 }
 
-// Client calls the venue. It is safe for concurrent use. Only the goroutines of idle connections outlive a call; Close ends
-// them.
+// Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections. Close
+// ends these goroutines.
 type Client struct {
 	*rest.Client
 	cfg Config
 
-	// traits are what the client has learned about the list of each endpoint.
+	// traits contains what the client has learned about the list of each endpoint.
 	traits [reqctx.Endpoints]listTraits
 
-	// urlLimits are the learned limits of the length of URLs, for each endpoint.
+	// urlLimits contains, for each endpoint, the URL length that the venue is known to accept.
 	urlLimits [reqctx.Endpoints]urlLimit
 
 	// These fields are what the client has learned about parameters that are not in the venue's documentation.
@@ -104,7 +104,8 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	}
 }
 
-// Can returns nil for all endpoints of the documented API. A venue may lack some of them, but only a call can show which.
+// Can returns nil for every endpoint except public trades, which the documented API lacks. A venue may lack other endpoints, but
+// only a call can show this.
 func (c *Client) Can(e reqctx.Endpoint) error {
 	if e == reqctx.EndpointMarketTrades {
 		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
@@ -120,7 +121,8 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 	return nil, c.Can(reqctx.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. Cost says which lists the venue accepts now.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. The venue may accept only shorter lists; the result of
+// Cost considers this.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

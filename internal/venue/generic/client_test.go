@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read is one of the client's methods. absent: it found nothing and returned no error.
+// read is one of the client's methods. Its result absent is true if the method found nothing and returned no error.
 type read struct {
 	name string
 	user bool
@@ -27,7 +27,7 @@ func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
 	return results[0].Value == nil && results[0].Err == nil, results[0].Err
 }
 
-// reads are all methods, each for one key.
+// reads has every method of the client, called with one key.
 var reads = []read{
 	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
 		return absentResult(c.Prices(ctx, []string{"101"}))
@@ -144,7 +144,7 @@ func TestRequestURLs(t *testing.T) {
 var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}
 
 func TestBadInputIsNotSent(t *testing.T) {
-	v := newVenue(t, nil) // a call fails the test
+	v := newVenue(t, nil) // every HTTP call fails the test
 	c := v.client(t)
 	refused := func(what string, err error) {
 		t.Helper()
@@ -200,7 +200,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 	}
 }
 
-// elementError returns the error of the element, or that of the read if it failed as a whole.
+// elementError returns the error of an element. If the whole read failed, elementError returns the error of the read.
 func elementError(element, whole error) error {
 	if whole != nil {
 		return fmt.Errorf("the read failed as a whole: %s", whole)

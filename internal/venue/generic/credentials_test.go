@@ -88,7 +88,8 @@ func printErrorChain(err error) string {
 	return b.String()
 }
 
-// TestErrorsHaveNoCredentials makes calls fail in every way that could put the URL, or the venue's echo of it, into an error.
+// TestErrorsHaveNoCredentials makes calls fail in every way that could put the URL into an error. Some venues echo the URL. No
+// error may contain the credentials.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect was followed")

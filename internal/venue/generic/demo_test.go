@@ -16,7 +16,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// wireFile is a response that the demo venue's own tests recorded, so client and demo venue agree on it.
+// wireFile is a response that the tests of the demo venue recorded. The tests of the client and of the demo venue therefore use the
+// same responses.
 type wireFile struct {
 	Request        string
 	Status         int
@@ -40,7 +41,7 @@ func (o object) at(name string) string {
 	return s
 }
 
-// when returns a time member as the show functions write it.
+// when returns a time member in the format of the show functions.
 func (o object) when(name string) string {
 	t, err := time.Parse(time.RFC3339Nano, o.at(name))
 	if err != nil {
@@ -243,7 +244,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// demoNext is the token of the recorded cursor.
+// demoNext returns the page token for the recorded cursor.
 func demoNext(body object) string {
 	if cursor := body.at("nextCursor"); cursor != "-" {
 		return "c:" + cursor

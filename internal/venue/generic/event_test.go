@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestEvent: an event is the sum of the search pages of its markets. A market that moves to the next page counts once.
+// TestEvent expects an event to have the markets of all search pages. A market that moves to the next page between two calls must
+// be returned once.
 func TestEvent(t *testing.T) {
 	for pages := 1; pages <= 7; pages++ {
 		v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +45,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestEventBySlug: an event without markets is unknown.
+// TestEventBySlug reads an event without markets. The event must be unknown.
 func TestEventBySlug(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
 	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
@@ -55,7 +56,8 @@ func TestEventBySlug(t *testing.T) {
 	}
 }
 
-// TestBooksAndHistories: several books or histories take one call for each. If every call fails, so does the read.
+// TestBooksAndHistories reads several books and several histories. The client must make one call for each. If every call fails, the
+// read must fail.
 func TestBooksAndHistories(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		switch id := r.URL.Query().Get("tokenId"); {

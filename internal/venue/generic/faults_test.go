@@ -16,7 +16,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// demoCall is a read of the demo venue that returns the values as text, and the rows that were left out.
+// demoCall is a read of the demo venue. It returns the values as text, and the rows that the client left out.
 type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
@@ -112,7 +112,7 @@ func withDemoCredentials(t *testing.T) context.Context {
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
-// TestDemoFaults reads every endpoint during every fault, and again after it.
+// TestDemoFaults reads every endpoint during every fault, and again after the fault.
 func TestDemoFaults(t *testing.T) {
 	v, url, all := startDemo(t)
 	ctx := withDemoCredentials(t)
@@ -126,7 +126,7 @@ func TestDemoFaults(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		fault demo.Fault
-		// code is empty if the response is usable as if there were no fault.
+		// code is the expected error code. It is empty if the fault does not affect the result.
 		code market.Code
 	}{
 		{demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
@@ -177,12 +177,12 @@ func TestDemoFaults(t *testing.T) {
 				case "half":
 					checkHalfBroken(t, r.path, text, truth[i], left, err)
 				default:
-					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the books are read instead
+					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // books are read instead
 						assertEqual(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break
 					}
-					for line := range strings.SplitSeq(text, "\n") { // every id has the error, or the whole read
+					for line := range strings.SplitSeq(text, "\n") { // each id has the error, or the whole read has it
 						if line != "" && line != string(want) {
 							t.Errorf("it says %s", line)
 						}
@@ -201,8 +201,8 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-// checkHalfBroken checks the read of a response with every second row broken: the values are right, and missing ones are
-// reported.
+// checkHalfBroken checks the read of a response in which every second row is broken. The values must be right, and the missing
+// values must be reported.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {

@@ -16,7 +16,7 @@ type golden struct {
 	form string
 	ids  []string
 	want string
-	// drift is what the Observer receives.
+	// drift is the text that the Observer must receive.
 	drift string
 }
 

@@ -60,7 +60,8 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkResults fails if a response has results for other ids, or a result that has a value and an error, or neither.
+// checkResults fails if there are results for ids that were not requested. It also fails if a result has both a value and an error,
+// or neither of them.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)
@@ -175,7 +176,7 @@ func FuzzPriceHistory(f *testing.F) {
 	})
 }
 
-// checkMarket fails if a market does not have what its users rely on.
+// checkMarket fails if a market violates the guarantees that its users rely on.
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
 	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// prefix is a path before the paths of the venue. All tests use it, so a request without it fails.
+	// prefix is the first part of the venue's paths. All tests use the prefix, so that a request without it fails.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
 	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
@@ -79,7 +79,7 @@ func (v *fakeVenue) last() *http.Request {
 	return v.requests[len(v.requests)-1]
 }
 
-// client returns a client of the venue; edit may change its configuration.
+// client returns a client of the venue. The functions in edit may change its configuration.
 func (v *fakeVenue) client(t testing.TB, edit ...func(*Config)) *Client {
 	t.Helper()
 	return newClient(t, v.URL+prefix+"/", edit...)
@@ -186,7 +186,7 @@ func date(t testing.TB, s string) market.Date {
 	return d
 }
 
-// The show functions write values as text; - is a missing value.
+// The show functions write values as text. The text of a missing value is "-".
 
 func showDecimal(d *market.Decimal) string {
 	if d == nil {
@@ -334,7 +334,7 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext omits the fingerprint of a page token.
+// showNext returns a page token without its fingerprint.
 func showNext(token string) string {
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"

@@ -14,9 +14,9 @@ import (
 var fieldVolumeOfPoint = wire.NewField("volume", "v")
 
 // PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the venue
-// does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has
-// points but no usable one, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, the last one in the
-// response counts.
+// does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has points
+// but none of them is usable, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, only the last of these
+// points in the response is used.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := rest.CheckID(reqctx.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	})
 }
 
-// PriceHistories returns several price histories with one call for each.
+// PriceHistories returns several price histories. It makes one call for each history.
 func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return each(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
 		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// overTLS returns the client's own transport, which trusts a test server of HTTP/2.
+// overTLS returns the transport of the client, changed to trust the certificate of an HTTP/2 test server.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()
@@ -32,7 +32,8 @@ func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
 
-// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after it, on the same connection if it is still open.
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. If the connection is still open, the later
+// read must use it.
 func TestFaultsOverHTTP2(t *testing.T) {
 	html := answerWith(429, "text/html", "<html>slow down</html>")
 	for _, tt := range []struct {
@@ -124,7 +125,7 @@ type interruptingServer struct {
 	ended      sync.WaitGroup
 }
 
-// Accept returns the connections that are not ended.
+// Accept interrupts the first connections and returns the later ones.
 func (v *interruptingServer) Accept() (net.Conn, error) {
 	for {
 		conn, err := v.Listener.Accept()
@@ -135,13 +136,13 @@ func (v *interruptingServer) Accept() (net.Conn, error) {
 	}
 }
 
-// ServeHTTP responds to the calls of connections that are not ended.
+// ServeHTTP responds to the calls on connections that Accept has returned.
 func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.came.Add(1)
 	answer(aBook)(w, r)
 }
 
-// interrupt serves a connection until the first call and ends it.
+// interrupt serves a connection until the first call and then ends the connection.
 func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	defer conn.Close()
 	preface := make([]byte, len(http2.ClientPreface))
@@ -163,13 +164,13 @@ func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	}
 }
 
-// TestHTTP2ConnectionsThatEnd ends connections during a call. The client retries the call if that may help. Each retry passes
-// the rate limit, and the transport repeats no call.
+// TestHTTP2ConnectionsThatEnd ends connections during a call. The client must retry the call if a retry may help. Each retry needs
+// an admission by the rate limit, and the transport must repeat no call.
 func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(f *http2.Framer, id uint32)
-		// again: a retry may help.
+		// again is true if a retry may help.
 		again bool
 	}{
 		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},
@@ -180,7 +181,7 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a word", func(*http2.Framer, uint32) {}, true},
 	} {
-		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the connections recover before or after the last retry
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the first good connection comes before or after the last retry
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}
 				v.left.Store(ends)

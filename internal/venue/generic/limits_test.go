@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPermitObservesLimits: the permit learns the rate limit from every response that has one.
+// TestPermitObservesLimits expects the client to pass the rate limit of every response that has one to the permit.
 func TestPermitObservesLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		headers := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "42"}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// listTraits is what the client has learned about one of the venue's lists. In the zero value nothing is known. It is safe for
-// concurrent use.
+// listTraits is what the client has learned about one of the venue's lists. The zero value means that nothing is known. It is safe
+// for concurrent use.
 type listTraits struct {
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
@@ -16,8 +16,8 @@ type listTraits struct {
 	countIsTotal bool
 	// Until wholeUntil, lists count as complete, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
-	// maxRows[true] is the greatest number of rows seen on a page that was requested with a page size, and maxRows[false] the
-	// greatest number without one. A page with fewer rows is the last one. The numbers are valid until sizesUntil.
+	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the same number
+	// for requests without a page size. A page with fewer rows is the last page. The numbers are valid until sizesUntil.
 	maxRows    map[bool]int
 	sizesUntil time.Time
 	// Until plainUntil, no optional parameter is sent, because the venue has refused one.
@@ -38,7 +38,7 @@ func (h *listTraits) refuseOptions(now time.Time) {
 	h.plainUntil = now.Add(relearnAfter)
 }
 
-// isWhole reports whether a list counts as complete although its length suggests another page.
+// isWhole reports whether a list counts as complete even if its length suggests another page.
 func (h *listTraits) isWhole(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *listTraits) refuseLimit() {
 	h.refusesLimit = true
 }
 
-// mayBeCut reports whether another page may follow a page of n rows that does not say so itself.
+// mayBeCut reports whether another page may follow a page of n rows although the response announces none.
 func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,7 +93,8 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount removes a guessed next page if the first page has as many rows as count says and count is known to count all rows.
+// trustCount removes a guessed next page if the first page contains all rows. This is known if the field count equals the number of
+// rows on the page and the venue is known to count all rows in this field.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +110,7 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue has refused an offset or responded with the same rows. Its lists then count as complete.
+// ignoresOffset records that the venue has refused an offset or responded with the same rows. It sets wholeUntil.
 func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

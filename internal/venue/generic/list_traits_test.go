@@ -13,7 +13,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// listCase is a venue, and reads of its lists in order.
+// listCase is a venue, with a sequence of reads of its lists.
 type listCase struct {
 	name string
 	// serve responds to a call for a list of rows.
@@ -21,7 +21,7 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list and the parameters of its calls, besides address and credentials.
+// listRead is one read of a list, with the expected parameters of its calls. Address and credentials are not listed.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -32,7 +32,7 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a list in pages of at most size rows from an offset, or fewer if the request has a smaller page size.
+// paged serves a list from the requested offset. A page has at most size rows, or fewer if the request has a smaller page size.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
@@ -157,7 +157,7 @@ func parametersOf(query string) string {
 	return strings.Join(names, " ")
 }
 
-// TestListsThatMayBeCut reads lists that may have been cut.
+// TestListsThatMayBeCut reads lists that the venue may have cut without saying so.
 func TestListsThatMayBeCut(t *testing.T) {
 	for name, far := range map[string]http.HandlerFunc{
 		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),

@@ -28,19 +28,19 @@ type support struct {
 	disabledUntil atomic.Int64
 }
 
-// usable reports whether the parameter may be used.
+// usable reports whether the parameter or endpoint may be used now.
 func (p *support) usable(now time.Time) bool { return now.UnixNano() >= p.disabledUntil.Load() }
 
-// disable avoids the parameter for relearnAfter.
+// disable makes the client avoid the parameter or endpoint for the time relearnAfter.
 func (p *support) disable(now time.Time) {
 	p.confirmed.Store(false)
 	p.disabledUntil.Store(now.Add(relearnAfter).UnixNano())
 }
 
-// batchValues are the values of one response, by requested id.
+// batchValues contains the values of one response, by requested id.
 type batchValues[T any] struct {
 	byID map[string]market.Result[*T]
-	// unattributed reports that a bad element had no readable id, so it may belong to any missing id.
+	// unattributed reports that a bad element had no readable id. The element may belong to any requested id without a value.
 	unattributed bool
 	// otherIDs reports that the response also contained ids that were not requested.
 	otherIDs bool
@@ -58,15 +58,15 @@ type lookup[T any] struct {
 	single *parameter
 	// support is what the client has learned about the list parameter. It is nil if the venue documents the parameter.
 	support *support
-	// preferSingle reports that one id is read with the single parameter. If it is not set, even one id is first read with the list
-	// parameter.
+	// If preferSingle is true, a read of one id uses the single parameter. If it is false, even a read of one id tries the list
+	// parameter first.
 	preferSingle bool
 	// decode reads a response for the ids in asked.
 	decode func(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error)
 }
 
-// read reads ids and returns a result for each id, in the order of ids. A refused id or a bad element affects only its own
-// result. If every call failed, read also returns an error; otherwise only the results contain errors.
+// read reads ids and returns a result for each id, in the order of ids. A refused id or a bad element affects only its own result.
+// If every call failed, read also returns an error. If only some calls failed, the errors are only in the results.
 func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
@@ -96,13 +96,13 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 		}
 	}
 	if refused {
-		err = nil // some ids were refused without a call, so there is no error of the whole read
+		err = nil // some ids needed no call, so not every id has failed in a call
 	}
 	return results, err
 }
 
 // recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed,
-// recordOutcomes returns the error of the first key, and sets the wait in it.
+// recordOutcomes returns the error of the first key. This error contains the wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -174,7 +174,7 @@ func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
 
-// readOne reads one key. It tries each possible name of the parameter until one finds the key.
+// readOne reads one key. It tries each possible name of the parameter until the venue finds the key.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {
@@ -200,8 +200,8 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 // maxProbes is the greatest number of single-id calls that check one refused list.
 const maxProbes = 2
 
-// probe makes single-id calls after a list call that the venue has refused, or that has found none of the ids. In the second case
-// listErr is nil. The calls show whether the venue does not support the list parameter or the ids are wrong. out contains the
+// probe makes single-id calls after a list call that the venue has refused, or that has found none of the ids. If the list call
+// found no id, listErr is nil. The single-id calls show whether the cause is the list parameter or the ids. out contains the
 // results of the list call. If the venue fails, probe makes at most two unnecessary calls.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
@@ -224,9 +224,9 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 		}
 		return nil
 	case last == nil:
-		return nil // the venue knows no id, with either parameter
+		return nil // neither parameter finds any of the ids
 	case listErr == nil && rest.RefusesForm(last):
-		clear(out[:i]) // the venue supports only the list parameter, and knows none of the ids
+		clear(out[:i]) // the venue supports only the list parameter, which has found none of the ids
 		return nil
 	case listErr == nil:
 		listErr = last
@@ -237,8 +237,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether the single-id calls found an id and none of them was refused. In this case the venue does not
-// support the list parameter.
+// provesRefusal reports whether the single-id calls found an id and the venue refused none of these calls. If so, the venue does
+// not support the list parameter.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -256,9 +256,9 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 type bisection struct {
 	// callsLeft is the number of calls that may still be made.
 	callsLeft int
-	// listRefused and listAnswered report that a list of several keys was refused or answered.
+	// listRefused reports that the venue refused a list of several keys. listAnswered reports that the venue answered such a list.
 	listRefused, listAnswered bool
-	// halvesAnswered reports that both halves of a list were answered.
+	// halvesAnswered reports that the venue answered both halves of a refused list.
 	halvesAnswered bool
 }
 
@@ -317,7 +317,7 @@ type callResult struct {
 	err error
 	// answered is the number of keys with an element in the response, whether the element is good or bad.
 	answered int
-	// unattributed is as in batchValues.
+	// unattributed has the same meaning as in batchValues.
 	unattributed bool
 }
 

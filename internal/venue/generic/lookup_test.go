@@ -175,7 +175,7 @@ func TestSingleFormsForOneKey(t *testing.T) {
 	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
 }
 
-// TestBadIDsDoNotDisableLists: a list that is refused for its ids does not disable the parameter.
+// TestBadIDsDoNotDisableLists has the venue refuse a list because of its ids. The client must still send lists after that.
 func TestBadIDsDoNotDisableLists(t *testing.T) {
 	odd := &partialVenue{badID: "M13"}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
@@ -192,7 +192,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	}
 }
 
-// TestOneBadIDAmongMany: if a venue refuses a list for one id among 40, the other ids are read.
+// TestOneBadIDAmongMany has the venue refuse a list because of one id among 40. The client must still read the other ids.
 func TestOneBadIDAmongMany(t *testing.T) {
 	for _, at := range []int{0, 13, 39} {
 		odd := &partialVenue{}
@@ -222,7 +222,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 	}
 }
 
-// TestFailingVenueGetsFewCalls: a failing venue does not get a call for every key of a list.
+// TestFailingVenueGetsFewCalls has a venue fail. The client must not make a call for every key of a list.
 func TestFailingVenueGetsFewCalls(t *testing.T) {
 	ids := numbered("T", 0, 40)
 	for name, h := range map[string]http.HandlerFunc{
@@ -355,7 +355,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestSingleCallsAreBounded: the number of concurrent single calls is bounded by the constant parallel. They end with the caller's
+// TestSingleCallsAreBounded has a read make single calls. At most parallel calls may run at once. They must end with the caller's
 // context.
 func TestSingleCallsAreBounded(t *testing.T) {
 	var now, most atomic.Int32
@@ -406,7 +406,7 @@ func TestResponseForOtherIDs(t *testing.T) {
 	}
 }
 
-// TestBisectionIsBounded: a venue that refuses every list gets a bounded number of calls.
+// TestBisectionIsBounded has a venue refuse every list. The client must make a bounded number of calls.
 func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
 	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
@@ -427,8 +427,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter: a list without the requested ids means that they are absent, if the venue refuses the single
-// parameter.
+// TestEmptyListWithoutSingleParameter has a venue refuse the parameter for a single id. If its list response lacks the requested
+// ids, they must be absent.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -453,7 +453,8 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn: a panic on another goroutine becomes a panic of the caller, who can recover it.
+// TestForEachPassesPanicsOn has a function panic on another goroutine. The panic must reach the caller of ForEach, which can
+// recover it.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

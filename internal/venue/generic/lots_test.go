@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestWholeListsWhoseRowsMove: a row that moves to a later page between two calls counts once. Orders have ids, and positions
-// are read again.
+// TestWholeListsWhoseRowsMove has a row move to a later page between two calls. The client must return the row once. For orders it
+// compares the ids, and positions it reads again.
 func TestWholeListsWhoseRowsMove(t *testing.T) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 	}
 }
 
-// TestPositionsThatKeepMoving: a list that changes during every read is an error, not a wrong sum.
+// TestPositionsThatKeepMoving has a list change during every read. The client must return an error, not a wrong sum.
 func TestPositionsThatKeepMoving(t *testing.T) {
 	read := 0
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,8 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize: the lots are the same for every page size, with different and with equal sizes.
+// TestLotsOnEveryPageSize reads lots of different and of equal sizes with every page size. The client must return the same lots
+// each time.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
@@ -104,7 +105,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
 					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets come twice in the same order
+						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets repeat in order
 						return
 					}
 					must(t, err)
@@ -121,7 +122,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// TestPagesOfAlikeRows: equal rows without ids are all returned once, for every page size.
+// TestPagesOfAlikeRows reads equal rows without ids, with every page size. The client must return each row once.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
 	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {

@@ -50,13 +50,13 @@ var (
 	fieldEvents   = wire.NewField("events")
 	fieldTagLabel = wire.NewField("label", "name", "slug")
 
-	// These are the fields in the object of an event itself.
+	// These fields are in the object of an event, not in the object of a market.
 	fieldOwnEventID    = wire.NewField("eventId", "id").Interned()
 	fieldOwnEventSlug  = wire.NewField("eventSlug", "slug")
 	fieldOwnEventTitle = wire.NewField("eventTitle", "title", "name")
 )
 
-// marketEvent is the event of a market. Empty fields of the market are filled from it.
+// marketEvent is the event of a market. Empty fields of the market get their values from the event.
 type marketEvent struct {
 	id, slug, title, image, category string
 	tags                             []string
@@ -166,7 +166,8 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status. If there is none, status derives it from active, closed, the winner and the resolution.
+// status reads the status. If the row has no status, status derives one from the fields active and closed, the winner and the
+// resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -200,7 +201,7 @@ func hasWinner(m *market.Market) bool {
 	return slices.ContainsFunc(m.Outcomes, func(o market.Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// resolution reads {outcome,resolvedAt,source}, or the winning label alone.
+// resolution reads {outcome,resolvedAt,source}, or a field with only the winning label.
 func resolution(r *wire.Row) *market.Resolution {
 	v := r.Of(fieldResolution)
 	if v.Kind() == wire.Object {

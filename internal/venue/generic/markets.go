@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketsByID returns markets with description and resolution: a result for each id, in the order of ids. The Value is nil if
-// the venue does not know the market. Errors are as in Prices.
+// MarketsByID returns markets with description and resolution. It returns a result for each id, in the order of ids. The Value of a
+// result is nil if the venue does not know the market. Errors are as in Prices.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByID,
@@ -22,8 +22,8 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 	return l.read(ctx, c, ids)
 }
 
-// MarketsByToken returns the markets of tokens: a result for each id, in the order of tokenIDs. Tokens of the same market may
-// get separate, equal values. Errors are as in Prices.
+// MarketsByToken returns the markets of tokens. It returns a result for each id, in the order of tokenIDs. Tokens of the same
+// market may get separate, equal values. Errors are as in Prices.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByToken,
@@ -101,7 +101,7 @@ func decodeMarketsByID(payload wire.Value, asked []string, n *rest.Drift) (batch
 	names := fieldMarketID.Names()
 	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
-			// A venue may use several ids for a market. The market keeps the requested one.
+			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
 			if at := slices.Index(asked, id); at >= 0 {
 				if m != nil {

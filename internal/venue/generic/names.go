@@ -7,7 +7,7 @@ import (
 
 // DetailNames are the names of the parameters of market-details. For an empty name, the client tries the names that venues use.
 type DetailNames struct {
-	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs take several ids with commas between them.
+	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs are parameters for several ids, separated by commas.
 	ID, IDs, Slug, TokenID, TokenIDs string
 }
 
@@ -15,11 +15,11 @@ type DetailNames struct {
 // names are set.
 type parameter struct {
 	names []string
-	// known is the name with which the venue found an id.
+	// known is the name with which the venue has found an id; nil before that.
 	known atomic.Pointer[string]
 }
 
-// candidates returns the known name, or else all names to try.
+// candidates returns the known name. If no name is known, it returns all names to try.
 func (p *parameter) candidates() []string {
 	if known := p.known.Load(); known != nil {
 		return []string{*known}
@@ -30,7 +30,7 @@ func (p *parameter) candidates() []string {
 // confirm records that the venue supports a name.
 func (p *parameter) confirm(name string) { p.known.Store(&name) }
 
-// doubt forgets a name that was refused, unless it is the only one.
+// doubt forgets the known name after a refusal, if the parameter has other names to try.
 func (p *parameter) doubt() {
 	if len(p.names) > 1 {
 		p.known.Store(nil)

@@ -24,11 +24,11 @@ var (
 	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
-// paging are the objects of a response that may contain paging information. The object with the rows comes first.
+// paging contains the objects of a response that may have paging information. The object with the rows comes first.
 type paging []wire.Value
 
-// pagingOf returns the object with the rows, then the objects around it from the inside out, then an object under a key such as
-// pagination.
+// pagingOf returns the object with the rows first, then the objects around it from the inside out. The last is an object under a
+// key such as pagination.
 func pagingOf(page wire.Value) paging {
 	var p paging
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
@@ -149,7 +149,8 @@ type pageInfo struct {
 	total *int
 	// guessed reports that only the length of the page suggests that there is a next page.
 	guessed bool
-	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that it is greater.
+	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count is
+	// greater than this number.
 	countsPage, countIsTotal bool
 	// numbering numbers rows that look the same. Only lists of accounts use it.
 	numbering market.Numbering
@@ -167,7 +168,7 @@ func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (p
 	n := len(list.Rows)
 	t := pageInfo{total: rest.ParseCount(page.of(fieldTotal))}
 	if rows := rest.ParseCount(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
-		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, others all rows
+		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, other venues count all rows
 			t.total, t.countIsTotal = rows, true
 		}
 	}
@@ -238,7 +239,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. If so, the next page may look the same although it has other rows.
+// allAlike reports whether all rows have the same identity. If they do, the next page may look the same although its rows are
+// different.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -249,8 +251,8 @@ func allAlike(rows []wire.Value) bool {
 }
 
 // readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with an offset
-// behind the end of any list. A venue that respects offsets refuses this offset or responds with other rows. rq is the request for
-// the list without paging parameters. rows are the rows of a page that equals the previous page.
+// that is greater than the length of any list. A venue that respects offsets refuses this offset or responds with other rows. rq is
+// the request for the list without paging parameters. rows are the rows of a page that equals the previous page.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

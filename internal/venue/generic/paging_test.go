@@ -40,7 +40,7 @@ func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fake
 	}
 }
 
-// listOfUser writes rows under the endpoint's own key, followed by rest.
+// listOfUser writes an object with the rows under the endpoint's key, followed by the text in rest.
 func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
 	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
@@ -56,7 +56,7 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole checks that the read failed with the reason why.
+// refusedWhole returns a check that the whole read failed, with the text why in the error.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
@@ -96,7 +96,8 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut: a venue may cut a list without saying so, so the client checks lists of a round length.
+// TestWholeListsThatLookCut reads lists of a round length, which the venue may have cut without saying so. The client must check
+// for more rows.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {

@@ -30,9 +30,9 @@ var priceLookup = lookup[market.Price]{
 	decode: priceDecoder.decode,
 }
 
-// Prices returns the prices of tokens: a result for each id, in the order of tokenIDs. The Value of a token without a price is
-// nil. A refused id or a bad element affects only its own result. If every call failed, Prices also returns an error; otherwise
-// only the results contain errors.
+// Prices returns the prices of tokens. It returns a result for each id, in the order of tokenIDs. The Value of a token without a
+// price is nil. A refused id or a bad element affects only its own result. If every call failed, Prices also returns an error. If
+// only some calls failed, the errors are only in the results.
 func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	return priceLookup.read(ctx, c, tokenIDs)
 }

@@ -24,10 +24,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden requests")
 
-// readRequests are reads with every parameter that the client sends. The responses decide which requests follow.
+// readRequests are reads that together use every parameter that the client sends. The responses determine which requests the client
+// sends next.
 var readRequests = []struct {
 	name string
-	// responses are the bodies of the responses, in order. The last one is repeated. A body "400" is a refusal.
+	// responses are the bodies of the responses, in order. The last response is repeated. The body "400" stands for a response with
+	// status 400.
 	responses []string
 	call      func(ctx context.Context, t *testing.T, c *Client) error
 }{

@@ -101,7 +101,8 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 }
 
-// TestNoRetryPastTheDeadline: a retry is expected to take as long as the attempt before.
+// TestNoRetryPastTheDeadline expects no retry that could not end before the deadline. The client assumes that a retry takes as long
+// as the previous attempt.
 func TestNoRetryPastTheDeadline(t *testing.T) {
 	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
@@ -200,7 +201,8 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 	})
 }
 
-// TestEveryCallOfAReadIsAdmitted counts the calls for pages, and single calls instead of a list.
+// TestEveryCallOfAReadIsAdmitted makes reads with several calls: for several pages, and for single ids instead of a list. Each call
+// must need an admission.
 func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	page := func(r *http.Request) (*http.Response, error) {
 		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
@@ -226,8 +228,8 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestTransportRepeatsNoCall: net/http repeats a call by itself if an idle connection ends without a response. Such a call
-// would not pass the rate limit.
+// TestTransportRepeatsNoCall ends an idle connection without a response. In this case net/http normally repeats the call, without
+// an admission by the rate limit. The client must prevent the repetition.
 func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

@@ -39,7 +39,7 @@ func (s *scripted) calls() int {
 	return len(s.asked)
 }
 
-// client returns a client without retries; draws is its random number.
+// client returns a client without retries. Its source of random numbers always returns draws.
 func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
 	t.Helper()
 	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return draws } }

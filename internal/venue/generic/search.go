@@ -73,7 +73,7 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart
 	}
 	found, failed := c.Get(ctx, searchRequest(q, at, true))
 	if failed != nil {
-		return payload, err // the parameters are not the reason
+		return payload, err // the plain request fails, too, so the optional parameters are not the reason
 	}
 	traits.refuseOptions(now)
 	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
@@ -83,7 +83,7 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart
 func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
-	if at.guessed && rest.Refused(err) { // only the length of the last page suggested this page, and the venue does not have it
+	if at.guessed && rest.Refused(err) { // the previous page announced no further page, and the venue does not have this one
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func searchRows(payload wire.Value) (rest.RowList, bool) {
 	return rest.RowList{Rows: rows, Object: pair}, len(rows) > 0
 }
 
-// searchMarkets reads the rows. If several rows are about the same market, the first one counts.
+// searchMarkets reads the rows. If several rows are about the same market, only the first of these rows is used.
 func searchMarkets(rows []wire.Value, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
@@ -252,12 +252,12 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// outOfOrderShare bounds the pairs of neighbours that may be out of order: 1 in 10. A venue may sort by values that are a few
-// seconds old. If more pairs are out of order, the venue counts as ignoring the sort.
+// outOfOrderShare bounds the pairs of neighbouring rows that may be out of order: 1 in 10. A venue may sort by values that are a
+// few seconds old. If more pairs are out of order, the client assumes that the venue ignores the sort.
 const outOfOrderShare = 10
 
-// checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It ignores markets without
-// the field.
+// checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It does not check markets
+// without the field and moves them to the end when it sorts.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
 	by := sortFields[q.Sort]
 	if by.has == nil || q.Direction == "" {

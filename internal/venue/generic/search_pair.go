@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// searchPair returns the page for a response that contains only the two tokens of one market. It reads the market with a
-// further call.
+// searchPair returns the page for a response that contains only the two tokens of one market. It makes a further call to read the
+// market.
 func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
 	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
@@ -72,7 +72,7 @@ func pairRows(pair wire.Value) []wire.Value {
 		}
 		return []wire.Value{yes, no}
 	}
-	// Members beside yes and no come last, so that they override members in yes.
+	// The members of pair come after the members of yes, so that they override members of yes with the same name.
 	text := []byte{'{'}
 	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')

@@ -17,7 +17,7 @@ import (
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first is the number of calls of the first read of two tokens. later is that of a later read.
+		// first is the number of calls of the first read of two tokens. later is the number of calls of a later read.
 		first, later int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
@@ -54,7 +54,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	}
 }
 
-// topOfTest is a book, and topSaid its spread from the spreads endpoint.
+// topOfTest is a book. topSaid is a response of the spreads endpoint with the spread of this book for two tokens.
 const (
 	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
 	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
@@ -64,8 +64,8 @@ const (
 func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and second are the numbers of calls to the spreads endpoint in two reads, one after the other, while the clock
-		// stands still.
+		// first and second are the numbers of calls to the spreads endpoint in the first and in the second read. The clock does not
+		// advance between the two reads.
 		first, second int
 	}{
 		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
@@ -104,7 +104,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads two tokens and expects this many spreads from books.
+			// read reads two tokens. It expects wantSpreads spreads, of which ofBooks come from books.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)
@@ -149,7 +149,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 	}
 }
 
-// TestBooksForSpreadsAreBounded counts the calls if the books fail too, or the venue's rate limit is reached.
+// TestBooksForSpreadsAreBounded counts the calls when the books also fail, and when the venue's rate limit is reached.
 func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc
@@ -185,7 +185,8 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpreadsWithoutNeedForBooks reads no books if the venue says that it does not know a token, or limits the rate.
+// TestSpreadsWithoutNeedForBooks has the venue respond that it does not know a token, or that the rate limit is exceeded. The
+// client must read no books.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	var status atomic.Int32
 	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {

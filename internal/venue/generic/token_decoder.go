@@ -20,7 +20,7 @@ type tokenDecoder[T any] struct {
 	rowFields []wire.Field
 	// row reads a row whose id is known.
 	row func(r *wire.Row, id string) *T
-	// fromNumber returns the value for a single number. It is nil if single numbers are invalid.
+	// fromNumber returns the value for a single number. fromNumber is nil if a single number is not a valid value.
 	fromNumber func(d market.Decimal, id string) *T
 }
 
@@ -61,7 +61,8 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports that m was under a known key. In this case m may be empty.
+// isMap reports whether m maps ids to values. enveloped reports that m was the value of a known key. If enveloped is true, m may be
+// empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
@@ -78,7 +79,7 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 	return true
 }
 
-// rows reads a list of rows. If several rows have the same id, the last one counts.
+// rows reads a list of rows. If several rows have the same id, only the last of these rows is used.
 func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift) batchValues[T] {
 	out, note := newBatchValues[T](len(asked)), n.Add
 	for _, v := range list {

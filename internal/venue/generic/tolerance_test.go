@@ -88,7 +88,7 @@ func countResults[T any](results []market.Result[*T], err error) (rows int, _ er
 	return rows, err
 }
 
-// TestObjectsInLists reads each object from a list of one.
+// TestObjectsInLists has the venue send each object as a list with one element.
 func TestObjectsInLists(t *testing.T) {
 	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return countResults(c.Prices(ctx, []string{"101"})) })
 	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) {

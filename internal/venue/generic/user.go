@@ -18,8 +18,8 @@ var (
 	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
-// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the
-// total is positionsValue + cash, or else portfolioValue + cash.
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the total
+// is positionsValue + cash. Without positionsValue, the total is portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
@@ -52,8 +52,9 @@ func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
 // a page repeats another page, or if there are more than 10,000 rows. No row is left out, because portfolios are sums of these
 // lists, and a wrong sum is worse than an error.
 //
-// Positions have no ids. Two rows of the same outcome are two lots, unless a row has moved to a later page during the read. So
-// if such rows are on different pages, the list is read again until two reads are equal.
+// Positions have no ids. Two rows of the same outcome are usually two lots. But a row may also be read twice, because it has moved
+// to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads the list again until
+// two reads are equal.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
@@ -78,7 +79,7 @@ func sameHolding(a, b market.Position) bool {
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// Orders returns all active orders of an account, without repetition. Like Positions, it returns all rows or an error.
+// Orders returns all active orders of an account, each order once. Like Positions, it returns all rows or an error.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
 	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
@@ -143,7 +144,8 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
-// readRecord reads a row of history. trade reports that the row is in a list of trades, where a row without a type is a trade.
+// readRecord reads a row of history. trade reports that the row is in a list of trades. In such a list, a row without a type is a
+// trade.
 func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
 	if kind == "" && trade {

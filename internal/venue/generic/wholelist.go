@@ -17,8 +17,8 @@ const (
 	maxRows = 10_000
 	// maxPages bounds the number of pages of one read. The venue may use smaller pages than requested.
 	maxPages = 200
-	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size, unless the response
-	// says whether there is a next page.
+	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size. This guess is made only
+	// if the response does not say whether there is a next page.
 	roundCount = 10
 	// maxReads bounds the number of reads of a list whose pages change during the read.
 	maxReads = 3
@@ -36,9 +36,9 @@ type wholeList[T any, K comparable] struct {
 	unique bool
 }
 
-// readAll reads every page of a list. moved reports whether two pages have rows with the same key. If a page equals an earlier
-// page, the list ends if only the length of the previous page suggested this page. If the venue announced the page, readAll fails,
-// unless the rows of the page may be further lots that look the same.
+// readAll reads every page of a list. moved reports whether two pages have rows with the same key. A page may equal an earlier
+// page. If the venue did not announce such a page, the list ends before the page. If the venue announced the page, readAll fails.
+// If unique is false, readAll first checks whether the rows are further lots that look the same. In this case it keeps them.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the key's first page
@@ -52,14 +52,14 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		}
 		if guessed && rest.Refused(err) {
 			l.endedAt(c, n)
-			return all, moved, nil // only the length of the last page suggested this page, and the venue does not have it
+			return all, moved, nil // the previous page announced no further page, and the venue does not have this one
 		}
 		if err != nil {
 			return nil, false, err
 		}
 		last := page.next.isStart()
 		var print string
-		if n > 0 || !last { // a single page cannot be a repetition
+		if n > 0 || !last { // the only page of a list cannot repeat another page
 			print = fingerprint(page.raw)
 		}
 		repeated := len(page.rows) > 0 && pages[print]
@@ -97,15 +97,16 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt records that the venue does not have page n, which only the length of the previous page suggested.
+// endedAt records that the venue does not have page n. The venue had not announced this page; the length of the previous page
+// suggested it.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].ignoresOffset(c.Now())
 	}
 }
 
-// newRows returns the rows of page n that are not duplicates. seen maps keys to pages. again reports whether an earlier page
-// has a row with the key of one of these rows.
+// newRows returns the rows of page n that are not duplicates. seen maps each key to the number of its first page. again reports
+// whether an earlier page has a row with the same key as one of rows.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
@@ -122,8 +123,8 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 	return fresh, again
 }
 
-// isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent that page
-// again. If not, the rows are other lots that look the same; such lots may fill several pages.
+// isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent the earlier
+// page again. If isRepeat returns false, the rows are other lots that look the same. Such lots may fill several pages.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
@@ -156,7 +157,7 @@ func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Addr
 type listPage[T any] struct {
 	pageInfo
 	rows []T
-	// raw are the rows in JSON.
+	// raw contains the rows in JSON.
 	raw []wire.Value
 	// hasLimit reports that the request had a page size.
 	hasLimit bool

@@ -13,11 +13,12 @@ var (
 	fieldNoLevels  = wire.NewField("no_dollars", "no_dollars_fp")
 )
 
-// bids are the bids of both sides of a market, best price first. Both prices are prices of the side itself.
+// bids contains the bids for YES and the bids for NO of a market, best price first. The prices of NO bids are prices of NO, not of
+// YES.
 type bids [2][]market.Level
 
 // readBids reads the bids of both sides. A missing or null side is empty. The row is bad if any level is unreadable, because
-// clients use a book as a whole. If unified is set, both lists contain prices of YES.
+// clients use a book as a whole. If unified is true, the NO levels of r contain prices of YES, which readBids converts.
 func readBids(r *wire.Row, unified bool) (b bids) {
 	b[yes], b[no] = levels(r, fieldYesLevels), levels(r, fieldNoLevels)
 	if unified {
@@ -72,8 +73,8 @@ func readLevel(v wire.Value) (l market.Level, err error) {
 	return l, nil
 }
 
-// sorted sorts bids, best price first, and adds up levels of the same price. The documentation and the answers of Kalshi disagree
-// about the order of levels.
+// sorted sorts bids, best price first, and adds up levels of the same price. The order of levels in Kalshi's responses differs from
+// the documented order.
 func sorted(r *wire.Row, levels []market.Level) []market.Level {
 	slices.SortFunc(levels, func(a, b market.Level) int { return b.Price.Cmp(a.Price) })
 	out := levels[:0]
@@ -91,8 +92,8 @@ func sorted(r *wire.Row, levels []market.Level) []market.Level {
 // empty reports whether neither side has a bid.
 func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
 
-// book returns the book of an outcome with at most depth levels on each side: its own bids, and an ask at 1 − p for each bid of the
-// other outcome at p.
+// book returns the book of an outcome with at most depth levels on each side. Its bids are the bids for the outcome. Its asks come
+// from the bids for the other outcome: a bid at p is an ask at 1 − p.
 func (b bids) book(ticker string, s side, depth int) *market.Book {
 	out := &market.Book{TokenID: s.token(ticker), Bids: market.NewSide(b[s]).Cut(depth), Depth: depth, Rendered: new(market.Rendered)}
 	opposite := b[s.other()]

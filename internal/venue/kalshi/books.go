@@ -21,13 +21,13 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
-// readBooks reads the bids of several markets. Kalshi answers an unknown ticker with an empty book, so the markets of empty books
-// are looked up.
+// readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets
+// of empty books to find out whether they exist.
 func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (values[bids], error) {
 	const e = reqctx.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	for _, t := range tickers {
-		rq.Query.Set("tickers", t) // Kalshi reads a list with commas as one ticker here
+		rq.Query.Set("tickers", t) // this endpoint would read a list with commas as one ticker
 	}
 	payload, err := d.client.Get(ctx, rq)
 	if err != nil {

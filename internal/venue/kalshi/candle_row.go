@@ -15,8 +15,9 @@ var (
 	fieldCandles = wire.NewField("candlesticks")
 )
 
-// readCandle reads a candlestick as a point of YES: the price of its last trade. ok is false for a period without a trade. The end
-// of a period is also the start of the next one, so the time of the point is one second earlier and lies within its own period.
+// readCandle reads a candlestick as a point of YES. The price is the price of the last trade in the period. ok is false for a
+// period without a trade. The end of a period is also the start of the next period. So the time of the point is one second before
+// the end.
 func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
 	p.Timestamp = r.RequireTime(fieldEnd).Add(-time.Second)
 	p.Volume = r.Decimal(fieldVolume)

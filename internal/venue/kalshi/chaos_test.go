@@ -43,7 +43,8 @@ func (l *link) send(verb stream.Verb, topics ...messages.Topic) {
 // drain reads all frames that the simulator has sent and applies their messages.
 func (l *link) drain() {
 	l.t.Helper()
-	// The answer to a change of the subscription has a number, so that a loss of the last change is noticed.
+	// The response to a change of the subscription has a sequence number. The codec can therefore detect the loss of the last book
+	// change.
 	if len(l.sids) > 0 {
 		numbered := `{"id":0,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["NONE"],"action":"delete_markets"}}`
 		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(numbered)); err != nil {
@@ -99,7 +100,7 @@ func (l *link) apply(m *messages.Message) {
 	}
 }
 
-// setLevel returns the levels with the change's level set to its new total.
+// setLevel returns the levels after a change, which contains the new total of one level.
 func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
 	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
 	done := c.Size.IsZero()
@@ -130,8 +131,8 @@ func levelsOf(b *market.Book) string {
 	return out.String()
 }
 
-// TestChaos loses 5 % of the frames of the simulator. Every book that is not marked as lost equals the venue's book, and every lost
-// book comes back.
+// TestChaos loses 5 % of the frames of the simulator. Every book that is not marked as lost must equal the venue's book, and every
+// lost book must be repaired.
 func TestChaos(t *testing.T) {
 	clock := testclock.New(start)
 	sim := simulator.New(simulator.Config{
@@ -191,7 +192,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
 }
 
-// compare compares the books that are not lost with the venue's and returns their number.
+// compare compares the books that are not lost with the venue's books. It returns the number of compared books.
 func (l *link) compare(url string, tickers []string) (n int) {
 	l.t.Helper()
 	response, err := http.Get(url + simulator.Path + "/markets/orderbooks?tickers=" + strings.Join(tickers, "&tickers="))

@@ -21,8 +21,8 @@ var channels = map[messages.Channel]string{
 }
 
 // codec translates the topics of one socket to Kalshi's subscriptions. Kalshi's subject is a market, so both tokens of a market
-// share a subscription. A subscription covers many markets and has one sequence of message numbers. The codec checks these numbers
-// and gives each topic numbers of its own. It is safe for concurrent use.
+// share a subscription. A subscription covers many markets and has one sequence of message numbers. The codec checks these numbers,
+// and numbers the messages of each topic separately. It is safe for concurrent use.
 type codec struct {
 	// epoch names the socket. Numbers of different sockets cannot be compared.
 	epoch    string
@@ -31,23 +31,23 @@ type codec struct {
 
 	mu       sync.Mutex
 	commands uint64
-	// unanswered contains commands by their id.
+	// unanswered contains the commands without a response yet, by their id.
 	unanswered map[uint64]command
-	// sids maps the venue's ids of the socket's subscriptions to their states.
+	// sids contains the subscriptions of the socket by the venue's id.
 	sids     map[uint64]*subscription
 	subjects map[subject]*subjectState
-	// numbers contains the last number of each topic. highest is the greatest number of an ended topic, so that a topic that is
-	// subscribed again continues above its old numbers.
+	// numbers contains the last number of each topic. highest is the greatest number of an ended topic. A new topic starts above
+	// highest, so that a topic that is subscribed again does not repeat numbers.
 	numbers map[messages.Topic]uint64
 	highest uint64
 }
 
-// subscription is one channel of the socket.
+// subscription is one subscription of the socket to a channel.
 type subscription struct {
 	channel messages.Channel
 	// seq is the number of the last message.
 	seq uint64
-	// full reports that the venue adds no more markets.
+	// full reports that the venue adds no more markets to the subscription.
 	full bool
 }
 
@@ -61,17 +61,17 @@ type subject struct {
 type subjectState struct {
 	// wanted contains the topics of the subject by outcome. A topic of the market channel is at index yes.
 	wanted [2]messages.Topic
-	// sid is the venue's id of the subscription; 0 before the venue's answer.
+	// sid is the venue's id of the subscription; 0 until the venue has sent the id.
 	sid uint64
-	// book is the book of an order book subject; nil before its snapshot and after a gap. askedAt is the time of the request for a
-	// snapshot that has not arrived; zero if none is awaited.
+	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap. askedAt is the time of
+	// the request for a snapshot that has not arrived. It is zero if no snapshot is awaited.
 	book    *ladder
 	askedAt time.Time
-	// last contains the most recent prices of a price subject.
+	// last contains the most recent prices; it is set only on the channel of prices.
 	last *tick
 }
 
-// snapshotWithin is the time after which a snapshot that has not arrived is requested again.
+// snapshotWithin is the time after which a missing snapshot is requested again.
 const snapshotWithin = 1500 * time.Millisecond
 
 // command is a sent command that the venue has not answered yet.
@@ -86,8 +86,8 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. header signs a handshake. A socket may be without data frames for a long time,
-// so pings are commands, whose answers are frames.
+// Protocol returns the protocol of Kalshi's stream. header signs a handshake. The venue may send no data frames for a long time. So
+// a ping is a command, because the venue sends a frame in response.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
 		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
@@ -95,7 +95,7 @@ func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	}
 }
 
-// pingEvery is the time between pings. silence is the greatest time without a frame; answers to pings are frames.
+// pingEvery is the time between pings. silence is the greatest time without a frame. A response to a ping is a frame, too.
 const (
 	pingEvery = 20 * time.Second
 	silence   = 50 * time.Second
@@ -145,7 +145,7 @@ func (c *codec) number(t messages.Topic) uint64 {
 	return last + 1
 }
 
-// end forgets the number of a topic.
+// end removes the number of a topic that has ended, and updates highest.
 func (c *codec) end(t messages.Topic) {
 	c.highest = max(c.highest, c.numbers[t])
 	delete(c.numbers, t)
@@ -161,7 +161,7 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the subscription of a channel to which markets can be added.
+// open returns the id of a subscription of a channel to which the venue can add markets. ok is false if there is none.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -192,10 +192,10 @@ func (c *codec) of(sid uint64) (subs []subject) {
 	return subs
 }
 
-// lifecycles maps the kinds of lifecycle messages to the states that REST has for them.
+// lifecycles maps the types of lifecycle messages to the names that the REST API uses for the resulting states.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
-// kindOf returns the graph's kind of a change.
+// kindOf returns the kind of change that the graph reports for a lifecycle message.
 func kindOf(event string) string {
 	switch event {
 	case "created":

@@ -161,8 +161,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription loses a message about one market: the number does not say which, so the books of all markets of the
-// subscription are lost, and one command requests them.
+// TestGapOfSubscription loses a message about one market. The gap in the sequence numbers does not reveal the market. The codec
+// must therefore mark the books of all markets of the subscription as lost and request them with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
@@ -196,7 +196,7 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNumbered checks that answers to commands take a number of the subscription.
+// TestAnswersAreNumbered checks that responses to commands also use the sequence numbers of the subscription.
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))
@@ -241,7 +241,8 @@ func TestSignedChanges(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn subscribes a topic again: its numbers continue above the old ones, because caches compare numbers of one socket.
+// TestNumbersGoOn subscribes to a topic again. Its numbers must continue above the earlier ones, because caches compare the numbers
+// of one socket.
 func TestNumbersGoOn(t *testing.T) {
 	r := newRig(t)
 	a := book("A:yes")

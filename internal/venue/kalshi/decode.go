@@ -25,7 +25,7 @@ var (
 	fieldKind  = wire.NewField("event_type").Interned()
 )
 
-// maxDepth bounds the levels of a side of a streamed book. There are 999 prices with the smallest usual step.
+// maxDepth bounds the levels of a side of a streamed book. With the usual smallest step between prices, there are 999 prices.
 const maxDepth = 1000
 
 // Decode returns the events of a frame.
@@ -64,8 +64,9 @@ type received struct {
 	msg          *wire.Row
 }
 
-// check compares the number of a frame with the last number of its subscription. A gap affects all topics of the subscription,
-// because the number does not say which market the lost message was about. fresh is false for a frame that was received before.
+// check compares the number of a frame with the last number of its subscription. After a gap, check marks the state of all topics
+// of the subscription as lost, because the lost message may have been about any market. fresh is false if the frame was received
+// before.
 func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
@@ -84,7 +85,8 @@ func (c *codec) check(f received, note func(string)) (events []stream.Event, fre
 	return events, true
 }
 
-// breakAll marks the state of all topics of a subscription as lost.
+// breakAll marks the state of all topics of a subscription as lost. It does nothing for prices, because each frame contains all
+// prices of a market.
 func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	for _, sub := range c.of(sid) {
 		if sub.channel != messages.ChannelPrices {
@@ -94,7 +96,7 @@ func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// breakOne marks the state of a subject as lost. Its topics skip a number.
+// breakOne marks the state of a subject as lost. It skips one message number of each topic of the subject.
 func (c *codec) breakOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.bad(state.topics())
@@ -145,7 +147,7 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, ticker string, f r
 	}
 }
 
-// deliver returns an event for each wanted outcome of a subject. fill sets the fields of the message's kind.
+// deliver returns an event for each wanted outcome of a subject. fill sets the fields that are specific to the kind of message.
 func (c *codec) deliver(state *subjectState, kind messages.Kind, ticker string, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
@@ -183,7 +185,8 @@ func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 	return c.breakOne(state)
 }
 
-// delta adds a signed change to the totals and publishes the new total. Changes between a gap and the next snapshot are dropped.
+// delta adds a signed change to the total at a price and publishes the new total. It drops changes between a gap and the next
+// snapshot.
 func (c *codec) delta(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
@@ -277,7 +280,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 	return c.deliver(state, messages.KindMarket, ticker, f, func(_ side, m *messages.Message) { m.Market = change })
 }
 
-// subscribed handles the confirmation of a subscription, which contains the id of the subscription.
+// subscribed handles the confirmation of a subscription. The confirmation contains the id of the subscription.
 func (c *codec) subscribed(f received) []stream.Event {
 	sid, ok := f.msg.Of(fieldSID).Uint()
 	about := c.unanswered[f.id]
@@ -295,7 +298,7 @@ func (c *codec) subscribed(f received) []stream.Event {
 	return c.confirm(f.id)
 }
 
-// answered handles the answer to any other command.
+// answered handles the response to a command that neither starts nor ends a subscription.
 func (c *codec) answered(f received) []stream.Event {
 	about := c.unanswered[f.id]
 	for _, sub := range about.subjects {
@@ -328,7 +331,8 @@ func (c *codec) confirm(id uint64) []stream.Event {
 	return []stream.Event{{Kind: stream.EventAck, Rid: about.rid, Topics: about.topics}}
 }
 
-// The error codes that the codec handles separately. A channel error and an overflow end the subscription.
+// These are the error codes that the codec handles separately. The venue ends the subscription after codeChannelError and
+// codeOverflow.
 const (
 	codeUnknownSID   = 7
 	codeChannelError = 10
@@ -336,10 +340,10 @@ const (
 	codeFull         = 26
 )
 
-// laterCodes are the codes of errors after which the same command may succeed.
+// laterCodes contains the codes of temporary errors: a later command of the same form may succeed.
 var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
 
-// failure handles an error: the answer to a command, or the end of a subscription.
+// failure handles an error frame. The error rejects a command or ends a subscription.
 func (c *codec) failure(f received) []stream.Event {
 	code, _ := f.msg.Of(fieldCode).Uint()
 	about, known := c.unanswered[f.id]
@@ -361,7 +365,7 @@ func (c *codec) failure(f received) []stream.Event {
 	}
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && state.sid == 0 {
-			delete(c.subjects, sub) // its subscription was refused, so the next request subscribes anew
+			delete(c.subjects, sub) // the venue has refused the market, so the next request subscribes to it again
 		}
 	}
 	e := stream.Event{Kind: stream.EventError, Rid: about.rid, Code: "UNSUPPORTED"}

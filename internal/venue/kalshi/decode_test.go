@@ -125,7 +125,7 @@ func TestBooks(t *testing.T) {
 	}).compare()
 }
 
-// TestUnifiedPrices reads the same book with the NO side in prices of YES.
+// TestUnifiedPrices reads a book twice: in the normal form, and with the NO side in prices of YES. The results must be equal.
 func TestUnifiedPrices(t *testing.T) {
 	of := func(text string, unified bool) string {
 		v, err := wire.Parse([]byte(text))

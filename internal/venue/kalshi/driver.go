@@ -10,15 +10,15 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// The addresses of Kalshi's API. StreamPath is the path of the WebSocket, which is a part of the signature.
+// The addresses of Kalshi's API. StreamPath is the path of the WebSocket. The signature of a handshake covers this path.
 const (
 	BaseURL    = "https://external-api.kalshi.com/trade-api/v2"
 	StreamURL  = "wss://external-api-ws.kalshi.com" + StreamPath
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call. A call for books or candlesticks costs tokens for each market, so it has few of them; see
-// Limits.
+// The greatest numbers of markets in one call. Kalshi bills a call for books or candlesticks for each market, so such a call has
+// few markets; see Limits.
 const (
 	maxTickers = 100
 	maxBilled  = 5
@@ -26,8 +26,8 @@ const (
 	maxCandles = 10_000
 )
 
-// The budget of the lowest tier: a bucket of 200 tokens that is refilled in a second. A call, or each market of a call for books or
-// candlesticks, costs 10 tokens.
+// The rate limit of the lowest tier is a bucket of 200 tokens that is refilled at 200 tokens a second. A call costs 10 tokens. A
+// call for books or candlesticks costs 10 tokens for each market.
 const (
 	bucketTokens = 200
 	callTokens   = 10
@@ -48,7 +48,7 @@ var paths = rest.Paths{
 	reqctx.EndpointMarketTrades:   "/markets/trades",
 }
 
-// Paths besides those of the endpoints. Markets that settled long ago are in the archive only.
+// These paths are for calls that replace the path of their endpoint. Markets that settled long ago are only in the archive.
 const (
 	pathMarkets = "/markets"
 	pathArchive = "/historical/markets"
@@ -69,8 +69,8 @@ func New(cfg rest.Config) (*Driver, error) {
 	return &Driver{client}, nil
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. The keys of books and prices are tokens, and both tokens
-// of a market are one item of a call.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. Keys may be tokens. Both tokens of a market then need
+// only one item of the call.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
@@ -81,8 +81,7 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the number of calls that a batch of keys needs at least. Archived markets, empty books and events take further
-// calls.
+// Cost returns the least number of calls that a batch of keys needs. Archived markets, empty books and events need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size
@@ -102,7 +101,7 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 	return nil
 }
 
-// CanReadCash returns the error of balances.
+// CanReadCash returns the UNSUPPORTED error that Can returns for balances.
 func (d *Driver) CanReadCash() error { return d.Can(reqctx.EndpointBalance) }
 
 // Balance returns UNSUPPORTED.

@@ -73,7 +73,7 @@ func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) 
 	return d, s
 }
 
-// TestOneCallFillsBothTokens reads both tokens of markets: each market is once in the call.
+// TestOneCallFillsBothTokens reads both tokens of several markets. The call must contain each market once.
 func TestOneCallFillsBothTokens(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
 		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
@@ -113,7 +113,7 @@ func TestEmptyBooks(t *testing.T) {
 	}
 }
 
-// TestBooksFitTheBucket reads more books than a call may cost.
+// TestBooksFitTheBucket reads more books than the rate limit permits in one call. The driver must make several calls.
 func TestBooksFitTheBucket(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
 		var rows []string
@@ -140,7 +140,7 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 }
 
-// TestUnknownIDs reads ids that no token or market has: they cost no call.
+// TestUnknownIDs reads ids that no token or market can have. The driver must make no call.
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -155,7 +155,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads reads both from the list of markets.
+// TestPricesAndSpreads reads prices and spreads, which the driver takes from the list of markets.
 func TestPricesAndSpreads(t *testing.T) {
 	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
 	d, s := newDriver(t, answers)
@@ -324,7 +324,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator compares all kinds of reads with each other on the simulator.
+// TestDriverOnSimulator makes all kinds of reads from the simulator and compares their results with each other.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := testclock.New(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// The commands, and the actions of update_subscription.
+// These are the commands, and the actions of the command update_subscription.
 const (
 	cmdSubscribe     = "subscribe"
 	cmdUnsubscribe   = "unsubscribe"
@@ -40,7 +40,7 @@ type params struct {
 	InitialSnapshot bool `json:"send_initial_snapshot,omitempty"`
 }
 
-// Encode returns the commands of a request. A request that changes nothing on the socket has none.
+// Encode returns the commands of a request. It returns none for a request that changes nothing on the socket.
 func (c *codec) Encode(r *stream.Request) [][]byte {
 	now := c.now()
 	c.mu.Lock()
@@ -53,12 +53,12 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	case stream.VerbResync:
 		return c.resync(r, now)
 	case stream.VerbPing:
-		return [][]byte{c.send(cmdList, nil, command{rid: r.Rid})} // any command is answered
+		return [][]byte{c.send(cmdList, nil, command{rid: r.Rid})} // the venue responds to every command
 	}
 	return nil
 }
 
-// send returns the frame of a command and remembers the command until its answer.
+// send returns the frame of a command and remembers the command until the venue has responded.
 func (c *codec) send(cmd string, p *params, about command) []byte {
 	c.commands++
 	if len(c.unanswered) == maxUnanswered {
@@ -67,13 +67,14 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 	c.unanswered[c.commands] = about
 	b, err := json.Marshal(frame{c.commands, cmd, p})
 	if err != nil {
-		panic(err) // a type of this package that has no JSON
+		panic(err) // all types that this package encodes have JSON
 	}
 	return b
 }
 
-// subscribe subscribes the topics of one channel. Markets that the socket does not have yet are subscribed, or added to a
-// subscription. For the other markets, the current state is requested again, because their new topics need it.
+// subscribe subscribes the topics of one channel. It adds markets that the socket does not have yet to a subscription of the
+// channel, or subscribes to them separately. For the other markets, subscribe requests the current state again, because the new
+// topics need this state.
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
@@ -113,7 +114,7 @@ func (c *codec) add(channel messages.Channel, fresh []subject, about command) []
 		for _, sub := range fresh {
 			c.subjects[sub].sid = sid
 		}
-		return c.send(cmdList, nil, about) // the subscription has all markets; the answer confirms the topics
+		return c.send(cmdList, nil, about) // the subscription already has all markets; the response to cmdList confirms the topics
 	case channel == messages.ChannelMarket:
 		return c.send(cmdSubscribe, &params{Channels: []string{channels[channel]}}, about)
 	case open:
@@ -125,9 +126,9 @@ func (c *codec) add(channel messages.Channel, fresh []subject, about command) []
 	}, about)
 }
 
-// restate returns the commands after which the topics of subscribed markets get their state again. For books, Kalshi has such a
-// command. For other channels, restate returns a command without effect. When the answer to it arrives, the codec repeats the last
-// prices and confirms the topics.
+// restate returns the commands after which the topics of subscribed markets get their state again. For books, Kalshi has a command
+// that requests snapshots. For other channels, restate returns a command without effect. When the venue responds to this command,
+// the codec repeats the last prices and confirms the topics.
 func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
 	if channel == messages.ChannelOrderbook {
 		return c.snapshots(known, about, now)
@@ -137,7 +138,8 @@ func (c *codec) restate(channel messages.Channel, known []subject, about command
 }
 
 // snapshots returns the commands that request the books of markets, one for each subscription. It skips books that were requested
-// within snapshotWithin. It also skips books whose subscription is not confirmed, because Kalshi sends them without a request.
+// within snapshotWithin. It also skips books whose subscription is not confirmed, because Kalshi sends a snapshot after the
+// confirmation.
 func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, sub := range subs {
@@ -157,8 +159,8 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics. A market is removed from its subscription if none of its topics is wanted any more. A subscription
-// without markets would have all markets of the venue, so it is ended instead.
+// unsubscribe ends topics. A market is removed from its subscription if none of its topics is wanted any more. Kalshi sends all
+// markets of the venue to a subscription without markets, so unsubscribe ends such a subscription.
 func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, t := range r.Topics {
@@ -188,7 +190,7 @@ func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	return out
 }
 
-// carries reports whether a subscription has a market, or may get one from a command that is not answered yet.
+// carries reports whether a subscription has a market, or may get a market from a command without a response yet.
 func (c *codec) carries(sid uint64) bool {
 	for _, state := range c.subjects {
 		if state.sid == sid {
@@ -203,8 +205,8 @@ func (c *codec) carries(sid uint64) bool {
 	return false
 }
 
-// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all of
-// them with one command. A topic whose subscription has ended is subscribed.
+// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all these
+// books with one command. If the subscription of the topic has ended, resync subscribes the topic again.
 func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]

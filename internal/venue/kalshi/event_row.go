@@ -19,7 +19,7 @@ var (
 	fieldSourceName   = wire.NewField("name")
 )
 
-// eventRow is what the markets of an event have in common.
+// eventRow contains the data that all markets of an event share.
 type eventRow struct {
 	ticker, series, title string
 	category, source      string

@@ -16,13 +16,14 @@ import (
 const (
 	// eventsOnPage is the number of events on a page, each with its markets. Kalshi allows 200.
 	eventsOnPage = 50
-	// eventsCounted is the number of events on a page that is read to count markets.
+	// eventsCounted is the number of events on a page that Categories reads.
 	eventsCounted = 200
 )
 
-// SearchEvents returns one page of events in the venue's order, with their markets. The error is UNSUPPORTED for a text, a tag, an
-// order or several states, because Kalshi has no search. The venue does not filter by category and by the time of the end, so a
-// page may be short although there is a next one.
+// SearchEvents returns one page of events in the venue's order, with their markets. Kalshi has no search. So the error is
+// UNSUPPORTED if q has a text, a tag, a sort other than relevance, several states, or a state by which Kalshi cannot filter. Kalshi
+// also cannot filter by category or end time. The driver drops events that do not match these conditions, so a page may be short
+// although there is a next page.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	switch {
@@ -46,7 +47,7 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	return d.events(ctx, q, status, eventsOnPage)
 }
 
-// Categories counts the open markets of the first open events. The category of a market is that of its event.
+// Categories counts the open markets of the first open events. The category of a market is the category of its event.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
 		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsCounted)
@@ -80,7 +81,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
 		if page.Next == q.Page {
-			page.Next = "" // a venue that repeats a page has no further one
+			page.Next = "" // a repeated cursor means that there is no next page
 		}
 		for _, ev := range rows {
 			if found := findMatches(ev, q); len(found.Matches) > 0 {
@@ -91,7 +92,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 	})
 }
 
-// findMatches returns an event with those of its markets that match a search.
+// findMatches returns an event with the markets that match a search.
 func findMatches(ev *market.Event, q queries.Search) queries.FoundEvent {
 	found := queries.FoundEvent{Event: ev, Whole: true}
 	if q.Category == "" || strings.EqualFold(ev.Category, q.Category) {

@@ -18,9 +18,9 @@ type history struct {
 	leftOut market.LeftOut
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first: the last trade of each minute for one day, of each hour
-// for up to 31 days, and of each day for longer periods. Queries for the same days share calls. The Value is nil if the venue does
-// not know the token.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a minute for queries of one
+// day, of an hour for up to 31 days, and of a day for longer periods. Queries for the same days share calls. The Value is nil if
+// the venue does not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)
@@ -94,7 +94,8 @@ func (d *Driver) histories(from, to market.Date) lookup[history] {
 		}}
 }
 
-// readHistory reads the candlesticks of one market. Candlesticks without a trade have no point; unreadable ones are left out.
+// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point. Unreadable candlesticks are left
+// out.
 func readHistory(v wire.Value, note func(string)) market.Result[*history] {
 	const e = reqctx.EndpointPriceHistory
 	list, ok := fieldCandles.Of(v).List()

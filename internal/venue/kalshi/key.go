@@ -28,7 +28,7 @@ type secret struct {
 	private *rsa.PrivateKey
 }
 
-// minKeyBits is the least length of a key.
+// minKeyBits is the least length of a key in bits.
 const minKeyBits = 2048
 
 // ParseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8. Errors contain nothing of the text.
@@ -83,8 +83,8 @@ const (
 	headerTimestamp = "KALSHI-ACCESS-TIMESTAMP"
 )
 
-// Headers returns the headers that sign a request: RSA-PSS with SHA-256 over the time in milliseconds, the method and the path
-// without its query.
+// Headers returns the headers that sign a request. The signature is RSA-PSS with SHA-256 over the time in milliseconds, the method,
+// and the path without its query.
 func (k *Key) Headers(method, path string, now time.Time) (http.Header, error) {
 	at := strconv.FormatInt(now.UnixMilli(), 10)
 	digest := sha256.Sum256([]byte(at + method + path))

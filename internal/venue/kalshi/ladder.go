@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ladder contains the totals of a market's bids, by side and price. The changes of the stream are signed, so the totals are needed
-// to publish them.
+// ladder contains the totals of a market's bids, by side and price. The venue streams signed changes, but the codec publishes
+// totals, so it must add up the changes.
 type ladder [2]map[string]market.Decimal
 
 func newLadder(b bids) (l ladder) {
@@ -40,8 +40,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book when the total of the bids of one side at a price has changed: a bid of the
-// other outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book after the total of one side's bids at a price has changed. A bid for the other
+// outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

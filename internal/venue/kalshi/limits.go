@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Calls for books and
-// candlesticks, which Kalshi bills for each market, get three quarters of it, and each counts as a call for maxBilled markets. All other
-// calls get the rest.
+// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Three quarters
+// of this limit are for calls for books and candlesticks, because Kalshi bills these calls for each market. Each of these calls is
+// counted as a call for maxBilled markets. The remaining quarter is for all other calls.
 func Limits() []rest.PublishedLimit {
 	const forBilled = bucketTokens * 3 / 4
 	billed := rest.PublishedLimit{

@@ -12,7 +12,7 @@ import (
 // values are the results of a call by ticker. A ticker that the venue does not know has no entry.
 type values[T any] map[string]market.Result[*T]
 
-// lookup reads values by ticker, several in a call.
+// lookup reads values by ticker. One call reads several values.
 type lookup[T any] struct {
 	client   *rest.Client
 	endpoint reqctx.Endpoint
@@ -22,8 +22,8 @@ type lookup[T any] struct {
 	call func(ctx context.Context, tickers []string, note func(string)) (values[T], error)
 }
 
-// read returns the values of tickers, which may repeat. If every call failed, read also returns an error; otherwise only the
-// results contain errors.
+// read returns the values of tickers, which may repeat. If every call failed, read also returns an error. If only some calls
+// failed, the errors are only in the results.
 func (l lookup[T]) read(ctx context.Context, tickers []string) (values[T], error) {
 	results := make(values[T], len(tickers))
 	var keys []string
@@ -78,15 +78,15 @@ func (l lookup[T]) record(list []string, found values[T], failed error, results 
 	return nil
 }
 
-// token is a parsed id of a token. ok is false for an id that no token has.
+// token is a parsed id of a token. ok is false for a text that cannot be the id of a token.
 type token struct {
 	ticker string
 	side   side
 	ok     bool
 }
 
-// readTokens reads the values of the tokens' markets and returns a result for each token. The tokens of a market share its value.
-// value computes the value of a token from the value of its market; it may return nil.
+// readTokens reads the values of the tokens' markets and returns a result for each token. Both tokens of a market use the value of
+// the market. The function value computes the value of a token from the value of its market and may return nil.
 func readTokens[T, V any](ctx context.Context, l lookup[T], ids []string, value func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))
@@ -111,7 +111,7 @@ func readTokens[T, V any](ctx context.Context, l lookup[T], ids []string, value 
 		}
 	}
 	if len(tickers) < len(ids) {
-		err = nil // some ids were answered without a call
+		err = nil // some ids needed no call, so not every id has failed in a call
 	}
 	return out, err
 }

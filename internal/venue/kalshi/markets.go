@@ -84,7 +84,7 @@ func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 		out[i] = found[id]
 	}
 	if len(tickers) < len(ids) {
-		err = nil // some ids were answered without a call
+		err = nil // some ids needed no call, so not every id has failed in a call
 	}
 	return out, err
 }
@@ -107,8 +107,8 @@ func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, er
 	return found[ticker].Value, err
 }
 
-// Prices returns the price of each token, in the order of tokenIDs. Both tokens of a market need one call. The Value is nil for a
-// token without bids, asks and trades, and for one that the venue does not know.
+// Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The
+// Value is nil if the token has no bids, asks and trades, or if the venue does not know the token.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	return readTokens(ctx, byTicker(d, reqctx.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
 }

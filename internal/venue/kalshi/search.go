@@ -20,14 +20,15 @@ const (
 	maxCursor = 1024
 )
 
-// filters are the venue's names of the states that its list of markets can be filtered by.
+// filters contains the states by which Kalshi can filter its list of markets, with Kalshi's names.
 var filters = map[market.Status]string{
 	market.StatusUpcoming: "unopened", market.StatusOpen: "open", market.StatusClosed: "closed", market.StatusResolved: "settled",
 }
 
-// Search returns one page of markets in the venue's order, without the markets that combine other markets. The error is UNSUPPORTED
-// for a text, a category, a tag, or an order, because Kalshi has no search. Only a search within an event may have several states
-// or a sort by the end. A page may be short although there is a next one.
+// Search returns one page of markets in the venue's order, without the markets that combine other markets. Kalshi has no search. So
+// the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several states, or a state by which
+// Kalshi cannot filter. But a search within an event may have any states and a sort by end time. A page may be short although there
+// is a next page.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
@@ -59,7 +60,7 @@ func unsupported(what string) error {
 }
 
 // searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
-// request omits the state, and matches checks it.
+// request omits the state, and the function matches checks the state.
 func searchRequest(q queries.Search) *rest.Request {
 	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
 	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
@@ -96,7 +97,7 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	rows, bad := rest.ReadRows(list, &n, marketOf)
 	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
 	if page.Next == q.Page {
-		page.Next = "" // a venue that repeats a page has no further one
+		page.Next = "" // a repeated cursor means that there is no next page
 	}
 	for _, m := range rows {
 		if matches(m, q) {
@@ -153,7 +154,8 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	return page, nil
 }
 
-// Event returns an event with its markets, or nil if the venue does not know it. The slug of an event is its ticker in lower case.
+// Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
+// case.
 func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	ticker := ref.EventID

@@ -29,7 +29,7 @@ func (s side) other() side { return 1 - s }
 // token returns the id of the token of a market's outcome.
 func (s side) token(ticker string) string { return ticker + suffixes[s] }
 
-// price converts a price of YES into the price of the outcome. The price of NO is 1 − the price of YES, with the same number of
+// price converts a price of YES into the price of the outcome. The price of NO is 1 minus the price of YES, with the same number of
 // decimals.
 func (s side) price(ofYes market.Decimal) market.Decimal {
 	if s == yes {
@@ -49,7 +49,7 @@ func (s side) optional(ofYes *market.Decimal) *market.Decimal {
 
 var one = market.NewDecimal(1, 0)
 
-// parseToken returns the market and the outcome of a token's id. ok is false for an id that no token of Kalshi has.
+// parseToken returns the market and the outcome of a token's id. ok is false for a text that cannot be the id of a token.
 func parseToken(id string) (ticker string, s side, ok bool) {
 	for _, s := range sides {
 		if ticker, ok := strings.CutSuffix(id, suffixes[s]); ok && isTicker(ticker) {
@@ -63,7 +63,7 @@ func parseToken(id string) (ticker string, s side, ok bool) {
 const maxTicker = 200
 
 // isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and
-// underscores. Other ids are unknown to the venue, so they cost no call.
+// underscores. The venue cannot know any other id, so the driver makes no call for it.
 func isTicker(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

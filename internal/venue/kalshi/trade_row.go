@@ -17,7 +17,8 @@ var (
 )
 
 // readTrade reads a trade of a market. It returns the trade once for each token: a purchase of one outcome at p is a sale of the
-// other outcome at 1 − p. Both have the venue's id; the one that is not of the taker's outcome has the ordinal 1.
+// other outcome at 1 − p. Both trades have the venue's id. The trade of the taker's outcome has the ordinal 0, and the other trade
+// has the ordinal 1.
 func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	ticker := r.RequireID(fieldMarketTicker)
 	t := market.Trade{
@@ -42,5 +43,5 @@ func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	return trades
 }
 
-// timeOf returns the time of a frame; zero if the frame has none.
+// timeOf returns the time of a frame, or the zero time if the frame has none.
 func timeOf(r *wire.Row) time.Time { return r.Time(fieldTime) }

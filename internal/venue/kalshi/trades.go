@@ -15,8 +15,9 @@ import (
 // maxTrades is the greatest number of trades on a page. Kalshi allows 1000.
 const maxTrades = 100
 
-// MarketTrades returns one page of the trades of a market. A token has all trades of its market, at its own price and side. Without a
-// token, each trade is a purchase of the taker's outcome. A market that is no ticker has no trades.
+// MarketTrades returns one page of the trades of a market. If q has a token, each trade of the market is returned with the price
+// and side for this token. Without a token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a
+// ticker, the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
 	ticker, s, ok := parseToken(q.TokenID)
@@ -65,12 +66,12 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	}
 	page := &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: payload.Member("cursor").Text()}
 	if page.Next == q.Page {
-		page.Next = "" // a venue that repeats a page has no further one
+		page.Next = "" // a repeated cursor means that there is no next page
 	}
 	return page, rows, nil
 }
 
-// takerOf returns the outcome that the taker of a trade bought; yes if the venue does not say.
+// takerOf returns the outcome that the taker of a trade bought. It returns yes if the venue does not say which.
 func takerOf(both [2]market.Trade) side {
 	if both[no].Side == market.SideBuy {
 		return no

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// positionsPage and recordsPage are the greatest numbers of rows on a page.
+	// positionsPage is the greatest number of positions on a page. recordsPage is this number for trades and activity.
 	positionsPage = 500
 	recordsPage   = 100
 	// maxPositions bounds the positions of an account.
@@ -33,13 +33,14 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofList calls read unless the last read of the list has failed a moment ago. list is the address of its account, or the query of a
-// public list.
+// ofList calls read and records the result for the backoff of the list. After a failure, it returns the error without a call until
+// the backoff has ended. list identifies the list: the address of an account, or the query of a public list.
 func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
-// Balance returns the value of an account's positions. Its cash is on the chain, which Polymarket's APIs do not show.
+// Balance returns the value of an account's positions. The value contains no cash, because Polymarket's APIs do not report balances
+// on the blockchain.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return ofList(d, e, string(a), func() (*market.Balance, error) {
@@ -57,8 +58,8 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 	})
 }
 
-// Positions returns all positions of an account, also those of less than a share, from all pages. It returns an error rather than
-// a part of the list, because portfolios are sums of it.
+// Positions returns all positions of an account from all pages, including positions of less than one share. It returns an error
+// rather than an incomplete list, because portfolios are sums over the whole list.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	const e = reqctx.EndpointPositions
 	return ofList(d, e, string(a), func() ([]market.Position, error) {
@@ -73,8 +74,8 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// allPositions reads all pages. moved reports that a token is on two pages. In this case a row has moved during the read, and
-// another row may be missing.
+// allPositions reads all pages. moved reports that the same token is on two pages. This means that a row has moved to another page
+// during the read, so another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
 	all = []market.Position{}
@@ -119,13 +120,13 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records: the venue's cursor, and the numbering of rows that look the same.
+// pageToken is the start of a page of records. It contains the venue's cursor and the numbering of rows that look the same.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering
 }
 
-// parsePage reads the token of a page. An empty token is the first page.
+// parsePage reads the token of a page. An empty token means the first page.
 func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
 	if token == "" {
 		return p, nil
@@ -142,7 +143,7 @@ func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
 	return p, nil
 }
 
-// after returns the token of the page at a cursor; empty if there is none.
+// after returns the token of the page at a cursor. The token is empty if the cursor is empty.
 func (p pageToken) after(cursor string) string {
 	if cursor == "" {
 		return ""
@@ -159,8 +160,8 @@ type records[T any] struct {
 	next string
 }
 
-// readRecords requests one page of the records that rq selects. from and to are inclusive. The request contains them in whole
-// seconds.
+// readRecords requests one page of the records that rq selects. from and to are inclusive. The request rounds both times down to
+// whole seconds.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
@@ -173,7 +174,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	if err != nil {
 		return records[T]{}, err
 	}
-	start := int64(1) // without a start, the venue leaves old records out
+	start := int64(1) // if the request has no start, the venue leaves out old records
 	if !from.IsZero() {
 		start = max(from.Unix(), 1)
 	}
@@ -202,12 +203,13 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	})
 }
 
-// outside reports whether t is before from or after to. A zero time is no bound.
+// outside reports whether t is before from or after to. A zero time means that there is no bound.
 func outside(t, from, to time.Time) bool {
 	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
 }
 
-// Trades returns one page of an account's trades, newest first, as maker and as taker. Unreadable rows are reported in LeftOut.
+// Trades returns one page of an account's trades, newest first. It includes the trades as maker and the trades as taker. Unreadable
+// rows are reported in LeftOut.
 func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	rq := forAccount(e, a)
@@ -232,7 +234,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 }
 
 // History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
-// the page has no tips, because Polymarket shows tips only on request.
+// the page has no tips, because Polymarket sends tips only if the request asks for them.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	var types []string
@@ -241,7 +243,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	rq := forAccount(e, a)
 	switch {
-	case slices.Contains(q.Kinds, market.HistoryUnknown): // no filter selects unknown types
+	case slices.Contains(q.Kinds, market.HistoryUnknown): // the venue has no filter for unknown types, so request all types
 	case len(q.Kinds) > 0 && len(types) == 0:
 		return &queries.HistoryPage{}, nil // Polymarket has no such records
 	default:

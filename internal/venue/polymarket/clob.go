@@ -15,7 +15,7 @@ var (
 	fieldHistory   = wire.NewField("history")
 )
 
-// values are the results of a response by requested id. An id that the response does not contain has no entry.
+// values contains the results of a response by requested id. An id that the response does not contain has no entry.
 type values[T any] map[string]market.Result[*T]
 
 var (
@@ -47,7 +47,7 @@ func readMidpoints(payload wire.Value, asked []string, note func(string)) (value
 	return out, nil
 }
 
-// readLastTrades reads [{token_id,price,side}]. A token that never traded has the side "" and a price that means nothing.
+// readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless.
 func readLastTrades(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
 	return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
@@ -63,7 +63,8 @@ func readBooks(payload wire.Value, asked []string, note func(string)) (values[ma
 	return readTokens(payload, asked, note, readBook)
 }
 
-// readBook reads an order book. Polymarket sends whole books, so the book covers every depth that is requested.
+// readBook reads an order book. Polymarket sends whole books, so one book is enough for queries of every depth up to
+// queries.MaxBookDepth.
 func readBook(r *wire.Row, id string) *market.Book {
 	b := &market.Book{
 		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth, Rendered: new(market.Rendered),
@@ -77,7 +78,7 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// spreadOf returns the top of a book.
+// spreadOf returns the best prices of a book.
 func spreadOf(b *market.Book) *market.Spread {
 	return &market.Spread{
 		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
@@ -85,7 +86,7 @@ func spreadOf(b *market.Book) *market.Spread {
 }
 
 // readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no readable
-// id, every requested token without another row gets an error, because the unreadable row may belong to this token.
+// id, every requested token without a value gets an error, because this row may belong to the token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
@@ -137,7 +138,7 @@ type points struct {
 	bad  rest.RowErrors
 }
 
-// readPoints reads [{t,p}], oldest first. If several points have the same time, the last one counts.
+// readPoints reads [{t,p}], oldest first. If several points have the same time, only the last of these points is used.
 func readPoints(list []wire.Value, note func(string)) points {
 	var n rest.Drift
 	var out points

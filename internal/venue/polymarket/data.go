@@ -44,7 +44,7 @@ func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
 	return rows, next, nil
 }
 
-// readPosition reads a position. Its outcome may be unknown; the token identifies it.
+// readPosition reads a position. The label of the outcome may be missing, because the token id identifies the outcome.
 func readPosition(r *wire.Row) market.Position {
 	return market.Position{
 		MarketID:      r.RequireID(fieldConditionID),
@@ -60,7 +60,8 @@ func readPosition(r *wire.Row) market.Position {
 // readTrade reads a trade of an account. Polymarket sends no trade ids.
 func readTrade(r *wire.Row) market.Trade { return r.UserTrade() }
 
-// activityTypes are Polymarket's types of activity by the kind of their records. A type of no list has the kind UNKNOWN.
+// activityTypes maps each kind of history record to Polymarket's types of activity. A type that is not in the map has the kind
+// UNKNOWN.
 var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryTrade:      {"TRADE"},
 	market.HistorySplit:      {"SPLIT"},
@@ -72,7 +73,7 @@ var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryTransfer:   {"TIP"},
 }
 
-// kindOf returns the kind of a type of activity.
+// kindOf returns the kind of history record for one of Polymarket's types of activity.
 func kindOf(raw string) market.HistoryKind {
 	for kind, types := range activityTypes {
 		if slices.Contains(types, strings.ToUpper(raw)) {
@@ -101,13 +102,13 @@ func readRecord(r *wire.Row) market.HistoryRecord {
 		h.Price, h.Side = r.Decimal(wire.FieldPrice), market.ParseSide(r.Text(wire.FieldSide))
 	case market.HistoryTransfer:
 		if h.Amount == nil {
-			h.Amount = h.Size // the size of a tip is its amount
+			h.Amount = h.Size // Polymarket may send the amount of a tip as its size
 		}
 	}
 	return h
 }
 
-// readValue reads {proxy_wallet,value}, the value of all positions of an account. It returns nil if the account has none.
+// readValue reads {proxy_wallet,value}, the value of all positions of an account. It returns nil if the response contains no value.
 func readValue(payload wire.Value, account market.Address, note func(string)) (*market.Balance, error) {
 	if payload.IsNull() {
 		return nil, nil

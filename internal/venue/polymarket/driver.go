@@ -20,7 +20,7 @@ const (
 const (
 	maxTokens    = 500
 	maxHistories = 20
-	// maxMarketIDs keeps the URL of a call with ids of 78 digits below 4 KiB.
+	// maxMarketIDs ids of 78 digits each fit into a URL of less than 4 KiB.
 	maxMarketIDs = 40
 )
 
@@ -30,12 +30,12 @@ type Driver struct {
 	tags              *tagIDs
 }
 
-// New returns a driver. cfg.BaseURL is one address that serves all three APIs, such as a proxy; it is empty for Polymarket's own
-// addresses. The driver sends no credentials, so it ignores cfg.CredentialsMode. New makes no call.
+// New returns a driver. cfg.BaseURL is one address that serves all three APIs, such as the address of a proxy. If it is empty, the
+// driver uses Polymarket's addresses. The driver sends no credentials, so it ignores cfg.CredentialsMode. New makes no call.
 func New(cfg rest.Config) (*Driver, error) {
 	cfg.CredentialsMode = rest.CredentialsNone
 	if cfg.Transport == nil {
-		cfg.Transport = rest.NewTransport() // one pool of connections for the three APIs
+		cfg.Transport = rest.NewTransport() // the clients of the three APIs share connections
 	}
 	d := &Driver{}
 	for _, api := range []struct {
@@ -81,7 +81,7 @@ var (
 	}
 )
 
-// Paths besides those of the endpoints.
+// These paths are for calls that replace the path of their endpoint.
 const (
 	pathLastTrades = "/last-trades-prices"
 	pathSearch     = "/public-search"
@@ -101,8 +101,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the number of calls that a batch of keys needs at least. Tokens without a midpoint, closed markets and further
-// pages take further calls.
+// Cost returns the least number of calls that a batch of keys needs. Tokens without a midpoint, closed markets and further pages
+// need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size
@@ -116,7 +116,7 @@ func (d *Driver) Circuits() []rest.Circuit {
 // Close closes idle connections. Calls in flight are not affected.
 func (d *Driver) Close() { d.gamma.Close() }
 
-// Orders returns UNSUPPORTED: the open orders of an account need a signature by its key.
+// Orders returns UNSUPPORTED, because a request for open orders must be signed with the account's key.
 func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
 	return nil, d.Can(reqctx.EndpointOrders)
 }
@@ -129,7 +129,7 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 	return nil
 }
 
-// CanReadCash returns UNSUPPORTED: the cash of an account is a balance on the blockchain.
+// CanReadCash returns UNSUPPORTED, because the cash of an account is a balance on the blockchain.
 func (d *Driver) CanReadCash() error {
 	return market.Errorf(market.CodeUnsupported, "the cash of a Polymarket account is on the blockchain, and Polymarket's API does not contain it (%s)",
 		reqctx.EndpointBalance)

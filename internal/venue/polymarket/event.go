@@ -28,7 +28,7 @@ var (
 type marketRow struct {
 	row    *wire.Row
 	market *market.Market
-	// undecided is as in readMarket.
+	// undecided has the same meaning as the result of readMarket.
 	undecided bool
 }
 
@@ -50,7 +50,7 @@ func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)
 }
 
-// keysetCursor returns the cursor of the next page of a keyset endpoint; empty on the last page.
+// keysetCursor returns the cursor of the next page of a keyset endpoint. The cursor is empty on the last page.
 func keysetCursor(payload wire.Value) (string, error) {
 	v := fieldKeysetCursor.Of(payload)
 	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= maxCursor {
@@ -84,7 +84,7 @@ type eventRow struct {
 }
 
 // readEvent reads an event of the Gamma API. An augmented event, whose markets exclude each other, may contain placeholders without
-// a name. readEvent leaves these out.
+// a name. readEvent leaves out these placeholders.
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
 	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
@@ -107,8 +107,8 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	return out, nil
 }
 
-// isPlaceholder reports whether a market of an augmented event is its outcome "Other", or an outcome without a name yet, such as
-// "Person A". Placeholders are not traded.
+// isPlaceholder reports whether a market of an augmented event stands for the outcome "Other" or for an outcome without a name yet,
+// such as "Person A". Placeholders are not traded.
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
 		return false
@@ -120,7 +120,7 @@ func isPlaceholder(row marketRow) bool {
 	return m != nil && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
-// Event returns an event with its markets, or nil if Polymarket does not know it.
+// Event returns an event with its markets, or nil if Polymarket does not know the event.
 func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	parameter, id := "id", ref.EventID
@@ -134,7 +134,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 		return nil, nil // Gamma's ids are numbers
 	}
 	return rest.WithBackoff(d.gamma, e, parameter+"="+id, func() (*market.Event, error) {
-		for _, closed := range []string{"false", "true"} { // closed events need a separate request, as closed markets do
+		for _, closed := range []string{"false", "true"} { // Gamma lists closed events only if the request is for closed events
 			rq := &rest.Request{Endpoint: e, Keys: 1}
 			rq.Query.Set(parameter, id).Set("closed", closed).Set("limit", "1")
 			payload, err := d.gamma.Get(ctx, rq)
@@ -152,7 +152,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	})
 }
 
-// findEvent reads the answer for one event. It returns nil if the answer has no event.
+// findEvent reads the response for one event. It returns nil if the response contains no event.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	list, err := readEvents(payload)

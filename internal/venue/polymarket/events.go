@@ -28,8 +28,8 @@ var eventOrders = map[queries.Sort]string{
 
 // SearchEvents returns one page of events with their markets. A search by text uses Polymarket's search. Without a text, the events
 // come from Polymarket's two lists of events, open events first. The error is UNSUPPORTED for a search by category, for a search by
-// text with another sort than by relevance, and for a sort of open and closed events together. A page may be short although there
-// is a next one.
+// text with a sort other than relevance, and for a sort of open and closed events together. A page may be short although there is a
+// next page.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
 	if err := checkSearch(&q); err != nil {
@@ -44,8 +44,8 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	})
 }
 
-// Categories counts open markets by tag. It reads only the first pages of the list of open markets, which begins with the most
-// traded ones.
+// Categories counts open markets by tag. It reads only the first pages of the list of open markets. The list begins with the
+// markets that have the greatest volume in the last 24 hours.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	q := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: maxPageSize}
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) {
@@ -72,7 +72,7 @@ func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	return page, err
 }
 
-// listEvents returns one page of the list of open or of closed events.
+// listEvents returns one page of the list of open events or of the list of closed events.
 func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	open, closed := sides(q.Status)
@@ -148,7 +148,7 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 		}
 		found := queries.FoundEvent{Event: row.publish(e), Whole: true}
 		for _, m := range found.Markets {
-			m.Summary, m.Description = true, "" // the texts of all markets would fill the cache
+			m.Summary, m.Description = true, "" // the descriptions of all markets would fill the cache
 		}
 		found.Matches = slices.DeleteFunc(slices.Clone(found.Markets), func(m *market.Market) bool { return !matches(m, q) })
 		if len(found.Matches) > 0 && !seen[found.EventID] {

@@ -65,7 +65,7 @@ func flag(b *bool) string {
 	return fmt.Sprint(*b)
 }
 
-// showMarket returns what decides how a market is shown, valued and settled.
+// showMarket returns a text with the fields on which the display, valuation and settlement of a market depend.
 func showMarket(m *market.Market) string {
 	out := fmt.Sprintf("%s %s %s/%s", m.MarketID, m.Slug, m.Status, m.StatusRaw)
 	for _, o := range m.Outcomes {
@@ -163,7 +163,7 @@ func TestEventOfGamma(t *testing.T) {
 	)
 }
 
-// showPrices returns the prices of tokens, or why a token has none.
+// showPrices returns a line for each token, with its price or the reason for which it has none.
 func showPrices(got values[market.Price], tokens []string) (lines []string) {
 	for _, id := range tokens {
 		switch r, ok := got[id]; {
@@ -200,7 +200,7 @@ func TestATokenThatNeverTradedHasNoPrice(t *testing.T) {
 	equal(t, showPrices(got, asked), "1005 absent", "1006 0.42 LAST", "1007 price is not from 0 to 1", "1008 absent")
 }
 
-// showBook returns a book and its top.
+// showBook returns a text with a book and its best prices.
 func showBook(b *market.Book) string {
 	side := func(levels []market.Level) (out string) {
 		for _, l := range levels {

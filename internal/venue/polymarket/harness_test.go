@@ -81,7 +81,7 @@ func (s *stub) count(call string) int {
 	return n
 }
 
-// clock is a clock that tests move.
+// clock is a clock that only the tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -134,7 +134,7 @@ func check(t *testing.T, got, want any) {
 	}
 }
 
-// gammaMarket returns a market as Gamma sends it.
+// gammaMarket returns a market in the form of the Gamma API.
 func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 	m := map[string]any{
 		"conditionId": fmt.Sprintf("0xa%d", n), "question": fmt.Sprint("Question ", n), "slug": fmt.Sprint("slug-", n), "description": "d",

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limits. Polymarket delays excess calls before it refuses any, so only this service's rate limit
-// enforces them. Endpoints of the same path share a limit.
+// Limits returns the documented limits. Polymarket delays calls above a limit before it refuses any. So the client cannot learn the
+// limits from errors, and this service must enforce the limits itself. Endpoints with the same path share a limit.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
@@ -19,7 +19,7 @@ func Limits() []rest.PublishedLimit {
 		limit(1000, reqctx.EndpointPriceHistory),
 		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
 			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
-		limit(200, reqctx.EndpointEvent), // plus 300 for EndpointEventSearch: the documented 500 for the list of events
+		limit(200, reqctx.EndpointEvent), // 500 documented for the list of events, minus 300 for EndpointEventSearch
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
 		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),

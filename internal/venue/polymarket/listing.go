@@ -14,12 +14,12 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// listing is a position in one of Gamma's two lists of markets, open and closed: after the first skip rows of the page at cursor.
-// Gamma's cursors mark only the starts of pages, but a page that is merged from both lists may end in the middle of a page of
-// Gamma.
+// listing is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets. The field
+// cursor is the start of a page of Gamma. The field skip is the number of rows of this page before the position. skip is needed
+// because a page of merged lists may end in the middle of a page of Gamma.
 type listing struct {
 	closed bool
-	// ended reports that the list has no more markets, or is not part of the search.
+	// ended reports that the list has no more markets, or that the search does not use the list.
 	ended  bool
 	cursor string
 	skip   int
@@ -67,13 +67,14 @@ func startListings(q queries.Search) (both [2]listing, err error) {
 // listed is one page of a list.
 type listed struct {
 	rows []marketRow
-	// next is the cursor of the next page; empty if there is none.
+	// next is the cursor of the next page. It is empty on the last page.
 	next string
 	err  error
 }
 
-// listMarkets returns one page of the list of markets, sorted by the search's sort, or else by the volume of a day. Gamma lists
-// open and closed markets separately, so a search for both merges two lists.
+// listMarkets returns one page of the list of markets, sorted as the search requests. Without a sort, the page is sorted by the
+// volume of the last 24 hours. Gamma lists open and closed markets separately, so a search for open and closed markets merges two
+// lists.
 func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	by, direction := sortFields[q.Sort], q.Direction
 	if by.has == nil {
@@ -134,7 +135,7 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, by sortField, d
 	return listed{rows, next, form(e, err)}
 }
 
-// dateText returns a time as Gamma reads it; empty for the zero time.
+// dateText returns a time in the form that Gamma reads, or "" for the zero time.
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -142,8 +143,8 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted by compare. It stops when the result is full, or when one of the pages ends and its list
-// has a next page.
+// mergeLists merges two pages, both sorted by compare. It stops when the result is full. It also stops at the end of a page that
+// has a next page, because the next row may come from there.
 func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}

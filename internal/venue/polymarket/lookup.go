@@ -10,16 +10,16 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// maxBisections bounds the further calls after Polymarket has refused a list because of one of its ids.
+// maxBisections bounds the number of further calls after Polymarket has refused a list because of one of its ids.
 const maxBisections = 12
 
-// lookup reads values by their ids, several in a call.
+// lookup reads values by their ids. One call reads several values.
 type lookup[T any] struct {
 	client   *rest.Client
 	endpoint reqctx.Endpoint
 	// batch is the greatest number of ids in one call.
 	batch int
-	// isID reports whether a text has the form of an id. Other texts are unknown to Polymarket and are not sent.
+	// isID reports whether a text has the form of an id. The lookup does not send other texts, because Polymarket cannot know them.
 	isID func(string) bool
 	// call reads the values of ids with one call.
 	call func(ctx context.Context, ids []string, note func(string)) (values[T], error)
@@ -35,7 +35,7 @@ func isCondition(s string) bool {
 }
 
 // read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If every call failed, read also
-// returns an error; otherwise only the results contain errors.
+// returns an error. If only some calls failed, the errors are only in the results.
 func (l lookup[T]) read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(values[T], len(ids))
 	var keys []string
@@ -95,7 +95,8 @@ func (l lookup[T]) record(list []string, found values[T], failed error, results 
 	return nil
 }
 
-// readList reads ids with one call. If Polymarket refuses the list, one of the ids is the reason, so readList reads its halves.
+// readList reads ids with one call. If Polymarket refuses the list because of one of the ids, readList reads the two halves of the
+// list separately.
 func (l lookup[T]) readList(ctx context.Context, ids []string, left *int) (values[T], error) {
 	var n rest.Drift
 	got, err := l.call(ctx, ids, n.Add)
@@ -103,7 +104,7 @@ func (l lookup[T]) readList(ctx context.Context, ids []string, left *int) (value
 	switch {
 	case err == nil:
 		for id, r := range got {
-			if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // an error of a reader, without a code
+			if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // an error without a code, from reading an element
 				got[id] = market.Result[*T]{Err: rest.BadElement(l.endpoint, r.Err)}
 			}
 		}
@@ -136,7 +137,7 @@ func cmpError(a, b error) error {
 	return b
 }
 
-// form returns the error of an answer that a reader could not read.
+// form returns the error of a response of an unknown form. err is the error of the function that read the response.
 func form(e reqctx.Endpoint, err error) error {
 	if err == nil {
 		return nil

@@ -37,8 +37,8 @@ var (
 	fieldEvents = wire.NewField("events")
 )
 
-// readMarket reads a market of the Gamma API. in is the event whose list contains the market, or nil. undecided reports that
-// the market is closed but that Gamma does not state its result; the CLOB API may.
+// readMarket reads a market of the Gamma API. in is the event whose list contains the market, or nil. undecided reports that the
+// market is closed but Gamma does not state its result. The CLOB API may state the result.
 func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
 		MarketID:        r.RequireID(fieldConditionID),
@@ -73,7 +73,7 @@ func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
 	return m, undecided
 }
 
-// addEvent adds the event of a market to it.
+// addEvent sets the fields of a market that come from its event.
 func addEvent(m *market.Market, in *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = in.ID(fieldID), in.Text(fieldSlug), in.Text(fieldTitle)
 	m.Image, m.Category = cmp.Or(m.Image, in.Text(fieldImage)), cmp.Or(m.Category, in.Text(fieldCategory))
@@ -108,8 +108,8 @@ func readTags(r *wire.Row) []string {
 	return tags
 }
 
-// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices, each of which is JSON in a text. A market
-// without an order book has no tokens, and a new market may have no prices.
+// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list is a string that contains JSON. A
+// market without an order book has no tokens. A new market may have no prices.
 func readOutcomes(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, traded := r.Of(fieldTokenIDs).List()
@@ -156,7 +156,7 @@ func tokenIDs(r *wire.Row) []string {
 	return ids
 }
 
-// slugOf returns the slug that Polymarket makes of a label.
+// slugOf returns the slug that Polymarket derives from a label.
 func slugOf(label string) string {
 	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "-")

@@ -34,8 +34,8 @@ var (
 	}}
 )
 
-// MarketsByID returns the markets with these condition ids. For a closed market whose outcome Gamma does not state, it also asks
-// the order book API for the outcome.
+// MarketsByID returns the markets with these condition ids. If Gamma does not state the result of a closed market, MarketsByID also
+// requests the market from the CLOB API.
 func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
 	return d.markets(byID).read(ctx, marketIDs)
 }
@@ -56,8 +56,8 @@ func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets returns the lookup of markets. Gamma omits closed markets unless the request is for closed markets. So a second call
-// looks for the remaining ids among the closed markets.
+// markets returns the lookup of markets. Gamma omits closed markets unless the request is for closed markets. So a second call, for
+// closed markets, requests the ids that the first response does not contain.
 func (d *Driver) markets(by marketLookup) lookup[market.Market] {
 	return lookup[market.Market]{
 		client: d.gamma, endpoint: by.endpoint, batch: maxMarketIDs, isID: by.isID,
@@ -128,8 +128,8 @@ func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked
 	return named
 }
 
-// decide reads the results of closed markets whose result Gamma does not state, with one call each. If the order book API does not
-// state the result or the call fails, the status of the market does not change.
+// decide requests closed markets from the CLOB API, because Gamma does not state their results. It makes one call for each market.
+// If the call fails or its response does not state the result, the status of the market does not change.
 func (d *Driver) decide(ctx context.Context, markets []*market.Market, note func(string)) {
 	results := make([]result, len(markets))
 	errs := make([]error, len(markets))

@@ -148,7 +148,7 @@ func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string
 func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	var both [2][]map[string]any
 	var want []string
-	for i := range 240 { // in the order of their volumes; every third market is closed
+	for i := range 240 { // the markets are in the order of their volumes, and every third market is closed
 		n := 0
 		if i%3 == 2 {
 			n = 1

@@ -12,11 +12,10 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// tokenReader reads the answer to a list of tokens.
+// tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the order book API. An empty path means the path of the
-// endpoint.
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API. An empty path means the path of the endpoint.
 func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) lookup[T] {
 	return lookup[T]{
 		client: d.clob, endpoint: e, batch: maxTokens, isID: isToken,
@@ -42,13 +41,13 @@ func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T
 func body(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a type of this package that has no JSON
+		panic(err) // all types that this package encodes have JSON
 	}
 	return b
 }
 
-// Prices returns the prices of tokens: the midpoint, or the last trade's price if a side of the book is empty. The Value is nil for
-// a token without either of these prices. Results and errors are as in venue.Driver.
+// Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. The
+// Value is nil for a token without either of these prices. Results and errors are as in venue.Driver.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
 	results, err := tokens(d, e, "", readMidpoints).read(ctx, tokenIDs)
@@ -101,7 +100,7 @@ type historyRequest struct {
 }
 
 // PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. Points are 5
-// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, and a day for longer periods. They have
+// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, and a day for longer periods. Points have
 // no volume. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }

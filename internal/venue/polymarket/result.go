@@ -18,7 +18,7 @@ var (
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
 
-// won and lost are the values of winner flags. They are never changed.
+// won and lost are the values to which winner flags point. No code changes these values.
 var won, lost = true, false
 
 var (
@@ -26,9 +26,10 @@ var (
 	half = market.NewDecimal(5, -1)
 )
 
-// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result: its
-// prices are then exactly 1 for the winner and 0 for the others, or 0.5 each if nobody won. A closed market's prices may also be
-// 1 and 0 before its resolution. undecided reports that the market is closed without a result.
+// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. Its prices
+// are exactly 1 for the winner and 0 for the other outcomes, or 0.5 for both outcomes if nobody won. Prices alone are not enough,
+// because a closed market may have the prices 1 and 0 before its resolution. undecided reports that the market is closed without a
+// result.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
 	m.StatusRaw = status
@@ -52,7 +53,7 @@ func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// resolutionSource returns the source that decides the market, or else the contract that resolves it.
+// resolutionSource returns the source that decides the market. Without a source, it returns the contract that resolves the market.
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
@@ -62,7 +63,8 @@ func resolutionSource(r *wire.Row) string {
 	return ""
 }
 
-// pricedWinner returns the index of the outcome whose price is exactly 1 while all others are exactly 0, or -1.
+// pricedWinner returns the index of the outcome with a price of exactly 1 if all other prices are exactly 0. If there is no such
+// outcome, it returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {
@@ -78,7 +80,7 @@ func pricedWinner(outcomes []market.Outcome) int {
 	return winner
 }
 
-// equalPrices reports whether a market has two outcomes that both pay a half.
+// equalPrices reports whether a market has two outcomes, each with a price of 0.5.
 func equalPrices(outcomes []market.Outcome) bool {
 	for i := range outcomes {
 		if p := outcomes[i].Price; p == nil || p.Cmp(half) != 0 {
@@ -101,11 +103,11 @@ func setWinner(m *market.Market, i int) bool {
 	return true
 }
 
-// result is what the CLOB API says about the end of a market.
+// result is the result of a market in the CLOB API.
 type result struct {
 	// winner is the winning token; empty if there is none.
 	winner string
-	// equal reports that both outcomes pay a half.
+	// equal reports that a share of either outcome pays 0.5.
 	equal bool
 }
 

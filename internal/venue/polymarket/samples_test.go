@@ -13,7 +13,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// samples returns the folder of recorded answers, or skips the test if there is none. Its licences do not allow a copy here.
+// samples returns the folder of recorded answers, or skips the test if there is none. The licences of the recorded answers do not
+// allow a copy in this repository.
 func samples(t *testing.T) string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -27,7 +28,7 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// short cuts long ids.
+// short shortens long ids.
 func short(s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// burstWithin bounds the time until the book agrees with the reported best prices. One order can take several frames.
+	// burstWithin bounds the duration of a burst. A burst consists of the changes that one order causes. The changes may arrive in
+	// several frames. The book agrees with the reported best prices only after the last change.
 	burstWithin = 250 * time.Millisecond
-	// maxKept bounds the changes that an asset keeps: those of a burst, and those that arrive while its book is lost.
+	// maxKept bounds the number of changes that an asset keeps during a burst, during a comparison, and until a lost book is
+	// repaired.
 	maxKept = 2000
 )
 
@@ -22,47 +24,50 @@ type asset struct {
 	wanted map[messages.Topic]bool
 	owed   []messages.Topic
 
-	// book is the published book; nil before the first one and after a gap. at is the venue's time of its last change.
+	// book is the published book. It is nil before the first book and after a gap. The field at is the venue's time of the book's
+	// last change.
 	book *ladder
 	at   time.Time
-	// burst contains the first changes of an order while others are still to come; book does not include them. scratch is book with
-	// burst applied. burstAt is the venue's time of the burst. If the burst is incomplete at burstBy, a change was lost.
+	// burst contains the changes of an incomplete burst, which the field book does not include yet. scratch is the book with these
+	// changes. burstAt is the venue's time of the burst. If the burst is still incomplete at the time burstBy, a change was lost.
 	burst            []change
 	scratch          *ladder
 	burstAt, burstBy time.Time
-	// lost reports a gap. kept contains the changes since the gap, to apply them to the book that REST returns. failures counts the
-	// REST reads since the gap that have failed or whose book did not fit the changes.
+	// lost reports that the book was lost in a gap. kept contains the changes since the gap, which will be applied to the book that
+	// REST returns. failures is the number of unsuccessful REST reads since the gap. A read is also unsuccessful if its book does
+	// not fit the changes.
 	lost     bool
 	kept     []change
 	failures int
-	// dueBy is the time until which the venue must send the first book; zero until awaitFirst sets it.
+	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
-	// changed reports whether the socket has changed the book since the last comparison began.
+	// changed reports whether a frame has changed the book since the last comparison began.
 	changed bool
-	// comparison is the running comparison with REST; nil if there is none.
+	// comparison is the running comparison with REST. It is nil if no comparison is running.
 	comparison *comparison
-	// top is the last reported top; nil before the first one.
+	// top contains the best prices that were reported last. It is nil before the first report.
 	top *top
 }
 
 // comparison compares a streamed book with the book of REST.
 type comparison struct {
-	// from is the venue's time of the book when the comparison began. since contains the changes of the book after that.
+	// The field from is the venue's time of the book at the start of the comparison. The field since contains the changes of the
+	// book after the start.
 	from  time.Time
 	since []change
-	// rest is the book that REST has returned, if its levels differ from the streamed ones; nil before. The streamed book must have
-	// the levels of rest at deadline.
+	// The field rest is the book that REST has returned, if its levels differ from the streamed book. It is nil before the
+	// response. At the time in the field deadline, the streamed book must have the levels of rest.
 	rest     *market.Book
 	deadline time.Time
 }
 
-// ladder has both sides of a book. It never changes.
+// ladder contains both sides of a book. A ladder is immutable.
 type ladder struct{ bids, asks market.Side }
 
-// top is the best bid and ask. An empty side is nil.
+// top contains the best bid and the best ask. The price of an empty side is nil.
 type top struct{ bid, ask *market.Decimal }
 
-// change is a new total size at a price. top is the top of the book after the order that caused the change.
+// change is a new total size at a price. The field top contains the best prices after the order that caused the change.
 type change struct {
 	market.LevelChange
 	top top
@@ -85,7 +90,7 @@ func (l ladder) top() (t top) {
 	return t
 }
 
-// with returns the ladder with another total at a price. A total of 0 removes the level.
+// with returns a copy of the ladder with a new total at a price. A total of 0 removes the level.
 func (l ladder) with(c market.LevelChange) *ladder {
 	if c.Side == market.SideBuy {
 		l.bids = l.bids.Set(c.Side, c.Level)
@@ -112,7 +117,7 @@ func (a *asset) reset() {
 	a.lost, a.failures, a.burstBy, a.dueBy = false, 0, time.Time{}, time.Time{}
 }
 
-// replace sets the book. It reports whether the levels differ from the published ones.
+// replace sets the book. It reports whether the levels differ from the previous book.
 func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	differs = a.book == nil || !a.book.equal(l.bids, l.asks)
 	a.reset()
@@ -120,8 +125,9 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	return differs
 }
 
-// apply adds a change to the burst. The burst is complete when the book with its changes agrees with the reported top; done then
-// contains these changes. gap reports that a change is missing, because a later change arrived before the burst was complete.
+// apply adds a change to the burst. The burst is complete when the book with its changes agrees with the reported best prices. If
+// the burst is complete, done contains its changes. gap reports that a change is missing, because a change with a later time
+// arrived before the burst was complete.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true
@@ -141,7 +147,7 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	a.book, a.at = a.scratch, later(a.at, c.at)
 	if cmp := a.comparison; cmp != nil {
 		if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {
-			a.comparison = nil // the next comparison may find the book at a calmer time
+			a.comparison = nil // too many changes: give up, and leave the check to the next comparison
 		}
 	}
 	a.burst, a.scratch, a.burstBy = nil, nil, time.Time{}
@@ -156,7 +162,7 @@ func (a *asset) lose(first ...change) {
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst loses a first book that does not arrive in time.
+// awaitFirst marks the book as lost if the first book does not arrive in time.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -167,7 +173,7 @@ func (a *asset) awaitFirst(now time.Time) {
 	}
 }
 
-// keep keeps a change that arrives while the book is lost.
+// keep stores a change that arrives after the book was lost.
 func (a *asset) keep(c change) {
 	if len(a.kept) >= maxKept {
 		a.kept = a.kept[1:]
@@ -175,8 +181,8 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns a book of REST with the changes that are not older than the book. It also applies changes of the same
-// millisecond, because the book may lack some of them. Applying a change twice does no harm, because it is a total.
+// withLater returns a book of REST with the changes that are not older than the book. It also applies changes with the same time as
+// the book, because the book may lack some of these changes. Applying a change twice does no harm, because a change is a total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -189,7 +195,7 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 }
 
 // splice returns a book of REST with the kept changes that are not older than the book. ok is false if the result disagrees with
-// the last reported top. In this case changes are missing, or the book is too old.
+// the best prices in the last kept change. The cause is a missing change or a book that is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

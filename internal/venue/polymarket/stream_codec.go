@@ -17,7 +17,7 @@ import (
 const StreamURL = "wss://ws-subscriptions-clob.polymarket.com/ws/market"
 
 const (
-	// silence is the greatest time without a frame. The venue answers each ping.
+	// silence is the greatest time without a frame. The venue responds to each ping.
 	silence = 25 * time.Second
 	// pingEvery is the time between pings. The venue closes a socket without pings.
 	pingEvery = 10 * time.Second
@@ -37,11 +37,11 @@ type codec struct {
 	read readBooksFunc
 
 	mu sync.Mutex
-	// greeted reports that the first subscription was sent. The first one has a different form from later ones.
+	// greeted reports that the first subscription was sent. The first subscription has a different form from later subscriptions.
 	greeted bool
 	assets  map[string]*asset
-	// numbers contains the last number of each topic. highest is the greatest number of an ended topic, so that a topic that is
-	// subscribed again continues above its old numbers.
+	// numbers contains the last number of each topic. highest is the greatest number of an ended topic. A new topic starts above
+	// highest, so that a topic that is subscribed again does not repeat numbers.
 	numbers map[messages.Topic]uint64
 	highest uint64
 }
@@ -52,7 +52,7 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 }
 
 // Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms nothing.
-// The codec answers a resync with its own book, or with the book of REST if its own book is lost.
+// After a resync request, the codec delivers the book that it keeps. If this book is lost, the codec delivers the book of REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
@@ -80,7 +80,7 @@ func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	return "", false
 }
 
-// subscription is a request to the venue. The first one of a socket has a type, and the others have an operation.
+// subscription is a request to the venue. The first request on a socket has a type. The later requests have an operation.
 type subscription struct {
 	Assets    []string `json:"assets_ids"`
 	Type      string   `json:"type,omitempty"`
@@ -89,7 +89,7 @@ type subscription struct {
 	Custom    bool     `json:"custom_feature_enabled,omitempty"`
 }
 
-// Encode returns the frames of a request. A request that changes nothing on the socket has none.
+// Encode returns the frames of a request. It returns none for a request that changes nothing on the socket.
 func (c *codec) Encode(r *stream.Request) [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,12 +144,12 @@ func (c *codec) subscribeFrame(ids []string) []byte {
 func frameOf(s subscription) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a type of this package that has no JSON
+		panic(err) // all types that this package encodes have JSON
 	}
 	return b
 }
 
-// unsubscribe ends topics, and the subscriptions of assets that no topic needs any more.
+// unsubscribe removes topics and ends the subscriptions of assets without further topics.
 func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	var ended []string
 	for _, t := range topics {
@@ -172,8 +172,8 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{frameOf(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes tick deliver the state of a topic again. If the book is lost, the codec repairs it over REST first. If that has
-// failed twice, resync subscribes to the asset again, because the venue sends the book for a new subscription.
+// resync makes tick deliver the state of a topic again. If the book is lost, the codec first repairs the book over REST. After
+// maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book for a new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]

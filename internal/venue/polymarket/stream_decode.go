@@ -82,7 +82,7 @@ func (c *codec) one(r *wire.Row, now time.Time) []stream.Event {
 	return nil
 }
 
-// frameKind returns the type of a frame for metrics, which have a small fixed set of types.
+// frameKind returns the type of a frame for metrics. It maps every unknown type to one text, so that the set of types is small.
 func frameKind(kind string) string {
 	switch kind {
 	case "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved":
@@ -128,7 +128,7 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// whole publishes the book of an asset and its prices.
+// whole publishes the book and the prices of an asset.
 func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
@@ -141,8 +141,8 @@ func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	return events
 }
 
-// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. A book
-// with an empty side has no price.
+// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. report
+// publishes nothing if a side is empty or the bid is above the ask.
 func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	owed := a.owes(messages.ChannelPrices)
 	if a.top != nil && a.top.equal(best) && !owed {
@@ -169,7 +169,8 @@ func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 	return c.bad(a)
 }
 
-// bad returns an event that reports the loss of an asset's book to one of the topics that depend on the book.
+// bad returns an event that reports the loss of an asset's book. One event is enough, so it goes to only one of the topics that
+// depend on the book.
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
@@ -220,7 +221,7 @@ func readChange(r *wire.Row, at time.Time) change {
 	return ch
 }
 
-// readTop reads the reported top. A side is empty if it is missing, "", or at the end of the range of prices.
+// readTop reads the reported best prices. The bid is nil if it is missing, "" or 0. The ask is nil if it is missing, "", 0 or 1.
 func readTop(r *wire.Row) (t top) {
 	if d := unit(r, fieldTopBid); d != nil && d.Sign() > 0 {
 		t.bid = d
@@ -246,7 +247,7 @@ func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 		return nil
 	}
 	if a.book == nil {
-		return nil // the venue sends the book of a new subscription later
+		return nil // the venue has not sent the first book yet
 	}
 	done, gap := a.apply(ch, now)
 	if gap {
@@ -271,7 +272,8 @@ func (c *codec) bestPrices(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, best, r.Time(fieldTimestamp), now)
 }
 
-// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of the fields, which is the same after a reconnect.
+// lastTrade decodes a trade. Polymarket sends no id. So the id is a hash of the fields, because a hash is the same after a
+// reconnect.
 func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	a := c.assets[r.RequireID(fieldAsset)]
 	if a == nil {
@@ -297,7 +299,8 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// tradeID returns the id of a trade. It contains the time only without a transaction, because REST rounds the time to seconds.
+// tradeID returns the id of a trade. The id depends on the time only if the trade has no transaction, because REST rounds the time
+// to seconds.
 func tradeID(t market.Trade) string {
 	at := strings.ToLower(t.TransactionHash)
 	if at == "" {

@@ -17,29 +17,29 @@ const (
 	// maxRepairs is the number of failed reads of a lost book after which the asset is subscribed again.
 	maxRepairs = 2
 	// tickEvery is the time between two checks of bursts and lost books. auditEvery is the time between two comparisons of all
-	// books with REST. catchUp is the time in which the streamed book must reach the levels of a newer book of REST.
+	// books with REST. catchUp is the time in which the streamed book must reach the levels of a different book of REST.
 	tickEvery  = 50 * time.Millisecond
 	auditEvery = 25 * time.Second
 	catchUp    = 2 * time.Second
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	// A socket is replaced if one comparison finds more than maxFrozen frozen books, and they are more than 1/frozenShare of the
-	// books that the socket has changed since the comparison before.
+	// A socket is replaced if one comparison finds more than maxFrozen frozen books. The frozen books must also be more than
+	// 1/frozenShare of the books that the socket changed between the starts of the previous comparison and this comparison.
 	maxFrozen   = 3
 	frozenShare = 10
-	// firstBookWithin is the time in which the venue must send the first book of an asset. After this time, the book is read over
-	// REST.
+	// firstBookWithin is the time in which the venue must send the first book of an asset. After this time, the codec reads the
+	// book over REST.
 	firstBookWithin = 1500 * time.Millisecond
 )
 
-// errFrozen ends a socket that sends no data.
+// errFrozen ends a socket that is open but no longer sends the changes of several books.
 var errFrozen = errors.New("the socket is open, but sends no changes of several books")
 
 // readBooksFunc reads the books of up to maxTokens tokens. A book is nil if the venue does not have it.
 type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error)
 
-// Maintain repairs lost books and finds frozen ones. It returns errFrozen if the socket must be replaced. Reads run beside the ticks,
-// one at a time. It implements stream.Maintainer.
+// Maintain repairs lost books and finds frozen books. It returns errFrozen if the socket must be replaced. A separate goroutine
+// makes the REST reads, so that the reads do not delay the checks. It implements stream.Maintainer.
 func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []stream.Event)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reads sync.WaitGroup
@@ -104,8 +104,8 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick ends waits for first books and for the rest of bursts, delivers the states that topics wait for, and ends comparisons whose
-// deadline has passed. frozen is the number of books that have not changed although REST has returned a newer book.
+// tick marks books as lost if the first book or a part of a burst is late. It delivers the states that topics wait for, and ends
+// comparisons whose deadline has passed. frozen is the number of books that differ from the book of REST and had no later change.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *codec) lostAssets() []string {
 }
 
 // beginComparison begins to record the changes of all known books, and returns the assets of these books. changed is the number of
-// books that the socket has changed since the last comparison began.
+// books that the socket has changed since the previous comparison began.
 func (c *codec) beginComparison() (ids []string, changed int) {
 	ids = c.choose(func(a *asset) bool {
 		if a.changed {
@@ -194,9 +194,9 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by a book of REST with the later changes of the stream. b is nil if the read failed. A book that
-// disagrees with the reported top is not used. After maxRepairs failures the session is asked for a resync, which subscribes the
-// asset again.
+// repair replaces a lost book by a book of REST with the later changes of the stream. b is nil if the read failed. repair does not
+// use a book that disagrees with the reported best prices. After maxRepairs failures, repair reports a bad frame, so that the
+// session requests a resync. The resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -215,8 +215,8 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	return events
 }
 
-// compare compares the streamed book of an asset with b, the book of REST, which may be older or newer by a few changes. b is nil
-// if the read has failed. If the books differ, the streamed book must reach the levels of b within catchUp.
+// compare compares the streamed book of an asset with the book b of REST. b may be older or newer by a few changes. It is nil if
+// the read failed. If the books differ, the streamed book must reach the levels of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,12 +27,13 @@ func (quiet) Frame(string)     {}
 func (quiet) Drift(string)     {}
 func (quiet) Reconnect(string) {}
 
-// socket is a codec with a subscribed book, price and tape of asset A, and the market M of A and B.
+// socket is a codec with subscriptions to the book, the price and the trades of asset A, and to the market M. The assets of M are A
+// and B.
 type socket struct {
 	t *testing.T
 	*codec
 	now time.Time
-	// books is the answer of REST; reads are the ids of its calls. Each call takes the time takes.
+	// books is the response to each REST call. reads has the ids of the calls. takes is the duration of each call.
 	mu    sync.Mutex
 	books map[string]*market.Book
 	reads []string
@@ -125,7 +126,7 @@ func (s *socket) expect(got string, want ...string) {
 	}
 }
 
-// epochMs is the venue's time 0 of a test.
+// epochMs is the time, in Unix milliseconds, that tests count the venue's times from.
 const epochMs = 1_790_000_000_000
 
 // bookText returns a book frame of an asset with one bid and one ask.
@@ -205,7 +206,8 @@ func TestTradeIDs(t *testing.T) {
 	}
 }
 
-// TestTradeOfStreamAndREST reads a trade from both. Its identity, price, size and side are the same, though REST rounds its time.
+// TestTradeOfStreamAndREST reads a trade from the stream and over REST. The two trades must have equal ids, prices, sizes and
+// sides, although REST rounds the time.
 func TestTradeOfStreamAndREST(t *testing.T) {
 	v, err := wire.Parse([]byte(`{"side":"SELL","token_id":"A","condition_id":"M","size":78.5,"price":0.620,"timestamp":1900000014,"outcome":"No","transaction_hash":"0xT1"}`))
 	if err != nil {
@@ -224,8 +226,8 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	}
 }
 
-// TestBurstIsOneChange sends a marketable order as three frames. The book is crossed until the last frame, so one change is
-// published after it.
+// TestBurstIsOneChange sends a marketable order as three frames. The book is crossed until the last frame. The codec must publish
+// one change, after the last frame.
 func TestBurstIsOneChange(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -282,7 +284,8 @@ func TestStreamNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestFailedRepairs expects a new subscription after two books of REST that do not fit.
+// TestFailedRepairs has one REST read of a book fail, and the next read return a book that does not fit the stream. The codec must
+// then subscribe again.
 func TestFailedRepairs(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -296,7 +299,8 @@ func TestFailedRepairs(t *testing.T) {
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
-// maintain runs the codec's own work in a bubble until the test's end. It returns the published events, and the error of Maintain.
+// maintain runs the codec's Maintain method in a bubble until the end of the test. It returns the published events, and the error
+// of Maintain.
 func (s *socket) maintain() (events func() string, failure func() error) {
 	var mu sync.Mutex
 	var all []stream.Event
@@ -320,7 +324,7 @@ func (s *socket) maintain() (events func() string, failure func() error) {
 	}, func() error { synctest.Wait(); return err }
 }
 
-// TestOneReadRepairsAllBooks loses the books of two assets.
+// TestOneReadRepairsAllBooks loses the books of two assets. One REST call must repair both books.
 func TestOneReadRepairsAllBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
@@ -339,7 +343,7 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 	})
 }
 
-// TestReadsDelayNoTick expects the end of an incomplete burst in time, although the read of a lost book takes longer.
+// TestReadsDelayNoTick expects an incomplete burst to end in time, although the read of a lost book takes longer.
 func TestReadsDelayNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
@@ -401,25 +405,26 @@ func TestMissingFirstBook(t *testing.T) {
 			s := newSocket(t, bookA)
 			s.books["A"] = rest
 			events, _ := s.maintain()
-			time.Sleep(2 * time.Second) // the time after which subscribers ask again
+			time.Sleep(2 * time.Second) // the time after which subscribers request the book again
 			s.expect(events(), "orderbook A 1 book"+want)
 		})
 	}
 }
 
-// TestLostDeepChange loses a change below the best prices of a book that goes on changing. The comparison with REST repairs it.
+// TestLostDeepChange loses a change below the best prices of a book that continues to change. The comparison with REST must repair
+// the book.
 func TestLostDeepChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA)
 		s.frame(bookText("A", 1, "0.3", "0.4"))
 		s.frame(changeText("A", 3, "BUY", "0.2", "5", "0.3", "0.4"))
 		events, failure := s.maintain()
-		time.Sleep(tickEvery / 2) // a comparison between a frame and its book of REST would prove nothing
+		time.Sleep(tickEvery / 2) // no comparison may run between a frame and the change of the REST book
 		for i := range 35 {
 			time.Sleep(time.Second)
 			size := fmt.Sprint(1 + i)
 			s.frame(changeText("A", 10+i, "BUY", "0.1", size, "0.3", "0.4"))
-			b := restBook("A", int64(10+i), "0.3", "0.4") // without the level at 0.2: the frame that removed it is lost
+			b := restBook("A", int64(10+i), "0.3", "0.4") // the frame that removed the level at 0.2 was lost
 			b.Bids = b.Bids.Set(market.SideBuy, market.Level{Price: market.MustDecimal("0.1"), Size: market.MustDecimal(size)})
 			s.mu.Lock()
 			s.books["A"] = b
@@ -459,7 +464,8 @@ func TestChangesDuringAComparison(t *testing.T) {
 	s.expect(show(events))
 }
 
-// replay decodes recorded frames and compares the best prices of the published book with the reported ones after each burst.
+// replay decodes recorded frames. After each burst, it compares the best prices of the published book with the best prices that the
+// frames report.
 func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (bursts int) {
 	t.Helper()
 	for _, f := range frames {
@@ -481,7 +487,7 @@ func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (burst
 	return bursts
 }
 
-// reportedTop returns the reported top of an asset in a recorded frame.
+// reportedTop returns the best prices that a recorded frame reports for an asset.
 func reportedTop(t *testing.T, frame json.RawMessage, id string) (out top) {
 	t.Helper()
 	var f struct {
@@ -524,8 +530,8 @@ func TestRecordedRun(t *testing.T) {
 	}
 }
 
-// TestRecordedBurst replays a marketable order. The test makes the book before the order from the book after it: it removes the ask
-// at 0.301 and adds bids at 0.311 and 0.301.
+// TestRecordedBurst replays a marketable order. The test derives the book before the order from the recorded book after the order.
+// To do this, it removes the ask at 0.301 and adds bids at 0.311 and 0.301.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

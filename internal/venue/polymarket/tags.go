@@ -16,7 +16,7 @@ const (
 	maxTags = 2000
 )
 
-// tagIDs are the ids of tags by slug. It is safe for concurrent use.
+// tagIDs contains the ids of tags by slug. It is safe for concurrent use.
 type tagIDs struct {
 	now func() time.Time
 
@@ -24,7 +24,7 @@ type tagIDs struct {
 	ids map[string]tagID
 }
 
-// tagID is the id of a tag, empty for an unknown slug.
+// tagID contains the id of a tag. The id is empty if Polymarket does not know the slug.
 type tagID struct {
 	id    string
 	until time.Time
@@ -32,7 +32,7 @@ type tagID struct {
 
 func newTagIDs(now func() time.Time) *tagIDs { return &tagIDs{now: now, ids: make(map[string]tagID)} }
 
-// get returns the id of a slug, if it is remembered.
+// get returns the remembered id of a slug. ok is false if no id is remembered.
 func (t *tagIDs) get(slug string) (id string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *tagIDs) get(slug string) (id string, ok bool) {
 	return known.id, ok && t.now().Before(known.until)
 }
 
-// put remembers the id of a slug. If there are too many, it forgets all others.
+// put remembers the id of a slug. If maxTags ids are already remembered, it first forgets all of them.
 func (t *tagIDs) put(slug, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

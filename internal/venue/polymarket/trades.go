@@ -13,8 +13,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketTrades returns one page of the trades of a market, each once and from the taker's side. Polymarket cannot filter by token, so
-// the page of a token may be short although there is a next one. A market that is no condition id has no trades.
+// MarketTrades returns one page of the trades of a market. It returns each trade once, with the taker's token and side. Polymarket
+// cannot filter by token, so the page of a token may be short although there is a next page. If q.MarketID is not a condition id,
+// the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
 	if !isCondition(q.MarketID) {
@@ -23,7 +24,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("condition", q.MarketID).Set("taker_only", "true")
 	if q.TokenID != "" && q.Limit <= recordsPage {
-		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are of the other token
+		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
 	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
 		t := readTrade(r)
@@ -43,8 +44,8 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
 
-// publicID returns the id that the stream gives to a trade. It is empty without a transaction, because the id would contain the time,
-// which REST rounds to seconds.
+// publicID returns the id that the stream gives to a trade. The id is empty if the trade has no transaction. Without a transaction,
+// the stream's id depends on the exact time, but REST rounds the time to seconds.
 func publicID(t *market.Trade) string {
 	if t.TransactionHash == "" {
 		return ""

@@ -17,7 +17,7 @@ func publicTrade(condition string, token int, transaction string) map[string]any
 	}
 }
 
-// TestMarketTrades reads two pages of a market and of a token. Rows that look the same have different keys on all pages.
+// TestMarketTrades reads two pages of a market and of a token. Equal rows must have different keys on all pages.
 func TestMarketTrades(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /v2/trades": func(q url.Values, _ []byte) answer {
 		if q.Get("cursor") == "" {

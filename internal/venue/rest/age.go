@@ -12,8 +12,9 @@ import (
 // maxHiddenAge bounds the age of a response that has a lifetime but no Age header.
 const maxHiddenAge = time.Minute
 
-// ageOf returns the possible age of a response according to its header. Caches count ages in whole seconds, so a response may
-// be a second older than its Age header says. If a response has a lifetime but no Age header, it may be as old as its lifetime.
+// ageOf returns the least and the greatest age that a response can have according to its header. Caches count ages in whole
+// seconds, so a response may be a second older than its Age header says. A response with a lifetime but without an Age header may
+// be as old as its lifetime, but ageOf assumes at most maxHiddenAge.
 func ageOf(h http.Header) (a market.Age) {
 	life, limited := maxAge(h.Values("Cache-Control"))
 	seconds, err := strconv.ParseUint(strings.TrimSpace(h.Get("Age")), 10, 31)

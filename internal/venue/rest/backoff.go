@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// After the first failure, the wait is a random time of up to MinBackoff. The longest wait doubles with each failure in a row,
-	// up to MaxBackoff.
+	// After the first failure, the wait is a random time of up to MinBackoff. The limit of the random time doubles with each
+	// further failure in a row, up to MaxBackoff.
 	MinBackoff = 250 * time.Millisecond
 	MaxBackoff = 30 * time.Second
-	// maxBackoffs bounds the number of remembered keys. The key whose last failure is the oldest is forgotten first.
+	// maxBackoffs bounds the number of remembered keys. If there are more keys, the key with the oldest last failure is forgotten.
 	maxBackoffs = 10_000
 )
 
@@ -60,8 +60,8 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// account returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials,
-// so failures with other credentials do not delay the account's owner.
+// account returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials. So
+// failures with someone else's credentials do not delay the account's owner.
 func (b *backoffs) account(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.digest(string(a), c.Wire())
@@ -93,8 +93,8 @@ func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	return nil
 }
 
-// record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns
-// the error with that wait. After a response, it forgets the keys. It ignores reads that were not sent and reads that the
+// record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns the
+// error with that wait. After a response, it forgets the keys. It ignores reads without a call to the venue and reads that the
 // caller gave up.
 func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
@@ -127,8 +127,8 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err as failure if it is a temporary failure of the venue: the rate limit, an internal error, or no
-// response. sent is false if no call was sent or the caller did not wait for the response.
+// venueFailure returns err as failure if it is a temporary failure of the venue: the rate limit, an internal error, or no response.
+// sent is false if the client sent no call or the caller did not wait for the response.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
@@ -168,12 +168,14 @@ func (c *Client) Digest(texts ...string) string { return c.backoffs.digest(texts
 // Refusal returns nil if a key may be read. Otherwise it returns the error of the key's last read with the remaining wait.
 func (c *Client) Refusal(e reqctx.Endpoint, key string) error { return c.backoffs.refusal(e, key) }
 
-// Record records the result of a read of several keys, as WithBackoff does for one. It returns the error with the wait of the keys.
+// Record records the result of a read of several keys, as WithBackoff does for one key. It returns the error with the wait of the
+// keys.
 func (c *Client) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	return c.backoffs.record(e, err, keys...)
 }
 
-// WithBackoff calls read and records the result. While the wait of the key lasts, it returns the last error instead.
+// WithBackoff calls read and records the result. If the wait of the key has not ended, WithBackoff returns the last error without
+// calling read.
 func WithBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.Refusal(e, key); err != nil {
 		var none T

@@ -88,7 +88,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if int(most.Load()) > maxConns {
 		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
 	}
-	for range maxConns - maxIdleConns { // the others are closed when idle
+	for range maxConns - maxIdleConns { // the transport closes the other idle connections
 		select {
 		case <-closed:
 		case <-time.After(30 * time.Second):
@@ -97,8 +97,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEmptyBodyIsNotProbed: net/http sends no body, copies nothing, and starts no goroutine and timer to find out that the
-// body is empty.
+// TestEmptyBodyIsNotProbed makes a request without a body. net/http must not start a goroutine and a timer to find out that the
+// body is empty, and must copy nothing.
 func TestEmptyBodyIsNotProbed(t *testing.T) {
 	c, err := New(Config{BaseURL: "http://venue.invalid"})
 	if err != nil {

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// minFailures failures in a row open a circuit if they belong to at least minSubjects different requests or accounts. A single
-	// request that always fails does not mean that the endpoint is down.
+	// A circuit opens after minFailures failures in a row. The failures must belong to at least minSubjects different requests or
+	// accounts. A single request that always fails does not mean that the endpoint is down.
 	minFailures = 5
 	minSubjects = 3
 	// FailureWindow is the time after which earlier failures no longer count.
 	FailureWindow = time.Minute
-	// minOpen and MaxOpen bound the time for which a circuit stays open. The time doubles with each failed probe.
+	// minOpen and MaxOpen bound the time for which a circuit stays open. This time doubles with each failed probe.
 	minOpen = time.Second
 	MaxOpen = 30 * time.Second
 )
 
-// CircuitState says which calls a circuit lets through.
+// CircuitState says which calls a circuit admits.
 type CircuitState string
 
 // The states of a circuit.
 const (
-	// CircuitClosed lets every call through.
+	// CircuitClosed means that the circuit admits every call.
 	CircuitClosed CircuitState = "closed"
-	// CircuitHalfOpen lets one call at a time through. This call is the probe.
+	// CircuitHalfOpen means that the circuit admits one call at a time, the probe.
 	CircuitHalfOpen CircuitState = "half-open"
-	// CircuitOpen lets no call through.
+	// CircuitOpen means that the circuit refuses every call.
 	CircuitOpen CircuitState = "open"
 )
 
@@ -37,7 +37,7 @@ type Circuit struct {
 	// Endpoint is the last segment of the path, as in Observer.
 	Endpoint string
 	State    CircuitState
-	// Until is the time at which an open circuit lets the next call through. It is zero in the other states.
+	// Until is the time at which an open circuit admits the next call. It is zero in the states CircuitClosed and CircuitHalfOpen.
 	Until time.Time
 	// Opened is the number of times that the circuit has opened. Refused is the number of calls that it has refused.
 	Opened, Refused uint64
@@ -45,8 +45,8 @@ type Circuit struct {
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// A probe may end without a verdict: its caller gives up, or the venue reports its rate limit. failsafe-go, the usual package,
-// cannot release such a probe, and tests cannot set its clock.
+// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. The usual package,
+// failsafe-go, cannot release such a probe. Its clock cannot be replaced in tests, either.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
@@ -58,7 +58,7 @@ type breaker struct {
 	failures int
 	last     time.Time
 	subjects map[string]struct{}
-	// until is zero while the circuit is closed.
+	// until is the time at which the next probe is admitted. It is zero if the circuit is closed.
 	until   time.Time
 	probing bool
 	// openings is the number of times that the circuit has opened since it was last closed.
@@ -68,20 +68,20 @@ type breaker struct {
 	opened, refused uint64
 }
 
-// verdict is the judgement on the venue after a call.
+// verdict says what the result of a call shows about the venue.
 type verdict uint8
 
 const (
-	// verdictNone: the caller gave up, or the venue reported its rate limit or an error of unknown meaning.
+	// verdictNone means that the caller gave up, or that the venue reported its rate limit or an error of unknown meaning.
 	verdictNone verdict = iota
-	// verdictOK: the venue responded.
+	// verdictOK means that the venue works.
 	verdictOK
-	// verdictFailure: the venue failed or did not respond.
+	// verdictFailure means that the venue failed or did not respond.
 	verdictFailure
 )
 
-// acquire admits a call, or refuses all calls for the time wait. After an admitted call, the caller must call done with the
-// returned generation.
+// acquire admits or refuses a call, and ok reports which. If acquire refuses the call, wait is the time for which the circuit
+// refuses calls. After an admitted call, the caller must call done with the returned generation.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

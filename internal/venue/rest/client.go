@@ -21,7 +21,7 @@ const (
 	CredentialsQuery = "query"
 	// CredentialsHeader sends the JSON object, in base64, in the header X-Api-Credentials.
 	CredentialsHeader = "header"
-	// CredentialsNone sends no credentials: the venue identifies this service by other means.
+	// CredentialsNone sends no credentials, because the venue identifies this service in another way.
 	CredentialsNone = "none"
 )
 
@@ -35,14 +35,14 @@ const (
 
 // Config says where a host of a venue is and how to call it. The zero value of a field means its default.
 type Config struct {
-	// BaseURL is an http or https URL, optionally with a path prefix, without query and user info.
+	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string
 	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker and the bound on calls in
 	// flight. An endpoint without a path must not be called.
 	Paths Paths
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
-	// Timeout bounds one HTTP call from dialling to the last byte. The caller's own deadline applies too.
+	// Timeout bounds one HTTP call from dialling to the last byte. A call also ends at the caller's deadline.
 	Timeout time.Duration
 	// MaxBody is the greatest size in bytes of a decompressed response.
 	MaxBody int64
@@ -63,22 +63,23 @@ type Paths [reqctx.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 if there was no response; outcome is the Outcome of a reqctx.UpstreamCall.
+	// Call reports one HTTP call. status is 0 if there was no response. outcome is one of the values of the field Outcome of
+	// reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
 	// Drift reports that a response differs from the contract. what is one of a bounded set of texts.
 	Drift(endpoint, what string)
 }
 
-// Client calls one host of a venue. It is safe for concurrent use. Only the goroutines of idle connections outlive a call; Close
-// ends them.
+// Client calls one host of a venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle
+// connections. Close ends these goroutines.
 type Client struct {
 	// cfg is the configuration with the defaults filled in.
 	cfg  Config
 	base url.URL
 
 	backoffs *backoffs
-	// endpoints are the states of the endpoints. Endpoints with the same path share a state. breakers contains the breaker of each
-	// path.
+	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. breakers contains the breaker of
+	// each path.
 	endpoints [reqctx.Endpoints]*endpointState
 	breakers  []*breaker
 }
@@ -163,7 +164,7 @@ func (c *Client) circuitChanged(s Circuit) {
 	c.cfg.Log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
 }
 
-// parseBase parses and checks the base URL. Its errors do not contain the URL, which might contain a secret by mistake.
+// parseBase parses and checks the base URL. Its errors do not contain the URL, because someone may have put a secret in the URL.
 func parseBase(s string) (url.URL, error) {
 	u, err := url.Parse(s)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Drift collects the differences between a response and the contract, if the response is usable in spite of them.
+// Drift collects the differences between a usable response and the contract.
 type Drift []string
 
 func (n *Drift) Add(what string) { *n = append(*n, what) }
@@ -33,14 +33,14 @@ func ParseCount(v wire.Value) *int {
 	return &i
 }
 
-// RowList is the list of rows in a response. Object is the object that contains the list and usually the paging information.
+// RowList is the list of rows in a response. Object contains the list, and usually also the paging information.
 type RowList struct {
 	Rows   []wire.Value
 	Object wire.Value
 }
 
-// RowsOf finds the rows of a response. The response is a list, or contains a list under one of keys or a common key, at most
-// two objects deep.
+// RowsOf finds the rows of a response. The response is a list, or an object that contains a list under one of keys or a common key.
+// The list may be at most two objects deep.
 func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value

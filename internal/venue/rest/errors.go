@@ -33,21 +33,21 @@ type CallFailure struct {
 type FailureKind uint8
 
 const (
-	// KindConnection: there was no complete response.
+	// KindConnection means that there was no complete response.
 	KindConnection FailureKind = iota
-	// KindRefused: the venue does not accept the request.
+	// KindRefused means that the venue does not accept the request.
 	KindRefused
-	// KindUnclear: the venue reports an error of unknown meaning.
+	// KindUnclear means that the venue reports an error of unknown meaning.
 	KindUnclear
-	// KindReported: the venue reports an internal error, or an error of the caller's identity.
+	// KindReported means that the venue reports an internal error, its rate limit, or a problem with the caller's credentials.
 	KindReported
-	// KindShape: the response is JSON of an unknown form.
+	// KindShape means that the response is JSON of an unknown form.
 	KindShape
-	// KindUnreadable: the response is not JSON.
+	// KindUnreadable means that the response is not JSON.
 	KindUnreadable
-	// KindCaller: the caller's deadline passed.
+	// KindCaller means that the caller's deadline passed.
 	KindCaller
-	// KindOpen: the circuit is open, and the call was not sent.
+	// KindOpen means that the circuit is open and the call was not sent.
 	KindOpen
 )
 
@@ -65,7 +65,8 @@ func RefusesForm(err error) bool {
 	return ok && (c.Kind == KindRefused || c.Kind == KindUnclear || c.Kind == KindShape)
 }
 
-// RefusesParameter reports whether err may mean that the venue refuses a parameter, not that it lacks the data.
+// RefusesParameter reports whether err may mean that the venue refuses a parameter. It returns false if err means that the venue
+// lacks the data.
 func RefusesParameter(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && c.Kind == KindRefused && c.Status != http.StatusNotFound && c.Status != http.StatusGone
@@ -109,7 +110,7 @@ func BadElement(e reqctx.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
 
-// BadInput returns the error of a request with an invalid argument, which is not sent.
+// BadInput returns the error of a request with an invalid argument. The client does not send such a request.
 func BadInput(e reqctx.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
@@ -290,7 +291,7 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the boolean kind, or a string with its name.
+// isBool reports whether a value is the JSON boolean kind, or a string with the boolean's name.
 func isBool(v wire.Value, kind wire.Kind, name string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
 }
@@ -319,8 +320,8 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the error code of a body. A missing or unknown code counts as an outage. Its FailureKind is KindUnclear, because the
-// venue may instead have refused the request.
+// codeOf maps the error code of a body. A missing or unknown code is treated as an outage. Its FailureKind is KindUnclear, because
+// the venue may also have refused the request.
 func codeOf(reported string) (market.Code, FailureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":

@@ -15,9 +15,9 @@ import (
 
 // rateLimits are the rate-limit headers of a response.
 type rateLimits struct {
-	// limit and remaining are -1 without their header.
+	// limit and remaining are -1 if the response lacks the header.
 	limit, remaining int
-	// reset is zero without its header.
+	// reset is zero if the response lacks the header.
 	reset time.Time
 }
 
@@ -34,7 +34,7 @@ const (
 func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
 	if l.limit == 0 {
-		l.limit = -1 // a limit of 0 would have allowed no response
+		l.limit = -1 // a limit of 0 cannot be true, because the venue has responded
 	}
 	s := strings.TrimSpace(h.Get("X-RateLimit-Reset"))
 	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
@@ -68,8 +68,8 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED without a wait and the response
-// contains the time of the reset, the wait of err becomes the time until the reset.
+// reportLimits passes the rate limit of a response to the permit in ctx. It may also set the wait of a RATE_LIMITED err that has
+// none. If no calls remain and the response contains the time of the reset, the wait is the time until the reset.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

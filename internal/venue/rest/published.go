@@ -6,7 +6,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// PublishedLimit is a limit that a venue documents for some endpoints: Calls in any Span, or a bucket of tokens if Refill is set.
+// PublishedLimit is a limit that a venue documents for some endpoints. If Refill is set, the limit is a bucket of tokens. If Refill
+// is 0, the limit is the number Calls in any period of the length Span.
 type PublishedLimit struct {
 	Endpoints []reqctx.Endpoint
 	Calls     int

@@ -43,11 +43,11 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 }
 
 // minRedactedName is the least length in bytes of a redacted name of a member of the credentials. A shorter name, such as
-// passphrase, describes the value and is not secret.
+// passphrase, usually describes the value and is not secret.
 const minRedactedName = 20
 
-// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. It includes the whole object
-// and each text and number in it, at any depth.
+// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The result includes the whole
+// object, and each text and number at any depth of the object.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
@@ -82,7 +82,7 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times and words that the client defines.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns every spelling of those values in a request that the client of the graph has chosen.
+// clientValues returns the values in a request that the client of the graph has chosen, in every spelling.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {

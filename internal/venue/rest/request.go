@@ -25,7 +25,7 @@ type Request struct {
 	Keys int
 	// Account is the account whose data is requested; empty for public data.
 	Account market.Address
-	// Path replaces the path of the endpoint, unless it is empty. The call shares the endpoint's circuit breaker.
+	// Path replaces the path of the endpoint if Path is not empty. The call still uses the endpoint's circuit breaker.
 	Path string
 	// Body is the JSON of a POST request. A request without a body is a GET request. All requests only read, so they may be
 	// retried.
@@ -49,7 +49,7 @@ func (q *Query) String() string { return q.b.String() }
 // Len returns the length of the query string in bytes.
 func (q *Query) Len() int { return q.b.Len() }
 
-// Set adds a parameter, unless the value is empty.
+// Set adds a parameter if the value is not empty.
 func (q *Query) Set(name, value string) *Query {
 	if value != "" {
 		q.name(name)
@@ -58,7 +58,7 @@ func (q *Query) Set(name, value string) *Query {
 	return q
 }
 
-// List adds a parameter with several values, unless there are none.
+// List adds a parameter with several values. It adds nothing if there are no values.
 func (q *Query) List(name string, values []string) *Query {
 	if len(values) == 0 {
 		return q
@@ -73,7 +73,7 @@ func (q *Query) List(name string, values []string) *Query {
 	return q
 }
 
-// Instant adds a time, unless it is zero.
+// Instant adds a time if the time is not zero.
 func (q *Query) Instant(name string, t time.Time) *Query {
 	if t.IsZero() {
 		return q
@@ -91,8 +91,8 @@ func (q *Query) name(name string) {
 }
 
 // Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is the
-// zero Value if the envelope contains null. The error is NOT_FOUND if the venue reports that it does not have the data; the caller
-// decides what that means.
+// zero Value if the envelope contains null. The error is NOT_FOUND if the venue reports that it does not have the data. The caller
+// decides what NOT_FOUND means.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 		started := time.Now()
 		payload, sent, failure := c.attempt(ctx, rq, credentials)
 		if err == nil || sent {
-			err = failure // if a retry is not sent, the error of the previous attempt remains
+			err = failure // keep the error of the previous attempt if the retry was not sent
 		}
 		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
 		if !sent || !again {
@@ -115,8 +115,8 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 }
 
 // attempt waits for a slot of the endpoint and for the rate limit, and makes one HTTP call. sent is false if the circuit is open or
-// a wait fails. The wait for a slot fails when ctx ends. This wait uses nothing of the rate limit and is not part of the call's
-// duration.
+// a wait fails. The wait for a slot fails when ctx ends. The wait for a slot does not use up the rate limit and is not part of the
+// call's duration.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -197,8 +197,8 @@ func verdictOf(err error) verdict {
 	return verdictFailure
 }
 
-// exchange sends a request and reads the response. It uses the transport, because an http.Client would follow redirects, store
-// cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
+// exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
+// store cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
 // unless the call succeeded.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
@@ -269,24 +269,25 @@ func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *marke
 	return r.WithContext(ctx)
 }
 
-// emptyBody is the empty body of a request. The transport cannot read it again, so it does not repeat a call on another
-// connection by itself. A repeated call would bypass the rate limit.
+// emptyBody is the empty body of a request. The transport cannot read the body again, so the transport does not repeat a call on
+// another connection. A repeated call would bypass the rate limit.
 type emptyBody struct{}
 
 // Read implements io.Reader.
 func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
-// WriteTo implements io.WriterTo. Otherwise net/http would allocate a buffer of 32 KB to copy nothing.
+// WriteTo implements io.WriterTo. Without this method, net/http would allocate a buffer of 32 KB to copy the empty body.
 func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
 // Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
-// identityEncoding is the transfer encoding of a request; net/http does not send it. Without it, the transport would start a
-// goroutine to find out whether the body is empty, and would send a chunked body if the goroutine is slow.
+// identityEncoding is the transfer encoding of a request without a body. net/http does not send this header. Without
+// identityEncoding, the transport would start a goroutine to find out whether the body is empty. If the goroutine is slow, the
+// transport would send a chunked body.
 var identityEncoding = []string{"identity"}
 
-// errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.
+// errUnprocessed prevents the transport from repeating a call. The venue has not processed such a call.
 var errUnprocessed = errors.New("the call was not processed")
 
 // errorText returns the venue's message in an error response. isJSON is also true for an empty body.

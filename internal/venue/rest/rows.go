@@ -12,12 +12,12 @@ import (
 type RowErrors []RowError
 
 type RowError struct {
-	// Where identifies the row by its number, counted from 1.
+	// Where identifies the row by its number. The first row has the number 1.
 	Where string
 	Err   error
 }
 
-// MaxLeftOut is the greatest number of bad rows with an error each. Further bad rows share one error.
+// MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
 // ReadRows reads the rows of a list and returns the good rows and the errors of the bad ones.

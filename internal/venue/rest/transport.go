@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one endpoint. With its default InFlight, the cache makes at most this number of
-	// concurrent calls for one kind of account data, so no call waits here. maxConns bounds the connections to the venue. It is
-	// large enough for the calls in flight of all endpoints.
+	// MaxInFlight bounds the calls in flight to one endpoint. The cache bounds its concurrent calls for one kind of account data to
+	// 16 times its InFlight. With the default InFlight of 4, this bound equals MaxInFlight, so these calls never wait for a slot.
+	// maxConns bounds the connections to the venue. It is large enough for all calls in flight of all endpoints.
 	MaxInFlight       = 64
 	maxConns          = MaxInFlight * reqctx.Endpoints
 	maxIdleConns      = 32
@@ -51,7 +51,7 @@ var (
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. Any error other than the three above is an error of the
+// readBody returns the decompressed body of at most limit bytes. Any error other than the errors above is an error of the
 // connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
@@ -109,7 +109,7 @@ func (c *receivedReader) orReadError(err error) error {
 	return err
 }
 
-// inflatedReader decompresses, and refuses a bomb long before it reaches the size limit.
+// inflatedReader decompresses a body. It refuses a decompression bomb long before the output reaches the size limit.
 type inflatedReader struct {
 	z        *gzip.Reader
 	received *receivedReader

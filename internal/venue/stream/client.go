@@ -19,19 +19,19 @@ import (
 // connections that are not read.
 type Handler interface {
 	// Up reports that a subscription frame for topics was sent, so the venue sends their snapshots next. epoch is the epoch in the
-	// venue's hello, or empty; each Message contains its own epoch. Up may be called again for a topic without Down in between:
-	// the next snapshot replaces the topic's state.
+	// venue's hello, or empty; each Message contains its own epoch. Up may be called again for a topic without a call of Down in
+	// between. After each call of Up, the next snapshot replaces the topic's state.
 	Up(epoch string, topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscription of topics. From now on the venue sends every change. Some
 	// venues never confirm.
 	Acknowledged(topics []messages.Topic)
-	// Down reports that topics are not live until the next Up. err is the cause, for logs. topics may include a topic that was
-	// just unwatched and watched again.
+	// Down reports that topics are not live until the next call of Up. err is the cause, for logs. topics may include a topic that
+	// the caller has just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain it, but must not change it.
 	Message(m *messages.Message)
-	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. All messages that the venue sent
-	// before the heartbeat have been delivered.
+	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. The client calls Heartbeat after it
+	// has delivered all earlier messages of the connection.
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a
 	// *market.Error with the code NOT_FOUND, UNAUTHENTICATED, FORBIDDEN or UNSUPPORTED, or RATE_LIMITED if the venue accepts no
@@ -39,8 +39,8 @@ type Handler interface {
 	Refused(t messages.Topic, err error)
 }
 
-// Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts are from small fixed
-// sets.
+// Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts that the client passes
+// are from small fixed sets.
 type Observer interface {
 	// Frame reports the type of a frame. If a frame is a list, Frame is called for each element. kind is "unknown" for unknown
 	// types and "garbage" for a frame that is not JSON.
@@ -52,13 +52,13 @@ type Observer interface {
 	Reconnect(reason string)
 }
 
-// DefaultTopicsPerConnection and DefaultConnections bound the pool if Config does not.
+// DefaultTopicsPerConnection and DefaultConnections are the defaults of the fields of Config that bound the pool of connections.
 const (
 	DefaultTopicsPerConnection = 200
 	DefaultConnections         = 10
 )
 
-// The other defaults of Config.
+// These are the other defaults of Config.
 const (
 	defaultIdentities  = 1000
 	defaultBackoffMax  = 30 * time.Second
@@ -68,16 +68,17 @@ const (
 )
 
 const (
-	// assumedHeartbeat and assumedDepth apply if the venue's hello does not contain these values.
+	// assumedHeartbeat and assumedDepth are used if the venue's hello does not contain these values.
 	assumedHeartbeat = 15 * time.Second
 	assumedDepth     = 200
-	// pingEvery is the time between pings if Protocol does not set it. pongWithin is the greatest time until the answer to a ping.
+	// pingEvery is the time between pings if Protocol.PingEvery is 0. pongWithin is the greatest time between a ping and the
+	// response.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
 	// backoffMin bounds the random wait after the first failure. The bound doubles with each further failure.
 	backoffMin = time.Second
-	// helloWithin bounds the wait for the venue's hello. After that, the client uses the assumed limits. writeWithin bounds the
-	// write of a frame.
+	// helloWithin bounds the wait for the venue's hello. After this time, the client uses the assumed limits. writeWithin bounds
+	// the time for writing a frame.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
 	// idleFor is the time for which a connection without topics stays open.
@@ -94,20 +95,21 @@ type Config struct {
 	Protocol *Protocol
 	// Dial opens connections. If nil, WebSocket connections are used.
 	Dial Dialer
-	// TopicsPerConnection and Connections bound the pool of public topics. The venue's hello may reduce TopicsPerConnection.
+	// TopicsPerConnection is the greatest number of public topics on a connection. Connections is the greatest number of
+	// connections for public topics. The venue's hello may reduce TopicsPerConnection.
 	TopicsPerConnection, Connections int
 	// Identities bounds the number of user topics. Each user topic has its own connection, because some frames do not name their
 	// account.
 	Identities int
-	// BackoffMax bounds the random wait before the next connection. After a connection that lasted StableAfter, the waits are
-	// short again.
+	// BackoffMax bounds the random wait before the next connection. After a connection has lasted StableAfter, the waits start from
+	// the shortest bound again.
 	BackoffMax, StableAfter time.Duration
 	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
 	LimitedWait time.Duration
-	// DialWithin bounds the opening of a connection.
+	// DialWithin bounds the time for opening a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO tokens of a market. It is needed for venues whose frames contain the market instead of the
-	// token. It may be nil. It is called concurrently and must not block.
+	// Tokens returns the YES and NO tokens of a market. Some venues send frames with the market instead of the token; only for
+	// these venues Tokens is needed. Tokens may be nil. It is called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
@@ -133,22 +135,23 @@ type Stats struct {
 	// State is the worst state of the public connections. Since is the time of its last change.
 	State State
 	Since time.Time
-	// LastMessageAt is the time of the last JSON frame; zero before the first.
+	// LastMessageAt is the time of the last JSON frame. It is zero before the first JSON frame.
 	LastMessageAt time.Time
 	// Connections is the number of open connections, including user connections.
 	Connections int
-	// Topics is the number of watched topics. Identities is the number of user topics among them.
+	// Topics is the number of watched topics. Identities is the number of watched user topics.
 	Topics, Identities int
-	// Reconnects counts lost connections that were opened again.
+	// Reconnects is the number of times that a lost connection was opened again.
 	Reconnects uint64
-	// Resyncs counts requested snapshots. Refused counts rejected topics.
+	// Resyncs is the number of requested snapshots. Refused is the number of topics that the venue has rejected.
 	Resyncs, Refused uint64
 }
 
 // counters are the counters of Stats.
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// epochs is the number of sockets so far. The number of a socket is the epoch of its internal message numbers.
+	// epochs is the number of sockets that the client has opened. The number of a socket is the epoch of the socket's internal
+	// message numbers.
 	epochs atomic.Uint64
 	// last is the time of the last frame in nanoseconds since 1970.
 	last atomic.Int64
@@ -164,7 +167,7 @@ type Client struct {
 	// mu protects the fields below and some fields of connection. The Handler is never called with mu held.
 	mu   sync.Mutex
 	pool pool
-	// ctx is the context of Run; nil before Run.
+	// ctx is the context of Run. It is nil before Run is called.
 	ctx     context.Context
 	stopped bool
 	state   State
@@ -290,7 +293,7 @@ func (c *Client) start(k *connection) {
 	}()
 }
 
-// Changed returns a channel that is closed at the next change of Stats().State. Call Changed before Stats, so that you miss no
+// Changed returns a channel that is closed at the next change of Stats().State. A caller that calls Changed before Stats misses no
 // change.
 func (c *Client) Changed() <-chan struct{} {
 	c.mu.Lock()
@@ -315,7 +318,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// setState sets the state of a connection and updates the pool's state.
+// setState sets the state of a connection and updates the state of the public connections.
 func (c *Client) setState(k *connection, state State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,7 +326,7 @@ func (c *Client) setState(k *connection, state State) {
 	c.updateState()
 }
 
-// updateState computes the state of the pool. The caller holds the lock.
+// updateState computes the state of the public connections. The caller holds the lock.
 func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {

@@ -17,8 +17,8 @@ import (
 const (
 	// restartSpread bounds the random wait after a restart of the venue, so that not all clients connect at once.
 	restartSpread = 10 * time.Second
-	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If that happens again
-	// within slowAgain, the client waits first.
+	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If the venue does this
+	// again within slowAgain, the client waits before it reconnects.
 	slowAgain = 10 * time.Second
 )
 
@@ -27,29 +27,30 @@ const (
 type connection struct {
 	client *Client
 	number int
-	// identity is the user topic of the connection; the zero topic on public connections.
+	// identity is the user topic of the connection. It is the zero topic on public connections.
 	identity messages.Topic
 	// wake signals the goroutine that one of the fields below has changed.
 	wake chan struct{}
 
-	// Client.mu protects the fields from here to state.
+	// Client.mu protects the fields from topics to state.
 	topics map[messages.Topic]*entry
-	// load is the number of watched subjects. If topics share subjects, subjects contains the number of watched topics of each
-	// subject.
+	// load is the number of watched subjects; see Protocol.Subject. If topics share subjects, the field subjects contains the
+	// number of watched topics of each subject.
 	load     int
 	subjects map[string]int
-	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests another
-	// socket.
+	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests that the
+	// connection replaces its socket.
 	dirty, resyncs []messages.Topic
 	drop           bool
 	state          State
 
-	// Only the goroutine uses the fields below. failures is the number of failures in a row.
+	// Only the connection's goroutine uses the fields below. failures is the number of failures in a row.
 	failures int
 	lastSlow time.Time
-	// opened reports that a socket was open before. lossLogged reports that the present outage was logged.
+	// opened reports that the connection had an open socket before. lossLogged reports that the current outage was logged.
 	opened, lossLogged bool
-	// lostAt and lostReason describe the start of the present outage. attempts is the number of failures in this outage.
+	// lostAt and lostReason are the time and the reason of the loss that began the current outage. attempts is the number of
+	// failures in this outage.
 	lostAt     time.Time
 	lostReason string
 	attempts   int
@@ -83,7 +84,7 @@ func (k *connection) addLoad(t messages.Topic, by int) {
 	k.load = len(k.subjects)
 }
 
-// carries reports whether a topic of the same subject is watched on the connection. The caller holds Client.mu.
+// carries reports whether the connection has a watched topic with the same subject as t. The caller holds Client.mu.
 func (k *connection) carries(t messages.Topic) bool {
 	of := k.client.cfg.Protocol.Subject
 	return of != nil && k.subjects[of(t)] > 0
@@ -138,7 +139,7 @@ func (k *connection) run(ctx context.Context) {
 	}
 }
 
-// serveOnce opens a socket and serves it until its end. live is the time during which topics could be subscribed.
+// serveOnce opens a socket and serves it until it ends. live is the time for which the socket was open for subscriptions.
 func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err error) {
 	cfg := &k.client.cfg
 	if k.releaseUnwatched() {
@@ -239,8 +240,8 @@ func (k *connection) login() (e entry, ok bool) {
 	return entry{}, false
 }
 
-// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. Resyncs for the
-// old socket are dropped.
+// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. It drops the resyncs
+// for the old socket.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()

@@ -33,11 +33,11 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder is the codec of the documented stream. It decodes the frames of one socket in their order. It accepts all known
+// decoder is the codec of the documented stream. It decodes the frames of one socket in their order. The decoder accepts all known
 // deviations from the contract. It is not safe for concurrent use.
 type decoder struct {
 	env Env
-	// identity is the user topic of the socket, or the zero topic.
+	// identity is the user topic of the socket. It is the zero topic on public sockets.
 	identity messages.Topic
 	// epoch is the epoch in the venue's hello. depth is the requested number of levels of a book.
 	epoch string
@@ -106,7 +106,7 @@ func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 	return d.one(v, at)
 }
 
-// one decodes one frame. If the frame is of no further use, its event only shows that the venue is alive.
+// one decodes one frame. For a frame without usable content, it returns an event that only shows that the venue is alive.
 func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
@@ -151,7 +151,7 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// ridOf returns the id of the request that a frame answers, or "".
+// ridOf returns the id of the request to which a frame responds, or "" if the frame has no such id.
 func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
 
 const (
@@ -187,8 +187,8 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because the position of the frame is
-// unknown.
+// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because the position of the frame in the
+// sequence is unknown.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -231,8 +231,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// topic returns the topic of a channel and an id. For the account of a user connection, it returns the connection's topic,
-// which has a scope.
+// topic returns the topic of a channel and an id. For the account of a user connection, it returns the connection's own topic,
+// because only this topic contains the scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -269,8 +269,8 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// message returns a message with the fields that all kinds have in common. seq reports whether the sequence numbers in the
-// frame count the messages of this topic.
+// message returns a message with the fields that all kinds have in common. seq reports whether the sequence numbers in the frame
+// belong to this topic.
 func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, seq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
@@ -295,7 +295,7 @@ func deliver(r *wire.Row, m *messages.Message) []Event {
 	return []Event{{Kind: EventMessage, Message: m}}
 }
 
-// badFrame returns the events for a frame about topics that cannot be used.
+// badFrame returns the events for an unusable frame about topics.
 func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]Event, len(topics))

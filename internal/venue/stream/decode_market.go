@@ -90,7 +90,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// priceOf decodes the price of a frame. If there is none, priceOf computes the price from the best bid and ask.
+// priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -162,8 +162,8 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// bookUpdate decodes the changes of a book. A frame without changes contains a complete book, which is a snapshot. If such a
-// frame has a previous sequence number, it is bad, because its bids and asks could be changes, too.
+// bookUpdate decodes the changes of a book. A frame without changes contains a complete book, which is a snapshot. A frame without
+// changes is bad if it has a previous sequence number, because its bids and asks could also be changes.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
@@ -254,8 +254,8 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades by time. Trades with the same time stay in the order of the venue, which is reversed if the venue
-// lists the newest first.
+// oldestFirst sorts trades by time. Trades with the same time stay in the order of the venue. If the venue lists the newest trade
+// first, oldestFirst reverses this order.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
@@ -276,8 +276,8 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a trade of the public tape. A missing token or market is taken from the message. A different token makes
-// the frame bad.
+// tapeTrade decodes a trade of the public tape. If the trade has no token or market, tapeTrade uses the token or market of the
+// message. A different token makes the frame bad.
 func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
 	t := r.Trade()
 	if t.TokenID == "" {
@@ -374,7 +374,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 			}
 		}
 		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
-			in.Err = nil // bad prices do not make the book bad
+			in.Err = nil // the book is usable even if the prices are bad
 			events = append(events, d.bookSnapshot(in, at)...)
 		}
 	}

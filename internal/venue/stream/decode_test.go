@@ -56,7 +56,8 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder after a hello with epoch k3f9. identity may be zero. M1 has the tokens T1 and T2.
+// testDecoder returns a decoder that has received a hello with epoch k3f9. The zero identity means a public connection. The market
+// M1 has the tokens T1 and T2.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -309,7 +310,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":null}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":"x","prevSeq":1,"changes":[]}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		// Crossed books are delivered, because only the reader knows the previous book.
+		// The decoder delivers crossed books, because only the reader has the previous book.
 		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":0.6,"size":1}],"asks":[` + level + `]}`,
 			`orderbook:T1 2 k3f9/1<0 at - in : book T1 k3f9/1 depth 200 spread - hash "" - bids 0.6×1 asks 0.5×1`},
 		// Prices.

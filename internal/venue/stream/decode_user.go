@@ -17,8 +17,8 @@ var (
 	fieldPosition  = wire.NewField("position")
 )
 
-// account returns the message of a frame about an account. A frame without an address belongs to the connection's account. ok
-// is false if the frame is about another account.
+// account returns the message of a frame about an account. A frame without an address is about the connection's account. ok is
+// false if the frame is about another account.
 func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(messages.ChannelUser, address.Text())
@@ -66,7 +66,7 @@ func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row
 	return out
 }
 
-// within decodes the object of a frame: the member f, or the frame itself if it has no such member.
+// within decodes the object in the member f of a frame. If the frame has no such member, within decodes the frame.
 func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)

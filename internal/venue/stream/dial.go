@@ -16,14 +16,16 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection before ctx ends. header is sent with the handshake; it may contain secrets. The errors of Dial
-	// contain no part of the URL except the host, and nothing of header.
+	// Dial opens a connection before ctx ends. The handshake contains header, which may contain secrets. The only part of the URL
+	// in errors of Dial is the host. Errors contain no part of header.
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
-// Conn is an open connection. Read, Write and Close may be called concurrently, each by one goroutine.
+// Conn is an open connection. Read, Write and Close may be called concurrently, but no method may be called concurrently with
+// itself.
 type Conn interface {
-	// Read returns the next frame, or a *CloseError if the venue has closed the connection with a code. The caller owns the slice.
+	// Read returns the next frame, or a *CloseError if the venue has closed the connection with a code. The caller may keep and
+	// change the slice.
 	Read(ctx context.Context) ([]byte, error)
 	// Write sends a frame. It does not retain the slice.
 	Write(ctx context.Context, frame []byte) error
@@ -40,7 +42,8 @@ const (
 	closeNormal = 1000
 )
 
-// dialer is the production Dialer. It uses no proxy, follows no redirects, and uses HTTP/1.1, which the handshake requires.
+// dialer is the production Dialer. It uses no proxy and follows no redirects. It uses HTTP/1.1, because the handshake requires this
+// version.
 type dialer struct{}
 
 func (dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
@@ -71,7 +74,7 @@ func (dialer) Dial(ctx context.Context, address string, header http.Header) (Con
 	return &conn{ws: ws, raw: *raw.Load(), closeWithin: closeWithin}, nil
 }
 
-// dialError returns an error without the URL, which *url.Error contains.
+// dialError returns the error of a failed dial without the URL that a *url.Error contains.
 func dialError(response *http.Response, err error) error {
 	if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
 		return &HandshakeError{Status: response.StatusCode, RetryAfter: wire.RetryAfter(response.Header, time.Now())}

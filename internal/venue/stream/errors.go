@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// ErrFull is returned by Watch if the pool or the number of identities is exhausted. Its code is RATE_LIMITED.
+	// ErrFull is the error of Watch if the bounds in Config allow no further topic. The code of ErrFull is RATE_LIMITED.
 	ErrFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
-	// ErrStopped is returned by Watch after Run has ended.
+	// ErrStopped is the error of Watch after Run has ended.
 	ErrStopped error = market.Errorf(market.CodeUpstreamUnavailable, "the stream is closed")
 )
 
@@ -26,7 +26,7 @@ func (e *CloseError) Error() string {
 // HandshakeError reports that the response to the WebSocket handshake has a status other than 101.
 type HandshakeError struct {
 	Status int
-	// RetryAfter is the wait that the venue has requested; 0 if it has requested none.
+	// RetryAfter is the wait that the venue has requested. It is 0 if the venue has requested none.
 	RetryAfter time.Duration
 }
 
@@ -60,7 +60,7 @@ var (
 	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
 	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
-	// errLimited ends a connection whose authentication the venue has postponed.
+	// errLimited ends a connection after the venue has told the client to authenticate later.
 	errLimited = &disconnectError{"limited", errors.New("the venue put off the authentication")}
 )
 
@@ -92,7 +92,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// The errors for Handler.Refused.
+// These are the errors for Handler.Refused.
 var (
 	errUnknownTopic    = market.Errorf(market.CodeNotFound, "the venue's stream does not know the topic")
 	errUnauthenticated = market.Errorf(market.CodeUnauthenticated, "the venue's stream refused the credentials")

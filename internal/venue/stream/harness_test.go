@@ -50,8 +50,8 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue in a synctest bubble. It accepts connections and answers as the contract says. A test can override
-// both.
+// venue is a scripted venue in a synctest bubble. By default, it accepts connections and responds to frames according to the
+// contract. A test can change both.
 type venue struct {
 	t     *testing.T
 	start time.Time
@@ -63,12 +63,12 @@ type venue struct {
 	stalled bool
 	// broken makes the client's writes fail. slow makes Dial block until its context ends.
 	broken, slow bool
-	// handler is the client's Handler if it is set. The default is the record.
+	// handler is the client's Handler. If it is nil, the Handler is the bench's record.
 	handler Handler
 
 	mu    sync.Mutex
 	dials []time.Duration
-	// headers are those of the handshakes.
+	// headers are the headers of the handshakes, in order.
 	headers []http.Header
 	conns   []*fakeConn
 	frames  []sentFrame
@@ -82,7 +82,7 @@ type fakeConn struct {
 	once     sync.Once
 	closed   chan struct{}
 	err      error
-	// code is the client's close code; -1 before Close.
+	// code is the client's close code, or -1 before Close.
 	code int
 }
 
@@ -384,7 +384,7 @@ func (l *lockedBuilder) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// inBubble runs a test with virtual time. Random numbers are 0.5, so jitter is half of its bound.
+// inBubble runs a test with fake time. All random numbers are 0.5, so that each jitter is half of its bound.
 func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,8 +30,8 @@ func (r *numberRecord) take() []messages.Internal {
 	return numbers
 }
 
-// TestInternalNumbers expects the client to number the messages of a topic if the venue does not. A message that cannot be read
-// takes a number too. An unusable frame takes a number, and another socket has another epoch.
+// TestInternalNumbers expects the client to number the messages of a topic if the venue does not. A message that the client cannot
+// decode also gets a number, and so does an unusable frame. Another socket has another epoch.
 func TestInternalNumbers(t *testing.T) {
 	handler := &numberRecord{}
 	inBubble(t, func(_ *Config, v *venue) {

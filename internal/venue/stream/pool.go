@@ -14,11 +14,11 @@ type pool struct {
 	public []*connection
 	// users contains a connection for each user topic.
 	users map[messages.Topic]*connection
-	// wanted is the number of watched topics. identities is the number of user topics among them.
+	// wanted is the number of watched topics. identities is the number of watched user topics.
 	wanted, identities int
 	// perConnection is the greatest number of subjects on a public connection. The venue's hello may reduce it.
 	perConnection int
-	// numbers is the number of the last connection, for the log. turns is the number of the last call of Watch.
+	// numbers is the number of the newest connection, which appears in the log. turns is the number of calls of Watch so far.
 	numbers int
 	turns   uint64
 }
@@ -30,7 +30,8 @@ type entry struct {
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
-	// turn is the number of the last Watch. A topic that is watched again has a new turn and is subscribed again.
+	// turn is the number of the last call of Watch for this topic. If the topic is watched again, it gets a new turn, and the
+	// connection subscribes to it again.
 	turn uint64
 }
 
@@ -42,7 +43,7 @@ func newPool(perConnection int) pool {
 	}
 }
 
-// open returns the number of open connections.
+// open returns the number of connections whose state is StateLive.
 func (p *pool) open() int {
 	n := 0
 	for _, k := range p.public {
@@ -59,9 +60,10 @@ func (p *pool) open() int {
 }
 
 // Watch subscribes to a topic now and after each reconnect, until Unwatch is called or Handler.Refused reports a rejection. The ID
-// of a user topic is the address in lower case, and creds are its credentials; nil if the venue needs none. Handler.Up is called
-// when the subscription was sent. If the topic is already watched, Watch subscribes again: Up is called again, and the venue sends
-// a snapshot. Watch fails with ErrFull if the pool is full. It never waits for the network.
+// of a user topic is the address in lower case. creds are the credentials for a user topic. They are nil if the venue needs none.
+// The client calls Handler.Up after it has sent the subscription. If the topic is already watched, the client subscribes again and
+// calls Handler.Up again, and the venue sends a snapshot. Watch fails with ErrFull if the pool is full. Watch never waits for the
+// network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -104,8 +106,8 @@ func (c *Client) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. It does nothing if the
-// topic is not subscribed, or if a snapshot was requested within the last 1.5 s and has not arrived.
+// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. Resync does nothing if the
+// topic is not subscribed, or if a snapshot that was requested within the last 1.5 s has not arrived.
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +117,8 @@ func (c *Client) Resync(t messages.Topic) {
 	}
 }
 
-// Reconnect closes the connection of a topic. After the usual wait, the client opens another connection for all topics of the
-// closed one.
+// Reconnect closes the connection of a topic. After the usual wait, the client opens a new connection for all topics of the closed
+// connection.
 func (c *Client) Reconnect(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +163,8 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether a topic that its connection has not released yet can be watched again. The topic stays with this
-// connection, which may exceed perConnection for a while. The caller holds the lock.
+// hasRoom reports whether an unwatched topic that its connection has not released yet can be watched again. The topic stays with
+// this connection. The connection may then have more than perConnection subjects for a while. The caller holds the lock.
 func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities
@@ -177,7 +179,8 @@ func (c *Client) hasRoom(e *entry) bool {
 	return load < c.pool.perConnection*c.cfg.Connections
 }
 
-// add adds a connection for a user topic or, if identity is zero, for public topics. The caller holds the lock.
+// add adds a connection for the user topic identity. If identity is the zero topic, the connection is for public topics. The caller
+// holds the lock.
 func (c *Client) add(identity messages.Topic) *connection {
 	c.pool.numbers++
 	k := newConnection(c, c.pool.numbers, identity)
@@ -215,8 +218,8 @@ func (c *Client) release(e *entry) {
 	}
 }
 
-// refuse ends a topic that the venue has rejected and calls Handler.Refused, unless the topic was watched again in the
-// meantime. It runs on the connection's goroutine.
+// refuse ends a topic that the venue has rejected, and calls Handler.Refused. It does nothing if the topic was watched again since
+// the rejected request. It runs on the connection's goroutine.
 func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
@@ -238,9 +241,9 @@ func (c *Client) refuseAll(k *connection, err *market.Error) {
 	}
 }
 
-// retire removes a connection without topics from the pool and reports whether it has done so. It never removes the last public
-// connection, because the state of this connection is the state of the stream. retire runs on the connection's goroutine, which
-// must end after a removal.
+// retire removes a connection from the pool if the connection has no topics. It reports whether it removed the connection. It never
+// removes the last public connection, because the state of this connection is the state of the stream. retire runs on the
+// connection's goroutine, which must end after a removal.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +265,7 @@ func (c *Client) retire(k *connection) bool {
 }
 
 // shrink applies the venue's limit of topics on a connection, before the topics of k are subscribed. It moves excess topics of k to
-// other connections. It refuses the topics that fit on no connection. It runs on k's goroutine.
+// other connections. It refuses topics if all connections are full. shrink runs on k's goroutine.
 func (c *Client) shrink(k *connection, limit int) {
 	var unplaced []*entry
 	c.mu.Lock()

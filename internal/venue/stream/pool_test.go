@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestUnwatch expects no message of an unwatched topic, and a snapshot on the same connection if it is watched again.
+// TestUnwatch expects no message of an unwatched topic. If the topic is watched again, a snapshot must arrive on the same
+// connection.
 func TestUnwatch(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
@@ -113,7 +114,7 @@ func TestWatchBeforeRun(t *testing.T) {
 	}
 }
 
-// TestVenueLimit expects more connections if the venue accepts fewer topics on each.
+// TestVenueLimit has the venue accept fewer topics on each connection. The client must open more connections.
 func TestVenueLimit(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.Connections = 3
@@ -227,7 +228,7 @@ func TestState(t *testing.T) {
 		b.watch(user("s"))
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = errors.New("away") })
-		b.conn(3).drop(1006) // the user's
+		b.conn(3).drop(1006) // the connection of the user topic
 		observe()
 		b.stop()
 		states = append(states, b.Stats().State)
@@ -254,7 +255,7 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestLateVerdicts expects a topic to stay if it was watched again after the venue's rejection was decided.
+// TestLateVerdicts watches a topic again and then refuses the topic's earlier subscription. The topic must stay.
 func TestLateVerdicts(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), user("s1"))

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// bareCodec is the codec of a venue that sends no hello, no confirmations and no snapshots on request, and whose subscriptions are by
-// token for all channels. It numbers the messages of each socket.
+// bareCodec is the codec of a venue that sends no hello and no confirmations, and no snapshots on request. A subscription to a
+// token includes all channels. The codec numbers the messages of each socket.
 type bareCodec struct {
 	encoded []Request
 	seq     uint64
@@ -150,7 +150,7 @@ func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time
 	return c.fail
 }
 
-// TestMaintenance expects the messages of Maintain and those of frames in order, and a new connection after Maintain has failed.
+// TestMaintenance expects the messages of Maintain and of frames in order. After Maintain has failed, it expects a new connection.
 func TestMaintenance(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)
@@ -166,7 +166,7 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
-// TestMaintenanceIsNoLife expects a silent venue to be noticed although the codec publishes messages.
+// TestMaintenanceIsNoLife has the codec publish messages while the venue sends nothing. The client must still notice the silence.
 func TestMaintenanceIsNoLife(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)

@@ -20,7 +20,8 @@ func (b *bench) waits() []time.Duration {
 	return out
 }
 
-// TestBackoff expects waits that double from 1 s to 30 s, halved by the jitter here. They start over after a stable minute.
+// TestBackoff expects waits that double from 1 s to 30 s. The jitter of the tests halves each wait. After a stable minute, the
+// waits must start at 1 s again.
 func TestBackoff(t *testing.T) {
 	s := time.Second
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("connection refused") }, func(b *bench) {
@@ -32,7 +33,7 @@ func TestBackoff(t *testing.T) {
 
 		b.venue.set(func() { b.venue.refuse = nil })
 		b.pass(15 * s)
-		b.conn(0).drop(1006) // not stable yet
+		b.conn(0).drop(1006) // the connection was not stable for a minute
 		b.pass(15 * s)
 		b.equal("still long", b.waits()[len(b.waits())-1] >= 15*s, true)
 		b.pass(time.Minute)
@@ -94,7 +95,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-// TestTooSlowAgain expects a backoff if the venue closes each connection for slowness.
+// TestTooSlowAgain expects a backoff if the venue closes each connection because the client reads too slowly.
 func TestTooSlowAgain(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUnknownToken expects only the unknown topics of a batch to be refused, whether the venue names them or not.
+// TestUnknownToken expects only the unknown topics of a batch to be refused, both if the venue names them and if it does not.
 func TestUnknownToken(t *testing.T) {
 	// most is the greatest number of subscribe frames that the client sends until it has found two unknown topics among 62.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}

@@ -25,8 +25,8 @@ func TestNoResync(t *testing.T) {
 	})
 }
 
-// TestLostBetween expects Down for a topic that was up and was watched again, if the connection is lost before the new subscription
-// is sent.
+// TestLostBetween watches a topic again that was up, and loses the connection before the client sends the new subscription. The
+// Handler must get Down for the topic.
 func TestLostBetween(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
@@ -47,7 +47,7 @@ func TestResync(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.Resync(book("T1")) // not watched
 		b.watch(book("T1"))
-		b.Resync(book("T1")) // not up: its subscription brings a snapshot
+		b.Resync(book("T1")) // the topic is not up, and its subscription will bring a snapshot
 		b.settle()
 		mute := true
 		b.venue.set(func() {
@@ -72,7 +72,7 @@ func TestResync(t *testing.T) {
 		first := 125 * ms
 		b.equal("once", resyncs(), []time.Duration{first})
 		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
-		// An unanswered resync can be repeated after 1.5 s.
+		// If the venue does not respond to a resync, the client can repeat it after 1.5 s.
 		b.pass(resyncWithin - ms)
 		b.Resync(book("T1"))
 		b.pass(ms)
@@ -80,7 +80,7 @@ func TestResync(t *testing.T) {
 		b.pass(time.Second)
 		second := first + resyncWithin + 125*ms
 		b.equal("repeated", resyncs(), []time.Duration{first, second})
-		// An answered resync can be repeated after a second.
+		// If the venue has responded to a resync, the client can send another one after a second.
 		mute = false
 		b.conn(0).snapshot("orderbook", "T1", 5)
 		b.settle()

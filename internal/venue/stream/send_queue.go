@@ -13,20 +13,22 @@ import (
 const (
 	// batchIDs is the greatest number of ids in one request.
 	batchIDs = 100
-	// assumedFrames (frames a second) and assumedBytes (bytes of a frame) apply if the venue's hello contains no limits.
+	// If the venue's hello contains no limits, the client sends at most assumedFrames frames a second and at most assumedBytes
+	// bytes in a frame.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// frameSpan is the period in which the client sends at most the number of frames that the venue accepts in a second. It is
-	// longer than a second, because frames may arrive closer together than they were sent.
+	// The client sends at most as many frames in frameSpan as the venue accepts in a second. frameSpan is longer than a second,
+	// because frames may arrive at shorter intervals than those at which they were sent.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter bounds the random wait before a resync. resyncEvery is the least time between two resyncs of a topic.
-	// resyncWithin is the time after which a missing snapshot can be requested again.
+	// resyncWithin is the time after which the client may request a missing snapshot again.
 	resyncJitter = 250 * time.Millisecond
 	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
-	// maxResyncEvery bounds the time between resyncs of a topic with bad frames.
+	// Each bad frame doubles the least time between two resyncs of the topic. maxResyncEvery bounds this time.
 	maxResyncEvery = 30 * time.Second
-	// After the venue has rejected some topics of a request, ackWithin bounds the wait for its confirmation of the other topics.
+	// ackWithin bounds the wait for a confirmation after the venue has rejected only some topics of a request. The confirmation is
+	// for the other topics of the request.
 	ackWithin = 300 * time.Millisecond
 	// maxAwaited bounds the number of unanswered requests that the queue remembers.
 	maxAwaited = 1024
@@ -39,20 +41,20 @@ type sub struct {
 	// subscribed reports that a subscription was sent. answered reports that the venue has answered this subscription. up reports
 	// that Handler.Up was called.
 	subscribed, answered, up bool
-	// removed reports that the topic was removed from the queue. pending and resyncs may still contain it.
+	// removed reports that the topic was removed from the queue. The lists pending and resyncs may still contain a removed topic.
 	removed bool
 	// rid is the id of the topic's last subscription request.
 	rid string
-	// group is usually 0. Only topics of the same group share a request. If the venue rejects a request, its topics are split into
-	// groups to find the bad topic.
+	// group is usually 0. Only topics of the same group share a request. If the venue rejects a request, the queue splits the
+	// topics of the request into groups to find the bad topic.
 	group uint64
-	// notBefore is the earliest time of the subscription. attempts is the number of postponements.
+	// notBefore is the earliest time of the next subscription. attempts is the number of times that the subscription was postponed.
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is the time at which a snapshot will be requested; zero if none is due. resyncSent is the time of the request for a
-	// snapshot that has not arrived; zero if none is awaited. resyncLast is the time of the last such request. badFrames is the
-	// number of bad frames since the last good snapshot.
+	// resyncAt is the time at which a snapshot will be requested. It is zero if no request is queued. resyncSent is the time of the
+	// request for a snapshot that has not arrived. It is zero if no snapshot is awaited. resyncLast is the time of the last request
+	// for a snapshot. badFrames is the number of bad frames since the last good snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
 	badFrames                        int
 	// numbered is the internal number of the last message.
@@ -66,7 +68,8 @@ type sendQueue struct {
 	subs map[messages.Topic]*sub
 	// epoch is the epoch of the internal numbers on this socket.
 	epoch uint64
-	// unsubscribes and pending are the topics to unsubscribe and to subscribe. resyncs are the topics that need a snapshot.
+	// unsubscribes contains the topics to unsubscribe. pending contains the topics to subscribe. resyncs contains the topics that
+	// need a snapshot.
 	unsubscribes []messages.Topic
 	pending      []*sub
 	resyncs      []*sub
@@ -99,7 +102,7 @@ func (q *sendQueue) limit(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request. If maxAwaited requests are remembered, it forgets the oldest one.
+// nextRid returns the id of the next request. If maxAwaited requests are remembered, nextRid forgets the oldest of these requests.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -108,7 +111,7 @@ func (q *sendQueue) nextRid() string {
 	return strconv.FormatUint(q.rid, 10)
 }
 
-// carries reports whether this socket is subscribed to a topic, so that the Handler gets its messages.
+// carries reports whether this socket is subscribed to a topic. Only then the Handler gets messages of the topic.
 func (q *sendQueue) carries(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
@@ -128,7 +131,7 @@ func (q *sendQueue) upTopics() []messages.Topic {
 	return topics
 }
 
-// clear removes all topics without unsubscribing them.
+// clear removes all topics. It does not unsubscribe them.
 func (q *sendQueue) clear() {
 	for _, s := range q.subs {
 		q.remove(s)
@@ -187,7 +190,7 @@ func (q *sendQueue) sync(now time.Time) (drop bool) {
 	return drop
 }
 
-// resync queues a request for a snapshot, unless a request is already queued or a requested snapshot may still arrive.
+// resync queues a request for a snapshot. It does nothing if a request is already queued or a requested snapshot may still arrive.
 func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
@@ -214,8 +217,8 @@ func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	}
 }
 
-// accept updates the state of a message's topic and sets the internal number of the message. It reports whether the message is for
-// the Handler.
+// accept updates the state of a message's topic and sets the internal number of the message. It reports whether the session must
+// pass the message to the Handler.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -232,7 +235,7 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 }
 
 // workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether the
-// session has reached phaseOpen, in which topics may be subscribed.
+// session has reached phaseOpen. Topics may be subscribed only in this phase.
 func (q *sendQueue) workAt(open bool) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -240,7 +243,7 @@ func (q *sendQueue) workAt(open bool) time.Time {
 			at = t
 		}
 	}
-	// past is a time long ago that is not zero.
+	// past is a time long ago, in seconds since 1970. It is not the zero time.
 	const past = 1
 	if q.auth != nil || open && len(q.unsubscribes) > 0 {
 		sooner(time.Unix(past, 0))
@@ -267,7 +270,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// compact removes topics that no longer need a subscription from pending, and topics that no longer need a snapshot from resyncs.
+// compact cleans up two lists. It removes topics from pending if they no longer need a subscription, and from resyncs if they no
+// longer need a snapshot.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
@@ -308,7 +312,7 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	return nil
 }
 
-// markSent records that a request is being written.
+// markSent records that the session has started to write a request.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
 	q.awaited[r.Rid] = r
 	for _, t := range r.Topics {
@@ -322,8 +326,8 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 	}
 }
 
-// acknowledge returns the topics whose last subscription the event confirms. These are the topics of the request with the
-// event's rid, or the listed topics if the event has no rid.
+// acknowledge returns the topics whose last subscription the event confirms. If the event has a rid, these are topics of the
+// request with this rid. If the event has no rid, these are the topics that the event lists.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
 	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {

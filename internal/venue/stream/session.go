@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// After maxGarbage frames in a row that are not JSON, the session ends.
+	// The session ends after maxGarbage frames in a row that are not JSON.
 	maxGarbage = 10
-	// After silentHeartbeats heartbeat intervals without a frame, the session ends.
+	// The session ends after silentHeartbeats heartbeat intervals without a frame.
 	silentHeartbeats = 2.5
-	// authWithin bounds the wait for the answer to auth. After that, the topics are subscribed without an answer.
+	// authWithin bounds the wait for the response to auth. After this time, the session subscribes the topics without a response.
 	authWithin = 500 * time.Millisecond
 	// closeCodeWithin bounds the wait for the venue's close code after a failed write.
 	closeCodeWithin = time.Second
-	// maxEvents bounds the decoded frames that wait for the handler.
+	// maxEvents bounds the number of decoded frames that the session's loop has not handled yet.
 	maxEvents = 16
 )
 
@@ -29,14 +29,14 @@ type phase uint8
 const (
 	// phaseHello waits for the venue's hello.
 	phaseHello phase = iota
-	// phaseAuth waits for the answer to auth.
+	// phaseAuth waits for the response to auth.
 	phaseAuth
 	// phaseOpen subscribes topics.
 	phaseOpen
 )
 
-// session serves one socket. Its loop runs on the connection's goroutine, and only the loop uses the fields except the
-// channels. A second goroutine reads, and a third one writes.
+// session serves one socket. The loop of a session runs on the connection's goroutine. A second goroutine reads frames, and a third
+// goroutine writes frames. Only the loop uses the field phase and the fields below it.
 type session struct {
 	client *Client
 	k      *connection
@@ -45,8 +45,8 @@ type session struct {
 	codec   Codec
 	events  chan []Event
 	readErr error // set before events is closed
-	// decoding is held from the decoding of a frame until its events are in the channel, so that events stay in order. ended
-	// reports that events is closed.
+	// decoding is locked from the decoding of a frame until the events of the frame are in the channel, so that events stay in
+	// order. ended reports that the channel events is closed.
 	decoding sync.Mutex
 	ended    bool
 	// maintained receives the error of Maintain.
@@ -60,25 +60,26 @@ type session struct {
 	limits Hello
 	queue  sendQueue
 
-	// timer fires at the time in armed.
+	// timer fires at the time in the field armed.
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. The session checks silence
-	// at silentAt.
+	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. At the time silentAt, the
+	// session checks whether the last frame is too old.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
-	// phaseBy is the time at which phaseHello or phaseAuth ends even if the venue has not answered.
+	// phaseBy is the time at which phaseHello or phaseAuth ends even if the venue has not responded.
 	phaseBy time.Time
-	// pingAt is the time of the next ping. pongBy is the deadline of the answer, or zero.
+	// pingAt is the time of the next ping. pongBy is the deadline of the response to the last ping. It is zero if no response is
+	// awaited.
 	pingAt, pongBy time.Time
 	authRid        string
-	// writeBy is the deadline of the pending write, or zero.
+	// writeBy is the deadline of the pending write. It is zero if no write is pending.
 	writeBy time.Time
-	// failure ends the session at failBy.
+	// failure is the error with which the session ends at the time failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is the time at which a connection without topics ends. It is zero while there are topics.
+	// idleBy is the time at which a connection without topics ends. It is zero if the connection has topics.
 	idleBy        time.Time
 	garbageFrames int
 }
@@ -99,7 +100,7 @@ func newSession(k *connection, socket Conn) *session {
 	return s
 }
 
-// run serves the socket until it fails, the connection is retired or ctx ends. Then it closes the socket.
+// run serves the socket until it fails, the connection is retired or ctx ends. At the end, it closes the socket.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var pumps sync.WaitGroup
@@ -152,7 +153,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 	for {
 		now = time.Now()
-		// Handle waiting events before deadlines, because an event may be the one that a deadline waits for.
+		// Handle waiting events before deadlines, because an event may be the response for which a deadline was set.
 		if len(s.events) == 0 {
 			if err := s.expire(now); err != nil {
 				return err
@@ -273,8 +274,8 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// afterHello is called after the venue's hello, or after helloWithin if there was no hello. It sends auth if the connection
-// needs credentials. Otherwise it subscribes the topics.
+// afterHello is called after the venue's hello, or after helloWithin if there was no hello. If the connection needs credentials,
+// afterHello sends auth. If the connection needs none, afterHello subscribes the topics.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.limit(s.limits)
 	s.liveAt = now
@@ -308,7 +309,7 @@ func (s *session) sync(now time.Time) error {
 	return s.checkIdle(now)
 }
 
-// checkIdle ends a user connection without a topic at once, and a public connection without topics after idleFor.
+// checkIdle ends a connection without topics. A user connection ends at once, and a public connection ends after idleFor.
 func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
 	if s.phase != phaseOpen && s.k.user() {
@@ -333,7 +334,7 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes one frame to the writer, if no write is pending and the venue's limits allow a frame now.
+// send passes one frame to the writer. It does nothing if a write is pending or the venue's limits allow no frame now.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return

@@ -22,7 +22,7 @@ func (s *session) handle(events []Event) error {
 		}
 		s.garbageFrames = 0
 		s.client.count.last.Store(e.At.UnixNano())
-		s.pongBy = time.Time{} // any frame shows that the venue is alive; some venues do not answer pings
+		s.pongBy = time.Time{} // any frame shows that the venue is alive, and some venues do not respond to pings
 		var err error
 		switch e.Kind {
 		case EventHello:
@@ -48,7 +48,7 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// handleState passes a message to the Handler, or queues a resync after an unusable one.
+// handleState passes a message to the Handler. After an unusable message, it queues a resync.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventBad:
@@ -58,8 +58,8 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleMaintained handles an event that the codec emitted in Maintainer.Maintain. Only events about the state of a topic are
-// handled.
+// handleMaintained handles an event that the codec emitted in Maintainer.Maintain. It handles only events about the state of a
+// topic.
 func (s *session) handleMaintained(e *Event) {
 	if e.Kind == EventMessage || e.Kind == EventBad {
 		s.handleState(e)

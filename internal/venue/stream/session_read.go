@@ -22,7 +22,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// deliver passes the events of decode to the loop. It returns false if the session has ended.
+// deliver calls decode and passes the events that decode returns to the loop. It returns false if the session has ended.
 func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()
@@ -37,7 +37,7 @@ func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 	}
 }
 
-// maintain runs the codec's own work.
+// maintain runs the background work of a codec that is a Maintainer.
 func (s *session) maintain(ctx context.Context, m Maintainer) {
 	err := m.Maintain(ctx, func(make func(now time.Time) []Event) {
 		s.deliver(ctx, func() []Event {

@@ -101,7 +101,7 @@ func (d *depths) Message(m *messages.Message) {
 	}
 }
 
-// TestDepth expects subscriptions with the depth of the venue's hello, and books and changes with the same depth.
+// TestDepth expects subscriptions, books and changes to have the depth of the venue's hello.
 func TestDepth(t *testing.T) {
 	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
 		heard := &depths{record: &record{}}
@@ -183,7 +183,7 @@ func TestNoHello(t *testing.T) {
 		b.pass(time.Millisecond)
 		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
 		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
-		// A late hello still counts.
+		// The client still applies a late hello.
 		b.conn(0).send(helloFrame)
 		b.conn(0).snapshot("orderbook", "T1", 7)
 		b.settle()
@@ -211,7 +211,7 @@ func TestHelloLater(t *testing.T) {
 	})
 }
 
-// TestPing expects a ping every 20 s. Without any frame in the 10 s after a ping, the connection ends.
+// TestPing expects a ping every 20 s. If no frame arrives in the 10 s after a ping, the connection must end.
 func TestPing(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -240,7 +240,7 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestSilence expects 2.5 heartbeats without any frame to end a connection.
+// TestSilence expects a connection to end if no frame arrives for 2.5 heartbeat intervals.
 func TestSilence(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","heartbeatMs":2000}`
@@ -326,7 +326,8 @@ func (h *tired) Message(m *messages.Message) {
 	h.record.Message(m)
 }
 
-// TestSlowHandler expects frames that arrived before a deadline to count, even if the Handler is slow.
+// TestSlowHandler has a slow Handler. Frames that arrived before a deadline must keep the connection open, even if they are handled
+// after it.
 func TestSlowHandler(t *testing.T) {
 	h := &tired{rest: 12 * time.Second}
 	inBubble(t, func(_ *Config, v *venue) {

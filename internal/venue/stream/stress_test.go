@@ -15,7 +15,7 @@ import (
 type strict struct {
 	t  *testing.T
 	mu sync.Mutex
-	// busy are the topics of running calls, up the topics that are up.
+	// busy has the topics of running calls. up has the topics that are up.
 	busy, up map[messages.Topic]bool
 	seq      map[messages.Topic]uint64
 	messages int
@@ -89,8 +89,8 @@ func (s *strict) Message(m *messages.Message) {
 func (s *strict) Heartbeat(string, map[messages.Topic]uint64) {}
 func (s *strict) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
-// TestStress watches, unwatches, drops and stalls at random for an hour. Then all watched topics must be live, and no other topic
-// subscribed.
+// TestStress watches, unwatches, drops and stalls at random for an hour. After that, all watched topics must be live, and the
+// client must be subscribed to no other topic.
 func TestStress(t *testing.T) {
 	for seed := range uint64(4) {
 		stress(t, seed)

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUsers expects a connection for each user topic, which authenticates first and accepts frames without an address.
+// TestUsers expects a connection for each user topic. The connection must authenticate first and accept frames without an address.
 func TestUsers(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -36,7 +36,7 @@ func TestUsers(t *testing.T) {
 			}
 			b.equal("frames", types, []string{"auth", "subscribeuser"})
 		}
-		// With the address in upper and lower case, and with another address.
+		// Send a frame with the address in upper case, and a frame with another address.
 		b.conn(1).send(`{"type":"balance_update","address":%q,"seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`, strings.ToUpper(address[:2])+strings.ToUpper(address[2:]))
 		b.conn(1).send(`{"type":"balance_update","address":"0x2222222222222222222222222222222222222222","seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`)
 		b.conn(1).send(`{"type":"heartbeat","seqs":{"user":{%q:2}}}`, address)
@@ -95,7 +95,7 @@ func TestUserLeavesInOutage(t *testing.T) {
 	})
 }
 
-// TestAuthUnanswered expects the subscription if the venue does not answer auth.
+// TestAuthUnanswered has the venue not respond to auth. The client must still send the subscription.
 func TestAuthUnanswered(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "auth" }

@@ -2,7 +2,7 @@ package stream
 
 import "time"
 
-// window limits the number of frames in frameSpan.
+// window limits the number of frames in any period of the length frameSpan.
 type window struct {
 	times []time.Time
 	next  int

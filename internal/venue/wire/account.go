@@ -21,8 +21,8 @@ var (
 	fieldFee     = NewField("fee")
 )
 
-// Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cash, or else
-// portfolioValue + cash. A row without any amount is bad.
+// Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cash. Without positionsValue,
+// the total is portfolioValue + cash. A row without any amount is bad.
 func (r *Row) Balance() *market.Balance {
 	b := &market.Balance{
 		PortfolioValue: r.Decimal(fieldPortfolioValue),
@@ -78,8 +78,8 @@ func (r *Row) Order() market.Order {
 	}
 }
 
-// Trade reads a public trade. Price, size and time are required. The market and the token may be missing, because all trades of
-// a list may be of the same market or token.
+// Trade reads a public trade. Price, size and time are required. The market and the token may be missing, because the request or
+// the list may name them for all its trades.
 func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{

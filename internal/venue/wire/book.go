@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Levels reads the bids and the asks of a book, best level first. It sums levels of the same price and leaves out levels of size 0.
-// The row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose best bid is above
-// its best ask.
+// Levels reads the bids and the asks of a book, best level first. It adds up the sizes of levels with the same price and leaves out
+// levels of size 0. The row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose
+// best bid is above its best ask.
 func (r *Row) Levels() (market.Side, market.Side) {
 	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
@@ -58,7 +58,7 @@ func (r *Row) level(v Value) (market.Level, error) {
 	return level, in.Err
 }
 
-// merge sums adjacent levels of the same price.
+// merge joins adjacent levels with the same price and adds up their sizes.
 func (r *Row) merge(levels []market.Level) []market.Level {
 	out := levels[:0]
 	for _, level := range levels {

@@ -15,11 +15,12 @@ const (
 	Object  Kind = '{'
 )
 
-// document is the text of a JSON value, with the positions of all values in it, in the order in which they begin.
+// document is the text of a JSON value and the positions of all values in the text. The positions are in the order in which the
+// values begin.
 type document struct {
 	text  []byte
 	nodes []node
-	// hasEscapes reports that the text contains a backslash. invalidUTF8 reports that it contains bytes that are not UTF-8.
+	// hasEscapes reports that the text contains a backslash. invalidUTF8 reports that the text contains bytes that are not UTF-8.
 	hasEscapes, invalidUTF8 bool
 }
 
@@ -27,11 +28,11 @@ type document struct {
 // the quotes.
 type node struct {
 	kind Kind
-	// escaped reports that the name must be decoded before it can be compared.
+	// escaped reports that the name differs from its decoded form, so it must be decoded before a comparison.
 	escaped       bool
 	name, nameEnd uint32
 	start, end    uint32
-	// after is the index of the first node that follows the value and all values in it.
+	// The field after is the index of the first node behind the value and all values in it.
 	after uint32
 }
 
@@ -45,8 +46,8 @@ func (d *document) name(at uint32) []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value is one value of a document. Its methods decode it when they are called. A Value keeps the whole document in memory, but
-// the strings that its methods return do not. The zero Value is a missing value. A Value is safe for concurrent use.
+// Value is one value of a document. Its methods decode it when they are called. A Value keeps the whole document in memory. The
+// strings that its methods return do not keep it in memory. The zero Value is a missing value. A Value is safe for concurrent use.
 type Value struct {
 	in *document
 	at uint32
@@ -141,8 +142,8 @@ func (v Value) Members() map[string]Value {
 	return members
 }
 
-// Parent returns the object or list that contains the value, or the zero Value for the outermost value. It visits every value
-// between the start of the parent and v.
+// Parent returns the object or list that contains the value, or the zero Value for the outermost value. Parent takes time
+// proportional to the number of values between the start of the parent and v.
 func (v Value) Parent() Value {
 	for at := v.at; at > 0; {
 		if at--; v.in.nodes[at].after > v.at {

@@ -13,7 +13,7 @@ type Field struct {
 	interned bool
 }
 
-// NewField returns a field. The first name is the name in the contract. Each name is also accepted in snake case.
+// NewField returns a field. The first name is the name in the contract. The field also accepts each name in snake case.
 func NewField(names ...string) (f Field) {
 	for _, name := range names {
 		for _, form := range []string{name, snakeCase(name)} {
@@ -51,7 +51,8 @@ func snakeCase(camel string) string {
 	return b.String()
 }
 
-// Of returns the first member that is not null, in the order of the field's names. It returns the zero Value if there is none.
+// Of returns the first member that is not null, in the order of the field's names. It returns the zero Value if there is no such
+// member.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {

@@ -16,9 +16,9 @@ var (
 	seed     = maphash.MakeSeed()
 )
 
-// Intern returns a string equal to s. Equal strings usually share memory. A string longer than 128 bytes is returned as it is.
-// Intern is meant for texts that repeat, such as the ids of markets and tokens in the positions of every wallet. It saves
-// memory, and comparing equal ids usually compares only pointers. It is safe for concurrent use.
+// Intern returns a string equal to s. Equal strings usually share memory. Intern returns a string longer than 128 bytes unchanged.
+// Intern is meant for texts that repeat, such as the ids of markets and tokens in the positions of many wallets. Interning saves
+// memory, and a comparison of equal ids usually compares only pointers. Intern is safe for concurrent use.
 func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
@@ -34,8 +34,8 @@ func textOf(b []byte, intern bool) string {
 	return lookUp(b, maphash.Bytes(seed, b))
 }
 
-// lookUp returns the text in the slot of hash if that text equals s. Otherwise it stores a copy of s in the slot and returns
-// the copy.
+// lookUp returns the text in the slot of hash if the text equals s. Otherwise it stores a copy of s in the slot and returns the
+// copy.
 func lookUp[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {

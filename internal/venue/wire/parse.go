@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxValues is the greatest number of values in one document. It is bounded because the node of a value can be many times
-// larger than the text of the value.
+// MaxValues is the greatest number of values in one document. This bound protects memory, because the node of a value can be many
+// times larger than the text of the value.
 const MaxValues = 500_000
 
 // The errors of Parse.
@@ -24,17 +24,17 @@ var (
 	ErrTrailing  = errors.New("the body is more than one JSON value")
 )
 
-// If several members have the same name, the last one counts. Bytes that are not UTF-8 are read as U+FFFD.
+// If several members have the same name, the last of these members is used. Bytes that are not UTF-8 are read as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, which must not be
-// changed afterwards. The error is one of the errors above, which contain nothing of b.
+// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, which must not be changed
+// afterwards. The error is one of the errors above. It contains no part of b.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
 		return Value{}, ErrEmpty
 	}
-	// Every value but the outermost one follows a comma or is the first one of a list or object.
+	// Every value except the outermost value follows a comma, or is the first value in a list or object.
 	inside := bytes.Count(b, []byte{','}) + bytes.Count(b, []byte{'['}) + bytes.Count(b, []byte{'{'})
 	if inside > MaxValues || uint64(len(b)) > math.MaxUint32 {
 		return Value{}, ErrTooMany
@@ -60,7 +60,7 @@ func Parse(b []byte) (Value, error) {
 	return Value{in: &d}, nil
 }
 
-// parsers are pooled, because a decoder needs more memory than most frames.
+// parsers is a pool, because the decoder of a parser needs more memory than most frames.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 // parser fills one document.
@@ -80,8 +80,8 @@ func (p *parser) release() {
 // offset returns the end of the token or value that was read last.
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
-// value reads the next value. It appends a node for the value and for each value in it. n contains the name if the value is a
-// member.
+// value reads the next value. It appends a node for the value and for each value in it. If the value is a member, n contains the
+// position of its name.
 func (p *parser) value(n node) (err error) {
 	at := len(p.nodes)
 	p.nodes = append(p.nodes, n)
@@ -128,8 +128,8 @@ func (d *document) escaped(quoted []byte) bool {
 	return d.hasEscapes && bytes.IndexByte(quoted, '\\') >= 0 || d.invalidUTF8 && !utf8.Valid(quoted)
 }
 
-// unquote decodes a quoted string. The decoder has checked the string, so invalid UTF-8 is the only possible error, and U+FFFD
-// replaces it.
+// unquote decodes a quoted string. The decoder has already checked the syntax of the string, so invalid UTF-8 is the only possible
+// error. U+FFFD replaces the invalid bytes.
 func unquote(quoted []byte) []byte {
 	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return text

@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(compareParse)
 }
 
-// TestParseAllocatesForTheDocumentOnly checks that the values and names of a document need no allocations of their own.
+// TestParseAllocatesForTheDocumentOnly checks that Parse does not allocate for each value and each name of a document.
 func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 	const rows, values = 200, 200 * 12
 	text := []byte(`[` + strings.Repeat(`{"a":"x","b":"\n","c":1,"d":null,"e":[true,{}],"f":"","g":0.5,"h":"y","i":"z"},`, rows) + `{}]`)

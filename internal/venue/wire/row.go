@@ -14,9 +14,10 @@ import (
 // Row reads the fields of one object. If Err is not nil, the row is bad, and the values that were read from it must not be
 // used.
 type Row struct {
-	// Object is the zero Value if all values of the row come from Set.
+	// Object is the object whose fields the row reads. It is the zero Value if all values of the row come from Set.
 	Object Value
-	// Note reports a difference from the contract that does not make the row bad. Its texts are from a bounded set.
+	// Note reports a difference from the contract that does not make the row bad. The texts that are passed to Note are from a
+	// bounded set.
 	Note func(what string)
 	// Err is the first reason why the row is bad.
 	Err error
@@ -40,13 +41,13 @@ func NewRow(v Value, note func(what string)) *Row {
 
 var errNoObject = errors.New("the element is not an object")
 
-// Child returns the row of a value in this row. It has the same Note.
+// Child returns the row of a value in this row. The new row has the same Note.
 func (r *Row) Child(v Value) *Row { return NewRow(v, r.Note) }
 
-// Set makes v the value of a field, instead of the member of the object.
+// Set makes v the value of a field. The row then ignores the field's value in the object.
 func (r *Row) Set(f Field, v Value) { r.set = append(r.set, override{f.String(), v}) }
 
-// Of returns the value of a field, as Field.Of does.
+// Of returns the value of a field: the value from Set, or the result of Field.Of.
 func (r *Row) Of(f Field) Value {
 	for _, c := range r.set {
 		if c.field == f.String() {
@@ -56,7 +57,7 @@ func (r *Row) Of(f Field) Value {
 	return f.Of(r.Object)
 }
 
-// Has reports whether the row has the field. Its value may be null.
+// Has reports whether the row has the field. The value of the field may be null.
 func (r *Row) Has(f Field) bool {
 	return f.PresentIn(r.Object) || slices.ContainsFunc(r.set, func(c override) bool { return c.field == f.String() })
 }
@@ -101,7 +102,7 @@ func (r *Row) TextOrNumber(f Field) string {
 	return r.Text(f)
 }
 
-// ID reads an optional id, which may be a whole number. The row is bad if the value is not a valid id.
+// ID reads an optional id. The id may be a whole number. The row is bad if the value is not a valid id.
 func (r *Row) ID(f Field) string {
 	v := r.Of(f)
 	id, ok := v.id(f.interned)

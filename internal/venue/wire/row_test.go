@@ -16,7 +16,8 @@ func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	return NewRow(v, func(what string) { notes = append(notes, what) }), &notes
 }
 
-// TestBalanceTotals checks the total of balances with and without one, and that a balance without any amount is bad.
+// TestBalanceTotals checks the total of balances that have a total and of balances that do not. A balance without any amount must
+// be bad.
 func TestBalanceTotals(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"portfolioValue":5,"cashBalance":2,"positionsValue":3,"totalValue":9}`: "9",

@@ -23,7 +23,7 @@ func (v Value) id(intern bool) (id string, ok bool) {
 	return id, true
 }
 
-// Decimal reads a number, or a string with a number, without rounding.
+// Decimal reads a number from a number or a string, without rounding.
 func (v Value) Decimal() (market.Decimal, bool) {
 	b := v.bytes()
 	if v.Kind() == String {
@@ -47,7 +47,7 @@ func (v Value) Uint() (uint64, bool) {
 	return n, err == nil
 }
 
-// List returns the elements of a list. A string that contains a JSON list counts as that list.
+// List returns the elements of a list. If the value is a string that contains a JSON list, List returns the elements of this list.
 func (v Value) List() (elements []Value, ok bool) {
 	if v.Kind() == String {
 		if b := bytes.TrimSpace(v.bytes()); len(b) > 0 && b[0] == '[' {

@@ -1,4 +1,4 @@
-// Package sample is a schema for the tests of the executor, with data that is decided by a seed.
+// Package sample contains a schema for the tests of the executor, with the schema's Go types and generated code.
 package sample
 
 import (
@@ -75,7 +75,7 @@ type Leaf struct {
 // Branch is an object of objects.
 type Branch struct{ Node }
 
-// Name returns a name, or panics where the node says so.
+// Name returns a name. It panics if Panics is set.
 func (n Node) Name() string {
 	if n.Panics {
 		panic("no name for " + n.ID)
