@@ -222,5 +222,5 @@ func (p *pairs) markdown() string {
 		})
 		fmt.Fprintf(&all, "%s, CPU ratios in order: %.3f\n", r.workload, ratios)
 	}
-	return "## " + p.setting + "\n\n" + markdown(lines, 1) + "\n" + all.String() + "\n"
+	return "### " + p.setting + "\n\n" + markdown(lines, 1) + "\n" + all.String() + "\n"
 }

@@ -237,7 +237,7 @@ func BenchmarkWatched(b *testing.B) {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
 			client, _, _, _ := record(b)
 			cfg := cache.DefaultConfig()
-			cfg.Memory *= 2 // the default fits 9,600 prices, and evicting a price costs more than replacing it
+			cfg.Memory *= 2 // the default has room for only 9,600 prices, and an eviction costs more than a replacement
 			c := cache.New(client, cfg)
 			defer c.Close()
 			f := feed.New(feed.Config{Sink: c, Topics: tokens})
