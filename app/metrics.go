@@ -26,7 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, fleet, feed and stream. All of them must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, fleet, feed and stream.
+// Call it when all of these are open. A rate limit, fleet or stream that does not exist adds no metrics.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -100,13 +101,13 @@ type api = httpapi.Stats
 
 // apiFamilies are the metrics of operations, connections and the response cache.
 var apiFamilies = []telemetry.Family[api]{
-	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
+	present("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s api) int { return s.Executing }),
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
-	present("oddsgraph_documents_compiling", "Unknown documents that are parsed, validated and compiled now.", func(s api) int { return s.Compiling }),
+	present("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s api) int { return s.Compiling }),
 	present("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
-	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
-	counted("oddsgraph_incoming_refusals_total", "Bodies and messages of clients for which there was no room beside others.", func(s api) uint64 { return s.Crowded }),
-	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, beyond those that are free.", func(s api) int { return s.Output }),
+	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s api) uint64 { return s.Refused }),
+	counted("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s api) uint64 { return s.Crowded }),
+	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each.", func(s api) int { return s.Output }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},
 		Read: func(s api, sample func(float64, ...string)) {
 			for _, transport := range slices.Sorted(maps.Keys(s.Unread)) {
@@ -115,39 +116,39 @@ var apiFamilies = []telemetry.Family[api]{
 		}},
 
 	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
-	present("oddsgraph_subscription_groups", "Different subscriptions that are executed now, equal ones once.", func(s api) int { return s.Groups.Groups }),
-	counted("oddsgraph_subscription_executions_total", "Different subscriptions that were begun to be executed.", func(s api) uint64 { return s.Groups.Executions }),
-	counted("oddsgraph_subscription_events_total", "Events that were executed, each once for all subscriptions that are equal.", func(s api) uint64 { return s.Groups.Events }),
-	counted("oddsgraph_subscription_deliveries_total", "Events that were laid out for a client.", func(s api) uint64 { return s.Groups.Deliveries }),
-	counted("oddsgraph_subscription_conflated_total", "Events that a newer one took the place of before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
-	counted("oddsgraph_subscription_restarts_total", "Subscriptions that began anew with the whole state, since too many differences waited for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
-	counted("oddsgraph_subscription_crowded_total", "Events for which a client had no room because it leaves too much unread: its subscription began anew or was ended.", func(s api) uint64 { return s.Groups.Crowded }),
-	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended since too much waited for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
+	present("oddsgraph_subscription_groups", "Subscriptions that are running. Equal subscriptions share one execution and count once.", func(s api) int { return s.Groups.Groups }),
+	counted("oddsgraph_subscription_executions_total", "Executions of subscriptions that were started. Equal subscriptions share one execution.", func(s api) uint64 { return s.Groups.Executions }),
+	counted("oddsgraph_subscription_events_total", "Events of subscriptions. An event that equal subscriptions share counts once.", func(s api) uint64 { return s.Groups.Events }),
+	counted("oddsgraph_subscription_deliveries_total", "Events that were queued for a client, counted once for each subscription.", func(s api) uint64 { return s.Groups.Deliveries }),
+	counted("oddsgraph_subscription_conflated_total", "Queued events that were replaced by a newer event before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
+	counted("oddsgraph_subscription_restarts_total", "Subscriptions that were restarted with the whole state, because too many differences were queued for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
+	counted("oddsgraph_subscription_crowded_total", "Events that were not queued because the client's unread output used too much memory. The subscription was restarted or ended.", func(s api) uint64 { return s.Groups.Crowded }),
+	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended because too much was queued for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
 
 	present("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
 	present("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
 	present("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
 	counted("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
-	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed since their client was silent or did not read, by which of the two.", Labels: []string{"reason"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed because the client sent nothing (silent) or did not read (slow).", Labels: []string{"reason"},
 		Read: func(s api, sample func(float64, ...string)) {
 			sample(float64(s.Sockets.Silent), "silent")
 			sample(float64(s.Sockets.Slow), "slow")
 		}},
 
-	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_requests_total", Help: "Queries whose responses may be kept, by whether one was kept (hit), an equal query was being executed (coalesced) or it had to be executed (miss).", Labels: []string{"verdict"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_requests_total", Help: "Queries whose responses may be cached, by result: the response was cached (hit), came from an equal query that was already running (coalesced), or had to be computed (miss).", Labels: []string{"verdict"},
 		Read: func(s api, sample func(float64, ...string)) {
 			sample(float64(s.Responses.Hits), "hit")
 			sample(float64(s.Responses.Coalesced), "coalesced")
 			sample(float64(s.Responses.Misses), "miss")
 		}},
 	counted("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
-	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that went since something that they rest on has changed (invalidated), or to make room (evicted).", Labels: []string{"reason"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that were removed from the cache because their data changed (invalidated) or to make room (evicted).", Labels: []string{"reason"},
 		Read: func(s api, sample func(float64, ...string)) {
 			sample(float64(s.Responses.Invalidated), "invalidated")
 			sample(float64(s.Responses.Evicted), "evicted")
 		}},
-	present("oddsgraph_response_cache_entries", "Responses that are kept now.", func(s api) int { return s.Responses.Entries }),
-	present("oddsgraph_response_cache_bytes", "Memory that the responses take that are kept now.", func(s api) int64 { return s.Responses.Bytes }),
+	present("oddsgraph_response_cache_entries", "Cached responses.", func(s api) int { return s.Responses.Entries }),
+	present("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
 }
 
 // ofKinds returns a metric with a series for each kind of cached data.
@@ -164,7 +165,7 @@ func ofKinds[N int | uint64](kind telemetry.Family[[]cache.Stats], value func(ca
 type kinds = telemetry.Family[[]cache.Stats]
 
 var cacheFamilies = []kinds{
-	{Kind: telemetry.Counter, Name: "oddsgraph_cache_requests_total", Help: "Keys looked up in the cache, by what was found; not_found is a remembered absence.", Labels: []string{"kind", "verdict"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_cache_requests_total", Help: "Keys looked up in the cache, by result; not_found means that the cache remembers that the venue does not know the key.", Labels: []string{"kind", "verdict"},
 		Read: func(all []cache.Stats, sample func(float64, ...string)) {
 			for _, s := range all {
 				sample(float64(s.Hits), s.Kind, "hit")
@@ -173,13 +174,13 @@ var cacheFamilies = []kinds{
 				sample(float64(s.NotFound), s.Kind, "not_found")
 			}
 		}},
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Answers of the venue that were behind its stream, or may have been."}, func(s cache.Stats) uint64 { return s.Late }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined an upstream call that was queued or in flight already."}, func(s cache.Stats) uint64 { return s.Coalesced }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Upstream calls that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache asked upstream for."}, func(s cache.Stats) uint64 { return s.Keys }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that left the cache before their time to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
-	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, remembered absences included."}, func(s cache.Stats) int { return s.Entries }),
-	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Memory that the entries in the cache take, about."}, func(s cache.Stats) int { return s.Bytes }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were older than its stream, or may have been."}, func(s cache.Stats) uint64 { return s.Late }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined a call to the venue that was already queued or in flight."}, func(s cache.Stats) uint64 { return s.Coalesced }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Calls to the venue that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache requested from the venue."}, func(s cache.Stats) uint64 { return s.Keys }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that were removed from the cache before they expired, to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, including keys that the venue does not know."}, func(s cache.Stats) int { return s.Entries }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Estimated size of the entries in the cache in bytes."}, func(s cache.Stats) int { return s.Bytes }),
 }
 
 // venueState is the state of the venue as its client sees it.
@@ -189,8 +190,8 @@ type venueState struct {
 }
 
 var venueFamilies = []telemetry.Family[venueState]{
-	whether("oddsgraph_venue_reachable", "Whether the venue answers: 0 after three calls in a row that failed.", func(s venueState) bool { return s.reachable }),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
+	whether("oddsgraph_venue_reachable", "1 while the venue answers, 0 after three failed calls in a row.", func(s venueState) bool { return s.reachable }),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "State of the circuit breaker of an endpoint: 1 for its present state, 0 for the others.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
 				oneOf(sample, c.State, []rest.CircuitState{rest.CircuitClosed, rest.CircuitHalfOpen, rest.CircuitOpen}, c.Endpoint)
@@ -202,7 +203,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 				sample(float64(c.Opened), c.Endpoint)
 			}
 		}},
-	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_refused_total", Help: "Calls that the circuit breaker of an endpoint did not let through.", Labels: []string{"endpoint"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_refused_total", Help: "Calls that the circuit breaker of an endpoint refused.", Labels: []string{"endpoint"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
 				sample(float64(c.Refused), c.Endpoint)
@@ -217,34 +218,34 @@ type budgetState struct {
 }
 
 var budgetFamilies = []telemetry.Family[budgetState]{
-	present("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds at present.", func(s budgetState) int { return s.Limit }),
-	present("oddsgraph_budget_left", "Public calls to the venue that are left of those.", func(s budgetState) int { return s.Left }),
-	present("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can leave.", func(s budgetState) float64 {
+	present("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds.", func(s budgetState) int { return s.Limit }),
+	present("oddsgraph_budget_left", "Public calls to the venue that can still be made now, of oddsgraph_budget_limit.", func(s budgetState) int { return s.Left }),
+	present("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can be sent.", func(s budgetState) float64 {
 		return max(s.ThrottledUntil.Sub(s.now), 0).Seconds()
 	}),
-	{Kind: telemetry.Counter, Name: "oddsgraph_budget_throttled_seconds_total", Help: "Time in which the venue wanted no public calls, by its own word.",
+	{Kind: telemetry.Counter, Name: "oddsgraph_budget_throttled_seconds_total", Help: "Total time during which no public calls were sent because the venue had answered 429.",
 		Read: telemetry.Single(func(s budgetState) float64 { return s.Throttled.Seconds() })},
-	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for their turn, by priority.", Labels: []string{"priority"},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for the rate limit, by priority.", Labels: []string{"priority"},
 		Read: func(s budgetState, sample func(float64, ...string)) {
 			for p, n := range s.Waiting {
 				sample(float64(n), reqctx.Priority(p).String())
 			}
 		}},
 	counted("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s budgetState) uint64 { return s.Admitted }),
-	counted("oddsgraph_budget_refused_total", "Calls to the venue that were not admitted in time.", func(s budgetState) uint64 { return s.Refused }),
-	present("oddsgraph_budget_credentials", "Credentials with a budget of their own.", func(s budgetState) int { return s.Scopes }),
+	counted("oddsgraph_budget_refused_total", "Calls to the venue that the rate limit refused.", func(s budgetState) uint64 { return s.Refused }),
+	present("oddsgraph_budget_credentials", "Credentials that have a separate rate limit.", func(s budgetState) int { return s.Scopes }),
 }
 
 var feedFamilies = []telemetry.Family[feed.Stats]{
-	counted("oddsgraph_feed_gaps_total", "Breaks in the numbers of what the stream says of a topic.", func(s feed.Stats) uint64 { return s.Gaps }),
-	counted("oddsgraph_feed_resyncs_total", "Snapshots that replaced what was known of a topic, after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
-	counted("oddsgraph_feed_spliced_total", "States that were read over REST since the stream did not send them.", func(s feed.Stats) uint64 { return s.Spliced }),
-	counted("oddsgraph_feed_conflated_total", "States that a newer one took the place of before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
-	counted("oddsgraph_feed_dropped_total", "Trades and changes that were lost with subscriptions that were too slow for them.", func(s feed.Stats) uint64 { return s.Dropped }),
-	counted("oddsgraph_feed_reconnects_total", "Connections that were dropped since a topic on them could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
-	counted("oddsgraph_feed_unacknowledged_total", "Subscriptions of markets that the venue did not confirm in time and that were sent again.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
-	present("oddsgraph_feed_topics", "Topics that are followed now.", func(s feed.Stats) int { return s.Topics }),
-	present("oddsgraph_feed_tokens", "Tokens that are followed now.", func(s feed.Stats) int { return s.Tokens }),
+	counted("oddsgraph_feed_gaps_total", "Gaps in the sequence numbers of a topic's messages.", func(s feed.Stats) uint64 { return s.Gaps }),
+	counted("oddsgraph_feed_resyncs_total", "Snapshots that replaced the state of a topic after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
+	counted("oddsgraph_feed_spliced_total", "States that were read over REST because the stream sent no snapshot.", func(s feed.Stats) uint64 { return s.Spliced }),
+	counted("oddsgraph_feed_conflated_total", "States that were replaced by a newer state before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
+	counted("oddsgraph_feed_dropped_total", "Trades and market changes that were lost because the queue of a slow subscription was full.", func(s feed.Stats) uint64 { return s.Dropped }),
+	counted("oddsgraph_feed_reconnects_total", "Connections that were closed because one of their topics could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
+	counted("oddsgraph_feed_unacknowledged_total", "Subscriptions to markets that were sent again because the venue did not confirm them in time.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
+	present("oddsgraph_feed_topics", "Topics that the feed follows.", func(s feed.Stats) int { return s.Topics }),
+	present("oddsgraph_feed_tokens", "Tokens that the feed follows.", func(s feed.Stats) int { return s.Tokens }),
 	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
@@ -255,29 +256,29 @@ type streamState struct {
 }
 
 var streamFamilies = []telemetry.Family[streamState]{
-	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "How the venue's stream does: 1 for its present state.", Labels: []string{"state"},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "State of the venue's stream: 1 for its present state, 0 for the others.", Labels: []string{"state"},
 		Read: func(s streamState, sample func(float64, ...string)) {
 			oneOf(sample, s.state, model.AllStreamState)
 		}},
 	present("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
-	present("oddsgraph_stream_topics", "Topics that are asked of the venue's stream.", func(s streamState) int { return s.Topics }),
-	present("oddsgraph_stream_accounts", "Accounts among those.", func(s streamState) int { return s.Identities }),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "When the last frame came, in seconds of Unix time; 0 before the first.",
+	present("oddsgraph_stream_topics", "Topics that are subscribed on the venue's stream.", func(s streamState) int { return s.Topics }),
+	present("oddsgraph_stream_accounts", "Accounts among the topics of oddsgraph_stream_topics.", func(s streamState) int { return s.Identities }),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "Time of the last frame, in seconds of Unix time; 0 before the first frame.",
 		Read: telemetry.Single(func(s streamState) float64 {
 			if s.LastMessageAt.IsZero() {
 				return 0
 			}
 			return float64(s.LastMessageAt.UnixMilli()) / 1000
 		})},
-	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and are open again.", func(s streamState) uint64 { return s.Reconnects }),
-	counted("oddsgraph_stream_snapshots_total", "Snapshots that were asked for.", func(s streamState) uint64 { return s.Resyncs }),
-	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue did not give.", func(s streamState) uint64 { return s.Refused }),
+	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and opened again.", func(s streamState) uint64 { return s.Reconnects }),
+	counted("oddsgraph_stream_snapshots_total", "Snapshots that were requested from the venue's stream.", func(s streamState) uint64 { return s.Resyncs }),
+	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue's stream refused.", func(s streamState) uint64 { return s.Refused }),
 }
 
 // logState contains the numbers of lines that the log has omitted.
 type logState struct{ dropped, sampled uint64 }
 
 var logFamilies = []telemetry.Family[logState]{
-	counted("oddsgraph_log_dropped_lines_total", "Lines of the log that found no room, since what reads it is too slow.", func(s logState) uint64 { return s.dropped }),
-	counted("oddsgraph_log_sampled_operations_total", "Operations that succeeded and have no line in the log, since there were too many of them.", func(s logState) uint64 { return s.sampled }),
+	counted("oddsgraph_log_dropped_lines_total", "Lines of the log that were lost because the log's buffer was full or a write failed.", func(s logState) uint64 { return s.dropped }),
+	counted("oddsgraph_log_sampled_operations_total", "Successful operations without a line in the log, because there were too many of them.", func(s logState) uint64 { return s.sampled }),
 }

@@ -58,7 +58,7 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // proxies do not read messages
+		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the trace context of a message
 	}
 	return log
 }
@@ -72,7 +72,8 @@ func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	return reqctx.WithLog(ctx, log)
 }
 
-// setOutcome writes the result of an operation to log. ctx belongs to the waiting client.
+// setOutcome writes the result of an operation to log. ctx is the context of the client's request or
+// connection. It shows whether the client has left.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {

@@ -163,7 +163,7 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 			t.Errorf("a hit gives %v, pending %v", err, set.Pending())
 		}
 		if set.Prices.Prefetch([]string{"ahead", "hit"}); set.Pending() {
-			t.Error("a prefetch makes the pass void")
+			t.Error("a prefetch makes the pass pending")
 		}
 		if _, err := set.Prices.Get("one"); err != ErrPending || !set.Pending() {
 			t.Errorf("a miss gives %v, pending %v", err, set.Pending())
@@ -173,7 +173,7 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 			t.Errorf("%+v", rs)
 		}
 		if len(s.fetches) != 0 {
-			t.Errorf("%v left during the pass", s.fetches)
+			t.Errorf("fetched %v before the pass ended", s.fetches)
 		}
 		fetch(t, set)
 		want := []string{"ahead", "one", "many"}

@@ -32,8 +32,8 @@ type Config struct {
 //	GET  /buildinfo                  version, start time, modules and settings of the build
 //	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
-// A browser on this machine could send requests for a page of another site. So the handler rejects requests from pages with
-// another origin, and requests on a loopback address with an unknown host name (DNS rebinding).
+// A page of another site could make a browser on this machine send requests to this address. So the handler rejects requests from
+// pages with another origin, and requests on a loopback address with an unknown host name (DNS rebinding).
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", cfg.Metrics)
@@ -45,7 +45,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
 	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
 	mux.HandleFunc("POST /cache/flush", cfg.flush)
-	return hosts.Guard(nil, "this address is for this host: ask it as localhost or by its number", hosts.OnLoopback, own(mux))
+	return hosts.Guard(nil, "unknown host name: use localhost or an IP address in the URL", hosts.OnLoopback, own(mux))
 }
 
 func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {

@@ -56,10 +56,11 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the position's valuation with the basis ValuedBy if an event contained the position; nil otherwise.
+	// Valued is the valuation in the subscription event that contained the position, and ValuedBy is its price basis. Valued is nil
+	// if no event contained the position, or if the position has no price.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded contains the token's values from that event; nil if the position was not in an event.
+	// Preloaded contains the token's values in that event. It is nil if no event contained the position.
 	Preloaded *Preloaded
 }
 

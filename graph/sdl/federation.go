@@ -11,7 +11,8 @@ const federationHead = `extend schema @link(url: "https://specs.apollo.dev/feder
 
 `
 
-// federation adds @key to the types with a global id, and @shareable to the pages of lists, which other subgraphs define too.
+// federation adds @key to the types that implement Node. It adds @shareable to PageInfo, because other subgraphs may define this
+// type too.
 func (a *annotation) federation() {
 	for _, def := range a.doc.Definitions {
 		switch {

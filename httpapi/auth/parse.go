@@ -57,7 +57,7 @@ func parse(content []byte) ([]entry, error) {
 	}
 	list := top["accounts"]
 	if len(list) == 0 || list[0] != '[' {
-		return nil, errors.New("accounts must be a list; an empty one has no accounts")
+		return nil, errors.New("accounts must be a list; for no accounts write []")
 	}
 	var entries []entry
 	places, subjects := map[digest]int{}, map[string]int{}
@@ -135,7 +135,7 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
 	}
 	if d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
-		return d, errors.New("tokenSha256 is the hash of nothing; the token was empty where it was made")
+		return d, errors.New("tokenSha256 is the hash of an empty text; the token was empty when the hash was computed")
 	}
 	return d, nil
 }

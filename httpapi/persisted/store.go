@@ -205,7 +205,7 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	return s.byText(r.Query, i)
 }
 
-// Name returns the name in metrics of the trusted document with an id, or "".
+// Name returns the name of a trusted document for metrics. It returns "" if no trusted document has the id.
 func (s *Store) Name(documentID string) string {
 	if i, err := parseID(documentID); err == nil {
 		if t := s.find(i); t != nil {
@@ -241,7 +241,7 @@ func (s *Store) byID(i id) (Document, error) {
 	if s.mode == ModeRequire {
 		// If the error had the message that Apollo defines, clients would send the text of the document. The service would refuse
 		// that text, too.
-		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the manifest of this service is that of another build of the client")
+		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; this service has the manifest of another build of the client")
 	}
 	if s.automatic != nil && i.hashed {
 		if text, ok := s.automatic.get(i.hash); ok {
@@ -263,7 +263,7 @@ func (s *Store) byText(text string, i id) (Document, error) {
 	}
 	if m != nil {
 		if t := m.find(i); t != nil && t.hash != h {
-			return Document{}, market.Errorf(market.CodeBadUserInput, "the id is that of a document other than query")
+			return Document{}, market.Errorf(market.CodeBadUserInput, "the id belongs to another document than query")
 		}
 		if t := s.find(id{hash: h, hashed: true}); t != nil {
 			return Document{Text: t.text, Trusted: true, Name: t.name}, nil

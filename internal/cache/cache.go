@@ -69,9 +69,9 @@ type Config struct {
 	// InFlight bounds the concurrent list calls of each kind. A list call fetches several ids. The bound is 4 times InFlight for
 	// calls with a single key, which cannot be batched, and 16 times InFlight for user data.
 	InFlight int
-	// Stretch is the time after the end of the fresh time for which stale public data may be served. It applies while less than a
-	// quarter of the rate limit is free, or while the venue refuses calls. It never shortens the stale time of a kind. It does not
-	// apply to a kind without a stale time.
+	// Stretch is how long public data may be served stale while less than a quarter of the rate limit is free, or while the venue
+	// refuses calls. It begins at the end of the fresh time. It never shortens the stale time of a kind. It does not apply to a
+	// kind without a stale time.
 	Stretch time.Duration
 	// Admission is the rate limit of calls; nil admits all calls at once.
 	Admission Admission
@@ -231,8 +231,8 @@ type Stats struct {
 type SharedStats struct {
 	// Hits and Misses count keys that were looked up before a call.
 	Hits, Misses uint64
-	// Found, Ours and Theirs count keys of a second lookup right before a call. Found counts keys that have a value by then. Ours
-	// counts keys that this process has claimed, and Theirs keys that another process has claimed.
+	// Right before a call, the keys are looked up again. Found counts keys that have a value by then. Only one process fetches a
+	// key without a value: Ours counts keys that this process fetches, and Theirs counts keys that another process fetches.
 	Found, Ours, Theirs uint64
 	// Arrived and Overdue count keys that another process had claimed. Arrived counts keys whose values came in time, and Overdue
 	// counts the other keys.
@@ -282,7 +282,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. Names of credentials use the shared key, or the random key if shared is empty.
+// newScope returns a scope with a random key. The hash that identifies credentials in the rate limit is computed with the key
+// shared, or with the random key if shared is empty.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

@@ -18,7 +18,7 @@ type TTL struct {
 // entry is a value or an absence. Only the atomic fields change once the entry is stored. The fields that every reader needs
 // come first, so that they share a CPU cache line.
 type entry[T any] struct {
-	// used reports whether the entry was read since its last second chance; see clockLRU.
+	// used reports whether the entry was read since it was stored, or since an eviction last passed over it; see clockLRU.
 	used atomic.Bool
 	read market.Read[*T]
 	// session is the session of a streamed value. cut is the time of the first gap in nanoseconds since 1970; 0 if there was none.
@@ -36,8 +36,8 @@ type entry[T any] struct {
 	// outdated reports that the value has changed at the venue. Such an entry is served only if the venue fails, or until
 	// answersUntil.
 	outdated bool
-	// answersUntil is the time until which an outdated entry is served because the venue would return the same value again; zero
-	// means never.
+	// An outdated entry is served until answersUntil, because until then the venue's HTTP cache would return the same old value
+	// again. If answersUntil is zero, there is no such time.
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int

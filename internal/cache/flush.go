@@ -19,9 +19,9 @@ type flusher struct {
 	flush func(key string) int
 }
 
-// Flush removes the entries and absences of a kind and returns their number. Kinds have the names in Stats. If key is not empty,
-// Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Reads in
-// flight still store their results.
+// Flush removes all entries of a kind, including the remembered results "not found", and returns their number. Kinds have the names
+// in Stats. If key is not empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an
+// account address. Reads in flight still store their results.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -83,8 +83,8 @@ func (c *Cache) flushers() []flusher {
 	}
 }
 
-// flushMarkets removes the market with an id, slug or token, or all markets. It also removes their slugs and tokens from the
-// index.
+// flushMarkets removes the market with an id, slug or token, and this key from the index of slugs and tokens. If key is empty,
+// flushMarkets removes all markets and empties the index.
 func (c *Cache) flushMarkets(key string) int {
 	if key == "" {
 		n := c.markets.flush("", nil)

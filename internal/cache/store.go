@@ -26,8 +26,8 @@ const (
 	// While the free fraction of the rate limit is below short, stale data is served for longer. While it is below scarce, missing
 	// keys are also requested from the stream, and a refresh may last refreshPatience.
 	short, scarce = 0.25, 0.5
-	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. Because of this
-	// interval, most reads write nothing to memory.
+	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. A read writes to the
+	// entry only if this time has passed.
 	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -63,7 +63,7 @@ type store[K comparable, T any] struct {
 	covers func(K, *T) bool
 	// keep reports whether an old value that is still fresh stays in the cache instead of the fetched value; nil means never.
 	keep func(old, fetched *T) bool
-	// ownKey returns a copy of a key. The copy shares memory only with the fetched value, which may be nil.
+	// ownKey returns a copy of a key. Its texts are new, or texts of value that are equal. value may be nil.
 	ownKey func(key K, value *T) K
 	// weigh estimates the size of a value in bytes.
 	weigh func(*T) int
@@ -74,14 +74,15 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; nil for kinds that are not streamed.
 	older func(a, b *T) bool
-	// recordPoll reports to the watcher which existing keys were read. It must not retain keys. It may be nil.
+	// recordPoll tells the Watcher that keys were read. All of the keys have a value. recordPoll must not retain keys. It may be
+	// nil.
 	recordPoll func(demand uint64, caller string, keys []K)
 	// requestStream asks the feed to stream missing keys while the rate limit is scarce; it may be nil.
 	requestStream func(caller string, keys []K)
 	// queries returns the canonical keys of the entries that share a slot; nil means that the slot is the only key.
 	queries func(slot K) []K
-	// stretch is the time after the fresh time for which an entry is served while the rate limit is short. left returns the free
-	// fraction of the rate limit, from 0 to 1.
+	// stretch is how long an entry is served after its fresh time while the rate limit is short. left returns the free fraction of
+	// the rate limit, from 0 to 1.
 	stretch time.Duration
 	left    func() float64
 

@@ -106,7 +106,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		p.checkNames(k)
 	}
 	if g.Command == CommandHealthcheck && strings.HasSuffix(g.Listen, ":0") {
-		p.report(flagOf(k, "listen").Value, g.Listen, errors.New("is no address to ask for health"), "the port that the server listens on")
+		p.report(flagOf(k, "listen").Value, g.Listen, errors.New("has port 0, so healthcheck cannot know the port"), "the port that the server listens on")
 	}
 	if len(p.problems) > 0 {
 		return nil, errors.Join(p.problems...)

@@ -66,7 +66,7 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal numbers equal trades without ids from 0; see Numbering. It also numbers rows with the same id from 0.
+	// Ordinal distinguishes equal trades without ids, and trades with the same id: the first has 0, the next 1; see Numbering.
 	Ordinal int
 }
 
@@ -83,7 +83,7 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
-	// Ordinal numbers equal records without ids from 0; see Numbering.
+	// Ordinal distinguishes equal records without ids: the first has 0, the next 1; see Numbering.
 	Ordinal int
 }
 

@@ -21,7 +21,7 @@ type Spread struct {
 	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without BestBid and BestAsk.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
-	// FromBook reports whether the prices come from the order book, because the venue sent no spread.
+	// FromBook is true if BestBid, BestAsk and Spread were taken from an order book. This happens if the venue sends no spread.
 	FromBook bool
 }
 
@@ -73,8 +73,8 @@ type Book struct {
 	Hash  string
 	// Depth is the requested number of levels on each side.
 	Depth int
-	// Rendered stores JSON texts of the sides. Copies of a book share it. A book with other levels needs its own Rendered. It may
-	// be nil.
+	// Rendered stores JSON texts of the sides. Copies of a book share it, and so do the books that Cut returns. A book with new
+	// levels needs a new Rendered. It may be nil.
 	Rendered *Rendered
 }
 
@@ -86,7 +86,7 @@ type Rendered struct {
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns the greatest size in bytes of the texts of a book with a number of levels on each side.
+// RenderedBytes returns how many bytes of rendered texts a book may store if it has the given number of levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to a depth. A book with fewer levels than requested on both sides is

@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// If two further calls of one read wait at the same time, both end with the read.
+// TestConcurrentFurtherCallsEnd has the second and the third call of a read wait at the same time. After the read has been
+// released, neither call may count as in flight.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 usable
@@ -39,7 +40,8 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// Planning stops at the horizon. The turns of all later calls are reported as the horizon.
+// TestPlanningStopsAtHorizon expects the rate limit to plan calls only up to the constant horizon, and to report the end of the
+// plan for calls that it would send later.
 func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages. The messages quote variables and may contain secrets, so only
-// the names of variables are used. Before open is called, the handler collects configuration errors. After that, it logs the
-// messages.
+// otelErrorHandler receives OpenTelemetry's internal messages. The values of environment variables in them may be secrets. So the
+// handler uses only the names of variables. Before open is called, the handler collects configuration errors. After that, it logs
+// the messages.
 type otelErrorHandler struct {
 	log *slog.Logger
 
@@ -83,7 +83,8 @@ func (e *otelErrorHandler) Handle(err error) {
 // Init implements logr.LogSink.
 func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink. Level 1 is a warning. Level 4 is information, which includes invalid numbers.
+// Enabled implements logr.LogSink. Level 1 is a warning. Level 4 is information. OpenTelemetry reports a
+// variable with an invalid number at level 4.
 func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
 // Info implements logr.LogSink.

@@ -45,12 +45,12 @@ func TestTolerancesAreTested(t *testing.T) {
 		"as an empty body": {"tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultEmpty"},
 		"that are missing: the client reads the first levels of the order books instead, one call per token": {"internal/venue/generic TestSpreadsWithoutTheEndpoint"},
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
-		"It does the same if the endpoint does not respond, responds with an error, or responds with unreadable data": {
+		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {
 			"internal/venue/generic TestSpreadsFailOverToBooks timeout", "internal/venue/generic TestSpreadsFailOverToBooks 503", "internal/venue/generic TestSpreadsFailOverToBooks bad elements"},
-		"It calls the endpoint again when the backoff ends":                                     {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
-		"A rate limit (429) of the endpoint remains an error":                                   {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
-		"the client reads no more books once the venue limits those":                            {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
-		"that the venue does not support: the client detects this and reads the ids one by one": {"internal/venue/generic TestUnsupportedListIsLearned"},
+		"It calls the endpoint again when the backoff ends":                                            {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
+		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books": {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
+		"If the venue limits the calls for books, the client stops reading books":                      {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
+		"that the venue does not support: the client detects this and reads the ids one by one":        {"internal/venue/generic TestUnsupportedListIsLearned"},
 	}
 	_, section, _ := strings.Cut(read(t, "docs/venues/generic.md"), "## What it tolerates\n")
 	section, _, _ = strings.Cut(section, "\n## ")

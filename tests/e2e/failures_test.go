@@ -224,7 +224,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}{
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}}, false},
 		{nil, true},
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue answers, but resets the connection
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue sends half of its response before it closes the connection, so it is reachable
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
 	} {
 		s.expireCaches()

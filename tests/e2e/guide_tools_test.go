@@ -19,7 +19,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// newestNode is the newest version of Node.js that the documentation's code runs on, besides the installed one.
+// newestNode is the newest version of Node.js. The tests run the code of the documentation on this version and on the installed
+// one.
 const newestNode = "26.10.0"
 
 // installNode installs a version of Node.js from a package of npm, and returns the directory of its program.
@@ -36,8 +37,8 @@ func installNode(t *testing.T, version string) string {
 }
 
 // runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on the newest
-// one. With the chapter's configuration, it reads the schema once as text and once by introspection. All runs with one
-// configuration must write the same file. The file must compile with the chapter's page.
+// one. With the configuration of docs/frontend.md, it reads the schema once as text and once by introspection. All runs with one
+// configuration must write the same file. The file must compile with the page of docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")
@@ -74,9 +75,9 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 	}
 }
 
-// codegenConfigs returns the configurations of GraphQL Code Generator in the chapter and in docs/client-kit.md. The configuration
-// in docs/client-kit.md must have the kit's scalars. The alternative configuration in that file, with another Decimal, must have
-// the chapter's scalars.
+// codegenConfigs returns the configurations of GraphQL Code Generator in docs/frontend.md and in docs/client-kit.md. The
+// configuration in docs/client-kit.md must have the kit's scalars. The alternative to it in that file, with another Decimal, must
+// have the scalars of docs/frontend.md.
 func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	t.Helper()
 	type configuration struct {

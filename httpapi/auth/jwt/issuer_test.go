@@ -89,7 +89,8 @@ func published(id string, private crypto.Signer) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private.Public(), KeyID: id, Use: "sig"}
 }
 
-// signed returns a signed token. The claims are valid, except for those that change sets. A nil value in change removes a claim.
+// signed returns a signed token. The claims are valid. The map change replaces or adds claims. A nil value in it
+// removes a claim.
 func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, now time.Time, change map[string]any) string {
 	t.Helper()
 	options := &jose.SignerOptions{}

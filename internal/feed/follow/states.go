@@ -36,8 +36,8 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Previous is the value in the last event. Continues is false in the first event and in repetitions for joining readers, and
-	// true in all other events.
+	// Previous is the value in the last event. Continues is false in the first event of a key, and in an event that sends the
+	// present value again to a reader that joins later. It is true in all other events.
 	Previous  T
 	Continues bool
 }
@@ -95,7 +95,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed gave the room to other callers
+	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed has no topic left for this caller
 		delete(b.watched, w)
 		w.Close()
 		it.onStream = false

@@ -14,7 +14,8 @@ import (
 type PriceUpdate struct {
 	Price  *market.Price
 	Spread *market.Spread
-	// Previous is the price in the last event; nil in the first event and in repetitions.
+	// Previous is the price in the last event. It is nil in the first event, and in an event that sends the present state again to
+	// readers that join later.
 	Previous *market.Price
 	Meta     market.Meta
 }
@@ -61,7 +62,8 @@ func prices(read ReadPrices) stateSpec[PriceUpdate] {
 // BookUpdate is an event with a token's order book, cut to a depth.
 type BookUpdate struct {
 	Book *market.Book
-	// Previous is the book in the last event; nil in the first event and in repetitions.
+	// Previous is the book in the last event. It is nil in the first event, and in an event that sends the present state again to
+	// readers that join later.
 	Previous *market.Book
 	// Delta reports whether Bids and Asks contain only the levels that differ from Previous.
 	Delta      bool

@@ -29,8 +29,8 @@ var sortNames = map[queries.Sort]string{
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
 // are dropped, so a page may be short or empty although there is a next page. A page is longer than requested if the venue
-// ignores the limit. The error is UNSUPPORTED if the venue ignores a filter or the sort, or if the rows lack the field of a
-// filter.
+// ignores the limit. The error is UNSUPPORTED if no row has the field of a filter, or if too many rows are out of order for the
+// requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)

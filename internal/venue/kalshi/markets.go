@@ -84,7 +84,7 @@ func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 		out[i] = found[id]
 	}
 	if len(tickers) < len(ids) {
-		err = nil // some ids needed no call, so not every id has failed in a call
+		err = nil // an error here means that every id has failed, but some ids needed no call
 	}
 	return out, err
 }
