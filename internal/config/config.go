@@ -55,8 +55,8 @@ type Config struct {
 	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer one becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. One client address has at most three times as many as it leaves free. As many more may wait for the venue, shared in the same way."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait to execute, shared in the same way. As many more may wait for a place among those that wait for the venue. Further requests are refused with status 503."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. One client address may have at most three times as many as are still free. The same number of further requests may wait for the venue, by the same rule."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait to execute, by the same rule as --max-operations. The same number of further requests may wait until fewer requests wait for the venue. All others are refused with status 503."`
 	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth is reserved for clients with fewer than eight, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
@@ -64,7 +64,7 @@ type Config struct {
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors suggest fields, arguments and values with similar names."`
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
-	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory that records the calls to the venue of the last minute, so that a restart keeps to the venue's limit. The program creates it if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY, or off without one."`
+	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory that records the calls to the venue of the last minute, so that the program stays within the venue's limit after a restart. The program creates it if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY, or off without one."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
 	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. Empty refuses all other names if the service listens on a loopback address, and none otherwise."`
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may have access. Changes take effect within a second. Empty accepts no bearer tokens."`
@@ -80,7 +80,7 @@ type Config struct {
 
 	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty disables the stream."`
 	// StreamTopics is divided among connections of at most 200 topics.
-	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Prices, books, tapes and markets that the process follows on the venue's stream at once, at most 200 on each connection. Queries use at most half of them. Prices and books beyond it are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
+	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
 	Ask bool `default:"false" group:"venue" help:"Whether config check also requests public data of every kind from the venue, about twenty calls, and prints what it could not read. Other commands ignore it."`
 
@@ -107,11 +107,11 @@ type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. One client address has at most three times as many as it leaves free."`
+	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. One client address may have at most three times as many as are still free."`
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
-	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that these subscriptions follow. An id counts in each of them."`
+	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that the different subscriptions of one client address follow. An id in two subscriptions counts twice."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Up to twice as much can be saved. Beyond it, events are conflated."`
+	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Unused cost of up to two seconds is saved for later. Beyond it, events are conflated."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer one closes the WebSocket."`
 }
 
@@ -158,10 +158,10 @@ type Venue struct {
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The length of its URL bounds them too."`
 	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Maximum length of the URL of a call for several ids. If the venue refuses such a URL, the service sends shorter ones for ten minutes."`
 	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds. ids and tokenIds are for lists. The service detects the other names."`
-	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive meanwhile leave together."`
+	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive while all of these calls are running go into one later call."`
 	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts after a temporary failure of a call to the venue."`
 
-	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue, for drivers whose stream needs signatures: kalshi. --venue-key-file belongs to it. It is never used for callers."`
+	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream. --venue-key-file contains the private key. The key is never used for callers."`
 	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`
 
 	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
@@ -172,10 +172,10 @@ type Venue struct {
 type Shared struct {
 	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://. Add user and password if it has accounts, and ?master_set=NAME if the hosts are Sentinels. Empty shares nothing."`
 	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping."`
-	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The replicas share the rest of the venue's limit, beyond all reserves."`
+	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The rest of the venue's limit, without the reserves of all replicas, is shared."`
 	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
 	Stream     bool          `default:"false" help:"Whether the replicas share the venue's stream: one replica subscribes each topic and passes its messages to the others. Each replica then opens its part of the connections."`
-	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without it each replica has its part of that limit."`
+	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without the secret, each replica uses an equal part of that limit."`
 }
 
 // Demo configures the embedded venue.
