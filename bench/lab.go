@@ -172,7 +172,7 @@ func (l *lab) suits(s *server, w int) bool {
 	return s.name != uncachedServer || l.workloads[w].varied
 }
 
-// checkEvery is the number of responses of which one is compared with the venue.
+// The benchmark compares one in checkEvery responses with the venue.
 const checkEvery = 10
 
 // record sends every request to a server once. From then on, the server must return the same responses.

@@ -112,7 +112,7 @@ func (c *streamConn) authenticate(r *request) {
 	}
 }
 
-// topicRequest runs a subscribe, unsubscribe or resync request. On a channel of tokens, a market id stands for all tokens of
+// topicRequest runs a subscribe, unsubscribe or resync request. On a channel of tokens, a market id means all tokens of
 // the market.
 func (c *streamConn) topicRequest(r *request) {
 	i := slices.Index(channelNames[:], r.Channel)

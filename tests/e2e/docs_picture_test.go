@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// pictureArrows matches the arrows of the flowchart. A solid arrow stands for an import, a dotted arrow for a call through an
+// pictureArrows matches the arrows of the flowchart. A solid arrow means an import, a dotted arrow a call through an
 // interface.
 var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestOneOfInputs queries a market, an event and a fill estimate with input objects of which exactly one member must be given.
+// TestOneOfInputs queries a market, an event and a fill estimate with @oneOf input objects. Each must have exactly one member.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

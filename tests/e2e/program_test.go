@@ -89,7 +89,7 @@ type program struct {
 	status error
 }
 
-// elsewhere stands for a listener of another process. Only its address is known.
+// elsewhere is a listener of another process. Only its address is known.
 type elsewhere struct {
 	net.Listener
 	addr net.Addr

@@ -208,7 +208,7 @@ func (v *Venue) leave(c *conn, id string) {
 	}
 }
 
-// send streams a message to each client that is subscribed to a token whose bit is set in mask. Bit i stands for token i. Only
+// send streams a message to each client that is subscribed to a token whose bit is set in mask. Bit i represents token i. Only
 // clients with custom features get custom messages.
 func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {

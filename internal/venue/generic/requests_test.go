@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the golden requests")
 // sends next.
 var readRequests = []struct {
 	name string
-	// responses are the bodies of the responses, in order. The last response is repeated. The body "400" stands for a response with
+	// responses are the bodies of the responses, in order. The last response is repeated. The body "400" means a response with
 	// status 400.
 	responses []string
 	call      func(ctx context.Context, t *testing.T, c *Client) error

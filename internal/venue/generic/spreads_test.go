@@ -104,7 +104,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads two tokens. It expects wantSpreads spreads, of which ofBooks come from books.
+			// read reads two tokens. It expects wantSpreads spreads. The client must take ofBooks of them from books.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)

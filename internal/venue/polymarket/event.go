@@ -107,7 +107,7 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	return out, nil
 }
 
-// isPlaceholder reports whether a market of an augmented event stands for the outcome "Other" or for an outcome without a name yet,
+// isPlaceholder reports whether a market of an augmented event represents the outcome "Other" or an outcome without a name yet,
 // such as "Person A". Placeholders are not traded.
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
