@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 			q.print(e.String(), "unsupported: "+err.Error())
 		}
 	}
-	if err := client.CanReadCash(); err != nil && client.Can(reqctx.EndpointBalance) == nil {
+	if err := cashError(client); err != nil {
 		q.print("cash", "unsupported: "+err.Error())
 	}
 	q.print("accounts", "not requested: "+why(cfg))
@@ -75,8 +76,9 @@ type inquiry struct {
 // rest requests every kind of public data over REST. It returns the markets that it found.
 func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	var found []*market.Market
+	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
 	q.request(reqctx.EndpointSearch, "search", func() (string, error) {
-		page, err := q.client.Search(ctx, queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets})
+		page, err := q.client.Search(ctx, open)
 		if err != nil || page == nil {
 			return "nothing", err
 		}
@@ -84,9 +86,9 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		return fmt.Sprintf("%d markets", len(page.Markets)), errors.Join(page.LeftOut...)
 	})
 	var ids, tokens []string
-	slug := ""
+	slug, event := "", ""
 	for _, m := range found {
-		ids, slug = append(ids, m.MarketID), m.Slug
+		ids, slug, event = append(ids, m.MarketID), m.Slug, cmp.Or(event, m.EventID)
 		for _, o := range m.Outcomes {
 			tokens = append(tokens, o.TokenID)
 		}
@@ -125,31 +127,27 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		}
 		return fmt.Sprintf("%d trades", len(page.Trades)), errors.Join(page.LeftOut...)
 	})
-	q.events(ctx, found)
+	q.events(ctx, open, event)
 	return found
 }
 
-// events requests a page of events, the event of one of the markets, and the topics of the venue.
-func (q *inquiry) events(ctx context.Context, markets []*market.Market) {
+// events requests a page of a search for events, the event with an id unless id is empty, and the venue's categories.
+func (q *inquiry) events(ctx context.Context, search queries.Search, id string) {
 	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
-		page, err := q.client.SearchEvents(ctx, queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets})
+		page, err := q.client.SearchEvents(ctx, search)
 		if err != nil {
 			return "nothing", err
 		}
 		return fmt.Sprintf("%d events", len(page.Events)), errors.Join(page.LeftOut...)
 	})
-	for _, m := range markets {
-		if m.EventID == "" {
-			continue
-		}
+	if id != "" {
 		q.request(reqctx.EndpointEvent, "event by id", func() (string, error) {
-			event, err := q.client.Event(ctx, market.EventRef{EventID: m.EventID})
+			event, err := q.client.Event(ctx, market.EventRef{EventID: id})
 			if err != nil || event == nil {
 				return "0 of 1", err
 			}
 			return fmt.Sprintf("%d markets", len(event.Markets)), errors.Join(event.LeftOut...)
 		})
-		break
 	}
 	q.request(reqctx.EndpointCategories, "categories", func() (string, error) {
 		categories, err := q.client.Categories(ctx)

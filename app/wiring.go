@@ -114,10 +114,18 @@ func unsupportedBy(d venue.Driver) []string {
 			names = append(names, e.String())
 		}
 	}
-	if d.Can(reqctx.EndpointBalance) == nil && d.CanReadCash() != nil {
+	if cashError(d) != nil {
 		names = append(names, "cash")
 	}
 	return names
+}
+
+// cashError returns the UNSUPPORTED error of a driver that serves balances without cash, or nil.
+func cashError(d venue.Driver) error {
+	if d.Can(reqctx.EndpointBalance) != nil {
+		return nil
+	}
+	return d.CanReadCash()
 }
 
 // Status returns the value of the GraphQL field serviceStatus.

@@ -80,10 +80,8 @@ func TestPlanningFigures(t *testing.T) {
 		if got := figure(t, row, "CPU µs"); got > float64(delivery) {
 			t.Errorf("a delivery to %s subscribers takes %.1f µs, planned are %d", row["subscribers"], got, delivery)
 		}
-		n, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		row["number"] = number
+		n := figure(t, row, "number")
 		// The memory of the program itself is negligible only for 10,000 sockets or more.
 		if n >= 10_000 && 1000*figure(t, row, "RSS MB")/n > float64(socket) {
 			t.Errorf("%s sockets take %s MB, planned are %d KB each", row["subscribers"], row["RSS MB"], socket)
