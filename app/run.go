@@ -95,7 +95,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 // printSchema prints the schema with the directives that the flags select.
 func printSchema(cfg *config.Config, stdout io.Writer) error {
 	if cfg.Federation && (cfg.Semantic || cfg.Costs) {
-		return errors.New("--federation prints what a gateway composes, which has no place for --semantic and --costs; use one of them")
+		return errors.New("a gateway does not accept the directives that --semantic and --costs add; use them without --federation")
 	}
 	options := sdl.Options{Semantic: cfg.Semantic, Federation: cfg.Federation}
 	if cfg.Costs {

@@ -260,7 +260,7 @@ func TestTooManyCalls(t *testing.T) {
 				t.Errorf("%s", w.Body)
 			}
 			w = post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: []) { id } token(tokenId: \"1\") { a: price { price } } tokens(tokenIds: [\"4\", \"5\", \"6\"]) { b: price { price } } }"}`)
-			want := `{"errors":[{"message":"the operation takes 3 calls to the venue or more; at most 2 are accepted. 3 of them are for the kind price: ask for fewer items at once",` +
+			want := `{"errors":[{"message":"the operation needs at least 3 calls to the venue; at most 2 are accepted. 3 of them are for the kind price: request fewer items at once",` +
 				`"path":["tokens",0,"b"],"locations":[{"line":1,"column":150}],"extensions":{"code":"BAD_USER_INPUT"}}]}`
 			if w.Code != http.StatusBadRequest || w.Body.String() != want {
 				t.Errorf("%d %s", w.Code, w.Body)

@@ -237,7 +237,7 @@ func (i *identities) lookup(ctx context.Context, client netip.Addr, value string
 	case !strings.EqualFold(scheme, "Bearer"):
 		return nil, market.Errorf(market.CodeUnauthenticated, "%s takes a bearer token and nothing else", authorization)
 	case token == "" || len(token) > maxBearer || strings.ContainsAny(token, " ,"):
-		return nil, badInput("%s is not Bearer and one token", authorization)
+		return nil, badInput("%s must be Bearer and one token", authorization)
 	case i.accounts == nil && i.unchecked:
 		return nil, market.Errorf(market.CodeUnauthenticated, "no user data is served here: the venue checks no credentials, and no bearer tokens are known")
 	case i.accounts == nil:

@@ -77,7 +77,7 @@ func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 			return nil, false
 		case m == otherMember || wrong != nil:
 		case seen[m]:
-			wrong = badInput("the member %s comes twice", memberNames[m])
+			wrong = badInput("the member %s is present twice", memberNames[m])
 		default:
 			seen[m] = true
 			wrong = p.take(m, value)

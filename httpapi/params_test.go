@@ -44,9 +44,9 @@ func TestParams(t *testing.T) {
 		{body: `{"query":"` + "\xff" + `"}`, says: "not UTF-8"},
 		{body: `{"query":"` + "\xed\xa0\x80" + `"}`, says: "not UTF-8"}, // a surrogate
 		{body: strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), says: "not a JSON object"},
-		{body: `{"query":"{a}","query":"{b}"}`, says: "query comes twice"},
-		{body: `{"query":null,"query":"{b}"}`, says: "query comes twice"},
-		{body: `{"variables":{},"query":"{a}","vari\u0061bles":{}}`, says: "variables comes twice"},
+		{body: `{"query":"{a}","query":"{b}"}`, says: "query is present twice"},
+		{body: `{"query":null,"query":"{b}"}`, says: "query is present twice"},
+		{body: `{"variables":{},"query":"{a}","vari\u0061bles":{}}`, says: "variables is present twice"},
 		{body: `{"query":1}`, says: "query is not a string"},
 		{body: `{"query":{"a":"b"}}`, says: "query is not a string"},
 		{body: `{"query":["a"]}`, says: "query is not a string"},

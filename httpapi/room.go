@@ -46,7 +46,7 @@ func (r *room) Grow(size int) (limit int, err error) {
 // tooLarge sets and returns the error of a response that exceeds its limit.
 func (r *room) tooLarge() error {
 	r.err = market.Errorf(market.CodeResponseTooLarge,
-		"the response has more than %d bytes; ask for less at once: fewer items, fields or aliases", r.limit)
+		"the response has more than %d bytes; request fewer items, fields or aliases at once", r.limit)
 	return r.err
 }
 
@@ -107,7 +107,7 @@ func (r *room) status(executed int) int {
 // tooMuchUnread counts a response that does not fit into the output budget, and returns the error for it.
 func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
-	err := market.Errorf(market.CodeRateLimited, "too many responses are not read yet; read them, and try again in a moment")
+	err := market.Errorf(market.CodeRateLimited, "too many responses have not been read; read them, then try again")
 	err.RetryAfter = retryAfter
 	return &httpError{http.StatusServiceUnavailable, err}
 }

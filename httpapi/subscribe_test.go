@@ -31,7 +31,7 @@ func TestSubscribePayload(t *testing.T) {
 		{"operation name is a number", `{` + query + `,"operationName":1}`, "operationName is not a string"},
 		{"variables are a list", `{` + query + `,"variables":[]}`, "variables is not an object"},
 		{"extensions are a string before the query", `{"extensions":"",` + query + `}`, "extensions is not an object"},
-		{"query twice", `{` + query + `,` + query + `}`, "query comes twice"},
+		{"query twice", `{` + query + `,` + query + `}`, "query is present twice"},
 
 		{"nulls", `{` + query + `,"operationName":null,"variables":null,"extensions":null}`, ""},
 		{"other members", `{` + query + `,"id":1,"key":[]}`, ""},

@@ -89,7 +89,7 @@ func (t *transports) serve(w http.ResponseWriter, r *request) {
 func (t *transports) stream(w http.ResponseWriter, r *request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST, OPTIONS")
-		t.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
+		t.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "request an event stream by POST or GET"))
 		return
 	}
 	text, err := t.readText(w, r)

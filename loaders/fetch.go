@@ -81,7 +81,7 @@ func (s *Set) countCalls() error {
 		}
 	}
 	if s.maxCalls > 0 && sum > s.maxCalls {
-		const text = "the operation takes %d calls to the venue or more; at most %d are accepted. %d of them are for the kind %s: ask for fewer items at once"
+		const text = "the operation needs at least %d calls to the venue; at most %d are accepted. %d of them are for the kind %s: request fewer items at once"
 		s.refused = market.Errorf(market.CodeBadUserInput, text, sum, s.maxCalls, largest, most).Because(ErrTooManyCalls)
 		return s.refused
 	}

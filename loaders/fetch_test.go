@@ -382,7 +382,7 @@ func TestTooManyCalls(t *testing.T) {
 	getMany(set, "a", "known", "d")
 	_, _ = set.Events.Get(market.EventRef{EventID: "1"})
 	err := set.Fetch(t.Context())
-	const says = "the operation takes 4 calls to the venue or more; at most 3 are accepted. 1 of them are for the kind price"
+	const says = "the operation needs at least 4 calls to the venue; at most 3 are accepted. 1 of them are for the kind price"
 	if !errors.Is(err, ErrTooManyCalls) || market.CodeOf(err) != market.CodeBadUserInput || !strings.Contains(err.Error(), says) || set.Refused() != err {
 		t.Errorf("%v", err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // internalMessage is the message of every internal error that clients see.
-const internalMessage = "internal error; the request id finds it in the log"
+const internalMessage = "internal error; the log describes it under the request id"
 
 // fieldError is an error of a field with its paths and its locations in the document.
 type fieldError interface {

@@ -46,7 +46,7 @@ func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err 
 		return "", "", nil, badInput("id is not a global id of this graph")
 	}
 	if venue != r.Venue {
-		return "", "", nil, badInput("id belongs to the venue %s, but this service asks the venue %s", nameOf(venue), nameOf(r.Venue))
+		return "", "", nil, badInput("id belongs to the venue %s, but this service reads the venue %s", nameOf(venue), nameOf(r.Venue))
 	}
 	return local, kind, parts, nil
 }

@@ -168,7 +168,7 @@ func fields(object []byte, known ...string) (map[string]json.RawMessage, error) 
 			return errors.New("there is an unknown field; the fields are " + strings.Join(known, ", "))
 		}
 		if _, repeated := out[name]; repeated {
-			return errors.New("the field " + name + " is there twice")
+			return errors.New("the field " + name + " is present twice")
 		}
 		out[name] = value
 		return nil

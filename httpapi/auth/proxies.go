@@ -54,10 +54,10 @@ func parseProxy(text string) (netip.Prefix, error) {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if p.Bits() == 0 {
-		return none, fmt.Errorf("the trusted proxy %q is everybody, so that every client could say who it is; name the proxies' own network", text)
+		return none, fmt.Errorf("the trusted proxy %q contains all addresses, so every client could forge its address; name the network of the proxies", text)
 	}
 	if p != p.Masked() {
-		return none, fmt.Errorf("the trusted proxy %q has bits behind its prefix; write %s", text, p.Masked())
+		return none, fmt.Errorf("the trusted proxy %q has bits set after its prefix; write %s", text, p.Masked())
 	}
 	return p, nil
 }

@@ -88,9 +88,9 @@ func TestParseProxies(t *testing.T) {
 		"10.0.0.0/33":       "is an address or a prefix",
 		"fe80::1%eth0":      "is an address or a prefix",
 		"10.0.0.1/8":        "write 10.0.0.0/8",
-		"0.0.0.0/0":         "is everybody",
-		"::/0":              "is everybody",
-		"::ffff:0.0.0.0/96": "is everybody",
+		"0.0.0.0/0":         "contains all addresses",
+		"::/0":              "contains all addresses",
+		"::ffff:0.0.0.0/96": "contains all addresses",
 		"::ffff:0.0.0.0/80": "neither",
 	} {
 		if p, err := ParseProxies([]string{"10.0.0.0/8", text}); err == nil || !strings.Contains(err.Error(), want) {

@@ -190,7 +190,7 @@ func (f *File) report(err error) {
 		f.o.Log.Info("the "+f.o.What+" is valid again", "path", f.o.Path)
 	case err != nil && err.Error() != f.reported:
 		f.reported = err.Error()
-		f.o.Log.Error("the "+f.o.What+" is not in use in its present form", "error", err)
+		f.o.Log.Error("the "+f.o.What+" is invalid; its earlier content stays in use", "error", err)
 	}
 }
 

@@ -266,7 +266,7 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 			if err := x.Status().Err; err.Error() != "test file "+x.path+": "+broken.want {
 				t.Errorf("%q: %v, want %q", broken.content, err, broken.want)
 			}
-			if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "not in use") {
+			if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
 				t.Errorf("%q was logged as:\n%s", broken.content, log)
 			}
 		}

@@ -173,7 +173,7 @@ func TestCostIsRefused(t *testing.T) {
 	g := guarding(t)
 	for _, test := range []struct{ text, says string }{
 		{`{searchMarkets(first:100){nodes{tokens{orderbook{midpoint} history{points{price}}}}}}`,
-			"the operation costs 441901 points; at most 100000 are accepted. searchMarkets.nodes.tokens.orderbook costs most of all, 200400 points: ask for fewer items at once"},
+			"the operation costs 441901 points; at most 100000 are accepted. searchMarkets.nodes.tokens.orderbook costs most of all, 200400 points: request fewer items at once"},
 		{`{searchMarkets(first:100){nodes{event{markets(first:500){nodes{id slug question}}}}}}`,
 			"searchMarkets.nodes.event.markets.nodes costs most of all, 200000 points"},
 		{`{event(eventId:"1"){m:markets(first:500){nodes{event{markets(first:500){nodes{event{markets(first:500){nodes{event{markets(first:500){nodes{event{volume}}}}}}}}}}}}}}`,

@@ -77,7 +77,7 @@ func (g *Guard) parse(text string) (*ast.QueryDocument, error) {
 	var located *gqlerror.Error
 	switch {
 	case errors.As(err, &located) && strings.HasPrefix(located.Message, "exceeded token limit"):
-		return nil, refuse(RuleTokens, "the document has more than %d tokens (words, values and signs): move values into variables, or ask in several requests", g.limits.Tokens)
+		return nil, refuse(RuleTokens, "the document has more than %d tokens (words, values and signs): move values into variables, or send several requests", g.limits.Tokens)
 	case located != nil:
 		return nil, syntaxError(located.Message, located.Locations)
 	case err != nil:

@@ -64,7 +64,7 @@ func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
 		if sum = addSat(sum, e.selections); sum > int64(m.limits.Selections) {
-			return refuse(RuleSelections, "the document selects %d fields and fragments when each fragment is counted wherever it is spread; at most %d are accepted: ask in several requests", sum, m.limits.Selections)
+			return refuse(RuleSelections, "the document selects %d fields and fragments when each fragment is counted wherever it is spread; at most %d are accepted: send several requests", sum, m.limits.Selections)
 		}
 		if e.depth > m.limits.Depth {
 			return refuse(RuleDepth, "fields are nested %d deep; at most %d levels are accepted", e.depth, m.limits.Depth)
@@ -219,7 +219,7 @@ func (m *measurement) field(f *ast.Field) error {
 			return err
 		}
 		if m.aliases++; m.aliases > m.limits.Aliases {
-			return refuse(RuleAliases, "the document has more than %d aliases: use the fields that take lists of ids, or ask in several requests", m.limits.Aliases)
+			return refuse(RuleAliases, "the document has more than %d aliases: use the fields that take lists of ids, or send several requests", m.limits.Aliases)
 		}
 	}
 	if err := m.arguments(f.Arguments); err != nil {
@@ -326,7 +326,7 @@ func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 		gather(set)
 	}
 	if n := len(order); atRoot && n > m.limits.RootFields {
-		return refuse(RuleRootFields, "the operation has %d root fields; at most %d are accepted: use the fields that take lists of ids, or ask in several requests", n, m.limits.RootFields)
+		return refuse(RuleRootFields, "the operation has %d root fields; at most %d are accepted: use the fields that take lists of ids, or send several requests", n, m.limits.RootFields)
 	}
 	for _, field := range order {
 		if field.times > m.limits.Repeats {

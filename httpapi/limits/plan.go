@@ -73,7 +73,7 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 		}
 	}
 	if points > p.limit {
-		return points, refuse(RuleCost, "the operation costs %d points; at most %d are accepted. %s costs most of all, %d points: ask for fewer items at once",
+		return points, refuse(RuleCost, "the operation costs %d points; at most %d are accepted. %s costs most of all, %d points: request fewer items at once",
 			points, p.limit, p.path(largest), most)
 	}
 	return points, nil

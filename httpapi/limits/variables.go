@@ -7,7 +7,7 @@ import "strings"
 // accepted text takes bounded time and memory.
 func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
-		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: ask in several requests", n, g.limits.VariableBytes)
+		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: send several requests", n, g.limits.VariableBytes)
 	}
 	// members[i] counts the commas seen so far in the list or object at level i.
 	var few [32]int
@@ -29,7 +29,7 @@ func (g *Guard) Variables(raw string) error {
 				continue
 			}
 			if members[len(members)-1]++; members[len(members)-1] >= g.limits.ListItems {
-				return refuse(RuleListItems, "a list or object in the variables has more than %d items: ask in several requests", g.limits.ListItems)
+				return refuse(RuleListItems, "a list or object in the variables has more than %d items: send several requests", g.limits.ListItems)
 			}
 		}
 	}

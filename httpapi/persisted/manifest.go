@@ -152,7 +152,7 @@ func readManifest(content []byte) (operations []operation, err error) {
 		case !ok:
 			return fmt.Errorf("document %.*q must be a string; a manifest is a map of ids to texts, or has the format %q", maxID, id, apolloFormat)
 		case seen[id]:
-			return fmt.Errorf("document %.*q is there twice", maxID, id)
+			return fmt.Errorf("document %.*q is present twice", maxID, id)
 		}
 		seen[id] = true
 		operations = append(operations, operation{id: id, text: text})

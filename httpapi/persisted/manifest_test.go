@@ -89,7 +89,7 @@ func TestManifestRefuses(t *testing.T) {
 		apollo(op(hexOf(free), "Known", "query", known)):             `document "` + hexOf(free) + `": its id is a hash, but its text has the hash ` + hexOf(known),
 		`{"` + hexOf(free) + `":"query Known { a }"}`:                `document "` + hexOf(free) + `": its id is a hash, but its text has the hash ` + hexOf(known),
 		`{"a":1}`:                   `document "a" must be a string; a manifest is a map of ids to texts, or has the format "apollo-persisted-query-manifest"`,
-		`{"a":"{ b }","a":"{ b }"}`: `document "a" is there twice`,
+		`{"a":"{ b }","a":"{ b }"}`: `document "a" is present twice`,
 		`{"` + strings.Repeat("a", 257) + `":"{ b }"}`:      `document "` + strings.Repeat("a", 257) + `": an id is at most 256 characters long`,
 		`{"a":"{ invalid }","b":"{ a }","c":"{ invalid }"}`: "document \"a\": there is no field invalid\ndocument \"c\": there is no field invalid",
 	} {

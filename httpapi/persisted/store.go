@@ -111,7 +111,7 @@ func (s *Store) trustPages(cfg Config) {
 			name, err = operationName(operation{id: hashPrefix + hex.EncodeToString(h[:]), text: text})
 		}
 		if err != nil {
-			cfg.Log.Warn("a document of the service's own pages is not valid here, and not trusted", "err", err)
+			cfg.Log.Warn("a document of the service's own pages is not valid here, so it is not trusted", "err", err)
 			continue
 		}
 		s.pages[h] = &trusted{text: text, name: name, hash: h}
@@ -196,7 +196,7 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	case i.given() && s.mode == ModeOff && s.automatic == nil:
 		return Document{}, errNotSupported
 	case i.given() && s.mode == ModeOff && !i.hashed:
-		return Document{}, market.Errorf(market.CodeBadUserInput, "documents are known by their hash here: %s and 64 hex digits", hashPrefix)
+		return Document{}, market.Errorf(market.CodeBadUserInput, "a document id must be a hash here: %s and 64 hex digits", hashPrefix)
 	case r.Query == "" && !i.given():
 		return Document{}, market.Errorf(market.CodeBadUserInput, "send the text of a document, or the id of one that is known")
 	case r.Query == "":
@@ -241,7 +241,7 @@ func (s *Store) byID(i id) (Document, error) {
 	if s.mode == ModeRequire {
 		// If the error had the message that Apollo defines, clients would send the text of the document. The service would refuse
 		// that text, too.
-		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; this service has the manifest of another build of the client")
+		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the service's manifest may be from another build of the client")
 	}
 	if s.automatic != nil && i.hashed {
 		if text, ok := s.automatic.get(i.hash); ok {

@@ -97,12 +97,12 @@ func answer(s *Store, r Request) string {
 func TestResolve(t *testing.T) {
 	const (
 		notFound     = "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound"
-		notInBuild   = "PERSISTED_QUERY_NOT_FOUND no trusted document has this id; this service has the manifest of another build of the client"
+		notInBuild   = "PERSISTED_QUERY_NOT_FOUND no trusted document has this id; the service's manifest may be from another build of the client"
 		notSupported = "PERSISTED_QUERY_NOT_SUPPORTED PersistedQueryNotSupported"
 		forbidden    = "FORBIDDEN this document is not trusted: this service executes only those of its manifest"
 		mismatch     = "BAD_USER_INPUT provided sha does not match query"
 		otherText    = "BAD_USER_INPUT the id belongs to another document than query"
-		hashOnly     = "BAD_USER_INPUT documents are known by their hash here: sha256: and 64 hex digits"
+		hashOnly     = "BAD_USER_INPUT a document id must be a hash here: sha256: and 64 hex digits"
 		nothing      = "BAD_USER_INPUT send the text of a document, or the id of one that is known"
 		trustedKnown = known + " trusted as Known"
 	)

@@ -87,11 +87,11 @@ func (f *file) check(l line, assigns bool, known []string) error {
 	case !assigns || !ours: // the line is not quoted, because it may continue a secret of the line before
 		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
 	case l.name == variable("config"):
-		return fmt.Errorf("%s names this file and cannot stand in it", l.name)
+		return fmt.Errorf("%s names this file and cannot be set in it", l.name)
 	case !slices.Contains(known, key):
 		return unknown(key, known)
 	case slices.ContainsFunc(f.lines, func(other line) bool { return other.name == l.name }):
-		return fmt.Errorf("%s is there twice", l.name)
+		return fmt.Errorf("%s is present twice", l.name)
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 			hi, err2 := read(tag.Get("max"))
 			switch {
 			case err1 != nil || err2 != nil:
-				return nil, fmt.Errorf("has no limits to be checked against: min %q, max %q", tag.Get("min"), tag.Get("max"))
+				return nil, fmt.Errorf("has invalid bounds in its struct tag: min %q, max %q", tag.Get("min"), tag.Get("max"))
 			case v < lo:
 				return nil, errors.New("is too small")
 			case v > hi:

@@ -139,7 +139,7 @@ func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
 	case days < 1:
 		return b, badRequest("startDate lies after endDate")
 	case days > maxDays:
-		return b, badRequest("at most " + strconv.Itoa(maxDays) + " days can be asked for")
+		return b, badRequest("at most " + strconv.Itoa(maxDays) + " days can be requested")
 	}
 	t := v.listing.tokenByID[c.get("tokenId")]
 	if t == nil {

@@ -136,7 +136,7 @@ var (
 	ErrNotTrading     = errors.New("demo: the market does not trade")
 	ErrPrice          = errors.New("demo: the price is not on the token's grid between 0 and 1")
 	ErrSide           = errors.New("demo: the side is not BUY or SELL")
-	ErrCash           = errors.New("demo: the account's free cash does not pay for it")
+	ErrCash           = errors.New("demo: the order costs more than the account's available cash")
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 

@@ -52,7 +52,7 @@ func checkCode(code int) error {
 	if code == 0 || code >= 3000 && code <= 4999 || code >= 1000 && code <= 1014 && (code < 1004 || code > 1006) {
 		return nil
 	}
-	return errors.New("code is none that a connection can be closed with")
+	return errors.New("code is not a valid WebSocket close code")
 }
 
 // about reports whether the rule matches frames of a topic.

@@ -78,7 +78,7 @@ func (c *streamConn) receive(message []byte, text bool) {
 	}
 	switch {
 	case bad:
-		c.refuse("", codeBadRequest, "the frame is no JSON object that fits")
+		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
 		c.reply(finished(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":

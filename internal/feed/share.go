@@ -92,7 +92,7 @@ func (f *Feed) reclaim() bool {
 }
 
 // errReclaimed is the error of watches that end because other callers need their room.
-var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
+var errReclaimed error = market.Errorf(market.CodeRateLimited, "other subscriptions need the space on the stream")
 
 // soleCaller returns the caller against whose share the topic counts. sole is false if another caller, or the service itself,
 // watches the topic.
@@ -147,7 +147,7 @@ func (f *Feed) makeRoom(user bool) bool {
 		}
 		if readers, _ := t.watchers(); readers == 0 {
 			if !f.auto.giveWay() {
-				f.fail(t, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
+				f.fail(t, market.Errorf(market.CodeRateLimited, "subscriptions need the space on the stream"))
 			}
 			return true
 		}

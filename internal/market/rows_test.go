@@ -44,7 +44,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 			for _, key := range keys {
 				for part := range strings.SplitSeq(key, " ") {
 					if seen[part] {
-						t.Fatalf("%s is there twice", part)
+						t.Fatalf("%s is present twice", part)
 					}
 					seen[part] = true
 				}

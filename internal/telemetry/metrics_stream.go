@@ -18,10 +18,10 @@ type Stream struct {
 func (m *Metrics) Stream() *Stream { return &m.stream }
 
 func (s *Stream) open(m *Metrics) {
-	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type; unknown is a type that is not known, garbage no JSON.", "type")
-	s.drift = m.counter("oddsgraph_stream_drift_total", "Departures of the stream from what was agreed, by what was wrong.", "what")
+	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type. unknown is any other type, garbage is not JSON.", "type")
+	s.drift = m.counter("oddsgraph_stream_drift_total", "Faults of the venue's stream against its documented protocol, by fault.", "what")
 	s.lost = m.counter("oddsgraph_stream_disconnects_total", "Connections of the stream that were lost or could not be opened, by reason.", "reason")
-	s.lag = m.histogram("oddsgraph_stream_lag_seconds", "Time from a change, by the venue's clock, to its arrival here, by ours.",
+	s.lag = m.histogram("oddsgraph_stream_lag_seconds", "Time from the venue's timestamp of a change to its arrival.",
 		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}).WithLabelValues()
 }
 

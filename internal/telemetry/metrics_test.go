@@ -32,12 +32,12 @@ func TestVenueMetrics(t *testing.T) {
 	m.Call("/../../etc/passwd", 1, 999, "", time.Second)
 	m.Drift("/api/exchange/prices", "price unreadable")
 	compare(t, m, `
-# HELP oddsgraph_venue_calls_total HTTP calls to the venue, each attempt counted; status is none without an answer.
+# HELP oddsgraph_venue_calls_total HTTP calls to the venue, including retries. status is none if there was no response.
 # TYPE oddsgraph_venue_calls_total counter
 oddsgraph_venue_calls_total{endpoint="balance",outcome="upstream_timeout",status="none"} 1
 oddsgraph_venue_calls_total{endpoint="other",outcome="other",status="other"} 1
 oddsgraph_venue_calls_total{endpoint="prices",outcome="ok",status="200"} 2
-# HELP oddsgraph_venue_drift_total Parts of the venue's answers that could not be used while the rest was, by what was wrong.
+# HELP oddsgraph_venue_drift_total Parts of the venue's responses that were left out because they were invalid, by fault.
 # TYPE oddsgraph_venue_drift_total counter
 oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 `, "oddsgraph_venue_calls_total", "oddsgraph_venue_drift_total")
@@ -67,16 +67,16 @@ func TestOperationMetrics(t *testing.T) {
 	m.EventFailed([]string{"UPSTREAM_TIMEOUT", "RATE_LIMITED"})
 	m.EventFailed([]string{"UPSTREAM_TIMEOUT"})
 	compare(t, m, `
-# HELP oddsgraph_subscription_event_failures_total Events of subscriptions that went on although parts of the event failed, by code; each once for all subscriptions that are equal.
+# HELP oddsgraph_subscription_event_failures_total Subscription events with an error in some field, by code. An event that equal subscriptions share counts once.
 # TYPE oddsgraph_subscription_event_failures_total counter
 oddsgraph_subscription_event_failures_total{code="rate_limited"} 1
 oddsgraph_subscription_event_failures_total{code="upstream_timeout"} 2
 `, "oddsgraph_subscription_event_failures_total")
 	compare(t, m, `
-# HELP oddsgraph_guard_rejections_total Operations that were refused for what they would cost, by rule.
+# HELP oddsgraph_guard_rejections_total Operations that were refused because they exceed a limit, by rule.
 # TYPE oddsgraph_guard_rejections_total counter
 oddsgraph_guard_rejections_total{rule="depth"} 2
-# HELP oddsgraph_operations_total GraphQL operations that were answered or refused and subscriptions that have ended, by type, name of the trusted document and outcome.
+# HELP oddsgraph_operations_total GraphQL operations that have ended, including refused ones, by type, name of the trusted document and outcome.
 # TYPE oddsgraph_operations_total counter
 oddsgraph_operations_total{name="",outcome="bad_user_input",type="query"} 1
 oddsgraph_operations_total{name="",outcome="bad_user_input",type="unknown"} 1
@@ -113,10 +113,10 @@ func TestStreamMetrics(t *testing.T) {
 # HELP oddsgraph_stream_disconnects_total Connections of the stream that were lost or could not be opened, by reason.
 # TYPE oddsgraph_stream_disconnects_total counter
 oddsgraph_stream_disconnects_total{reason="dial"} 1
-# HELP oddsgraph_stream_drift_total Departures of the stream from what was agreed, by what was wrong.
+# HELP oddsgraph_stream_drift_total Faults of the venue's stream against its documented protocol, by fault.
 # TYPE oddsgraph_stream_drift_total counter
 oddsgraph_stream_drift_total{what="no_hello"} 1
-# HELP oddsgraph_stream_frames_total Frames of the venue's stream, by type; unknown is a type that is not known, garbage no JSON.
+# HELP oddsgraph_stream_frames_total Frames of the venue's stream, by type. unknown is any other type, garbage is not JSON.
 # TYPE oddsgraph_stream_frames_total counter
 oddsgraph_stream_frames_total{type="garbage"} 1
 oddsgraph_stream_frames_total{type="price_update"} 2

@@ -26,10 +26,10 @@ type venueCalls struct {
 }
 
 func (v *venueCalls) open(m *Metrics) {
-	v.calls = m.counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, each attempt counted; status is none without an answer.", "endpoint", "status", "outcome")
+	v.calls = m.counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, including retries. status is none if there was no response.", "endpoint", "status", "outcome")
 	v.duration = m.histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint")
-	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids asked for in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")
-	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's answers that could not be used while the rest was, by what was wrong.", "endpoint", "what")
+	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")
+	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's responses that were left out because they were invalid, by fault.", "endpoint", "what")
 }
 
 // Call counts an HTTP call to the venue. endpoint is a path or its last part. keys is the number of ids in the call. status is

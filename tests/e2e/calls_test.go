@@ -21,7 +21,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	made := s.callsDuring(func() {
 		data, errs := s.query(t, history(4), nil, anonymous)
 		wantErrors(t, errs, "tokens.0.history BAD_USER_INPUT")
-		if data != nil || !strings.Contains(fmt.Sprint(errs[0].Message), "takes 4 calls to the venue or more; at most 3 are accepted") {
+		if data != nil || !strings.Contains(fmt.Sprint(errs[0].Message), "needs at least 4 calls to the venue; at most 3 are accepted") {
 			t.Errorf("%s %+v", data, errs)
 		}
 	})

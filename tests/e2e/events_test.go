@@ -37,7 +37,7 @@ func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	}
 }
 
-// wantOnce fails the test if an id is there twice.
+// wantOnce fails the test if an id is present twice.
 func wantOnce(t *testing.T, ids []string) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(ids))

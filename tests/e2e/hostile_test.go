@@ -40,7 +40,7 @@ func TestHostileInputs(t *testing.T) {
 	for _, attacks := range [][]attack{documentAttacks(), valueAttacks(), bodyAttacks(), headerAttacks(), connectionAttacks(), heldAttacks(), socketAttacks()} {
 		for _, a := range attacks {
 			if names[a.name] {
-				t.Errorf("%s is there twice", a.name)
+				t.Errorf("%s is present twice", a.name)
 			}
 			names[a.name] = true
 			t.Run(a.name, func(t *testing.T) { p.runAttack(t, a) })

@@ -252,7 +252,7 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	eventually(t, "a new token works", func() bool { return works("new") })
 
 	// An invalid file changes nothing, and is logged once.
-	complaints := func() int { return strings.Count(s.log.String(), "the accounts file is not in use") }
+	complaints := func() int { return strings.Count(s.log.String(), "the accounts file is invalid") }
 	for name, content := range map[string]string{"half": `{"version":1,"accounts":[{"tokenSha256":"`, "unknown": `{"version":1,"accounts":[],"secretKey":"canary"}`} {
 		before := complaints()
 		if err := os.WriteFile(f.path+".next", []byte(content), 0o600); err != nil {
@@ -324,7 +324,7 @@ func TestManifestsAreReadAgain(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	write(`{"three":"query Three { nope }"}`)
-	eventually(t, "a bad one is told of", func() bool { return strings.Contains(s.log.String(), "the manifest is not in use") })
+	eventually(t, "a bad one is told of", func() bool { return strings.Contains(s.log.String(), "the manifest is invalid") })
 	if got := s.getQuery(t, "/two"); got.body != found {
 		t.Errorf("%+v", got)
 	}

@@ -131,7 +131,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 		return s, err
 	}
 	if k.Algorithm != "" && k.Algorithm != header.Algorithm {
-		return s, refused("the token is signed with another algorithm than its key is for")
+		return s, refused("the algorithm in the token's header does not match its key")
 	}
 	var claims josejwt.Claims
 	var all map[string]json.RawMessage
@@ -147,7 +147,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 	}
 	var subject string
 	if json.Unmarshal(all[v.cfg.Claim], &subject) != nil || subject == "" {
-		return s, refused("the token has no claim %s that is a text", v.cfg.Claim)
+		return s, refused("the token's claim %s is missing or is not a string", v.cfg.Claim)
 	}
 	account, ok := v.cfg.Account(subject)
 	if !ok {

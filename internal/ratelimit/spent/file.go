@@ -96,7 +96,7 @@ func (c *content) add(t time.Time, calls int64) {
 }
 
 // errTaken reports that another process holds the lock of a file.
-var errTaken = errors.New("another process has it")
+var errTaken = errors.New("another process has locked it")
 
 // openLocked opens and locks a file. It creates the file if necessary.
 func openLocked(path string) (*os.File, error) {

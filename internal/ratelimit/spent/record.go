@@ -210,10 +210,10 @@ func (r *Record) take(f *os.File, first bool) {
 	r.write()
 	switch {
 	case !first:
-		r.cfg.Log.Warn("another process makes the calls to the venue; this one has the reserve until that one ends", "file", f.Name())
+		r.cfg.Log.Warn("another process uses the state file; until it exits, this process uses only the reserve of the limit", "file", f.Name())
 		r.inherit(ratelimit.Second, spent, now.Add(counts+skew))
 	case whole.After(now):
-		r.cfg.Log.Info("the record does not show all calls of the last minute; only the reserve is spent until it does, or the venue says how many remain",
+		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the reserve of the limit is used until it does, or until the venue reports how many calls remain",
 			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
 		r.inherit(ratelimit.Unsure, spent, whole)
 	default:

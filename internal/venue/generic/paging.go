@@ -109,7 +109,7 @@ func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
 }
 
 func badPageToken(e reqctx.Endpoint) error {
-	return rest.BadInput(e, "the page is not one that was given out here")
+	return rest.BadInput(e, "the cursor is not from this service")
 }
 
 // token returns the token that parsePageToken reads. A cursor that is not a valid id is written in base64.

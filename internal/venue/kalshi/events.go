@@ -38,7 +38,7 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	case len(q.Status) == 1 && filters[q.Status[0]] == "":
 		return nil, unsupported("search by the state " + string(q.Status[0]))
 	case len(q.Page) > maxCursor:
-		return nil, rest.BadInput(e, "the cursor is not one of this service")
+		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
 	status := ""
 	if len(q.Status) == 1 {

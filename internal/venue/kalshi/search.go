@@ -48,7 +48,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	case len(q.Status) == 1 && filters[q.Status[0]] == "":
 		return nil, unsupported("search by the state " + string(q.Status[0]))
 	case len(q.Page) > maxCursor:
-		return nil, rest.BadInput(e, "the cursor is not one of this service")
+		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
 	rq := searchRequest(q)
 	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, rq) })
@@ -127,7 +127,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	if q.Page != "" {
 		var err error
 		if start, err = strconv.Atoi(q.Page); err != nil || start < 0 {
-			return nil, rest.BadInput(reqctx.EndpointSearch, "the cursor is not one of this service")
+			return nil, rest.BadInput(reqctx.EndpointSearch, "the cursor is not from this service")
 		}
 	}
 	ev, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})

@@ -137,7 +137,7 @@ func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
 		p.numbering, err = market.ParseNumbering(numbering)
 	}
 	if err != nil || len(cursor) == 0 || len(cursor) > maxCursor {
-		return pageToken{}, rest.BadInput(e, "the page is not one that was given out here")
+		return pageToken{}, rest.BadInput(e, "the cursor is not from this service")
 	}
 	p.cursor = string(cursor)
 	return p, nil

@@ -78,7 +78,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	open, closed := sides(q.Status)
 	order, sorted := eventOrders[q.Sort]
 	if open && closed && sorted {
-		return nil, unsupported("Polymarket lists open and closed events apart, so they can be sorted only with a status")
+		return nil, unsupported("Polymarket lists open and closed events separately, so sorting them needs a status")
 	}
 	if !sorted {
 		order, q.Direction = eventOrders[queries.SortVolume24h], queries.Descending
@@ -90,7 +90,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	cursor := ""
 	if q.Page != "" {
 		if list, cursor, _ = strings.Cut(q.Page, " "); list != "open" && list != "closed" || len(cursor) > maxCursor {
-			return nil, rest.BadInput(e, "the page is not one that was given out here")
+			return nil, rest.BadInput(e, "the cursor is not from this service")
 		}
 		list += " "
 	}

@@ -59,7 +59,7 @@ func startListings(q queries.Search) (both [2]listing, err error) {
 	both[0], ok = parseListing(false, open)
 	both[1], alsoOK = parseListing(true, closed)
 	if !ok || !alsoOK {
-		err = rest.BadInput(reqctx.EndpointSearch, "the page is not one that was given out here")
+		err = rest.BadInput(reqctx.EndpointSearch, "the cursor is not from this service")
 	}
 	return both, err
 }

@@ -119,7 +119,7 @@ func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Requ
 	number = 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
-			return nil, 0, rest.BadInput(e, "the page is not one that was given out here")
+			return nil, 0, rest.BadInput(e, "the cursor is not from this service")
 		}
 	}
 	rq = &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}

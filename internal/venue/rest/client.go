@@ -158,10 +158,10 @@ func (c *Client) initEndpoints() {
 // circuitChanged logs a change of a circuit.
 func (c *Client) circuitChanged(s Circuit) {
 	if s.State == CircuitClosed {
-		c.cfg.Log.Info("the venue is back", "endpoint", s.Endpoint)
+		c.cfg.Log.Info("the venue answers again", "endpoint", s.Endpoint)
 		return
 	}
-	c.cfg.Log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
+	c.cfg.Log.Warn("the venue is failing: calls are paused", "endpoint", s.Endpoint, "until", s.Until)
 }
 
 // parseBase parses and checks the base URL. Its errors do not contain the URL, because someone may have put a secret in the URL.

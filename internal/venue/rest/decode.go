@@ -19,7 +19,7 @@ func (c *Client) Report(e reqctx.Endpoint, n Drift) {
 		c.cfg.Observer.Drift(e.String(), what)
 	}
 	if len(n) > 0 {
-		c.cfg.Log.Debug("the venue's answer drifts from the contract", "endpoint", e.String(), "count", len(n), "first", n[0])
+		c.cfg.Log.Debug("a response of the venue differs from its documented form", "endpoint", e.String(), "count", len(n), "first", n[0])
 	}
 }
 

@@ -56,5 +56,5 @@ func (b RowErrors) WhyEmpty() string {
 	if len(b) > 0 {
 		return "every row is bad: " + b[0].Err.Error()
 	}
-	return "every row is of something else than was asked for"
+	return "every row belongs to another id or account than the request"
 }

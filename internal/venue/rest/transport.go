@@ -47,7 +47,7 @@ func NewTransport() *http.Transport {
 // readBody returns these errors.
 var (
 	errTooLarge = errors.New("the body is larger than the limit")
-	errBomb     = errors.New("the body is compressed beyond reason")
+	errBomb     = errors.New("the decompressed body is too large for its compressed size")
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 

@@ -144,7 +144,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Ev
 		}
 	}
 	if len(events) == 0 {
-		r.Fail(fieldYesPrice, "is missing, and noPrice is")
+		r.Fail(fieldYesPrice, "is missing, like noPrice")
 	}
 	if r.Err != nil {
 		return badFrame(r, yes, no)

@@ -84,7 +84,7 @@ func dialError(response *http.Response, err error) error {
 		return u.Err
 	}
 	if response != nil {
-		return errors.New("the venue's answer to the handshake is not WebSocket's")
+		return errors.New("the venue's response to the handshake is not a WebSocket upgrade")
 	}
 	return errors.New("the connection could not be opened")
 }

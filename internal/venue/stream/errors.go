@@ -53,7 +53,7 @@ func (e *disconnectError) Error() string { return e.err.Error() }
 func (e *disconnectError) Unwrap() error { return e.err }
 
 var (
-	errSilence   = &disconnectError{"silence", errors.New("nothing was heard for 2.5 heartbeats")}
+	errSilence   = &disconnectError{"silence", errors.New("no frame arrived for 2.5 heartbeat intervals")}
 	errPong      = &disconnectError{"pong", errors.New("a ping was not answered")}
 	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
@@ -61,7 +61,7 @@ var (
 	// errRetired ends a connection without topics.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection after the venue has told the client to authenticate later.
-	errLimited = &disconnectError{"limited", errors.New("the venue put off the authentication")}
+	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}
 )
 
 // reasonOf returns the reason for Observer.Reconnect.

@@ -32,7 +32,7 @@ func (r *Row) Balance() *market.Balance {
 		UpdatedAt:      r.Time(FieldUpdatedAt),
 	}
 	if b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
-		r.Fail(fieldPortfolioValue, "is missing, and all other figures are")
+		r.Fail(fieldPortfolioValue, "is missing, like all other figures")
 	}
 	if holdings := b.PositionsValue; b.TotalValue == nil && b.CashBalance != nil {
 		if holdings == nil {
@@ -101,7 +101,7 @@ func (r *Row) Trade() market.Trade {
 func (r *Row) UserTrade() market.Trade {
 	t := r.Trade()
 	if t.MarketID == "" && t.TokenID == "" {
-		r.Fail(FieldMarketID, "is missing, and the token is")
+		r.Fail(FieldMarketID, "is missing, like the token")
 	}
 	return t
 }
