@@ -1,7 +1,7 @@
 // Helpers that read the live board and control it.
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { endpoint, eventually } from './browser'
+import { control, endpoint, eventually } from './browser'
 
 /** The wallet of the demo venue that the board opens, with the header that contains its credentials. */
 export const wallet = {
@@ -57,6 +57,14 @@ export const book = (page: Page) => page.locator('.book').evaluate(element => {
   }))
   return { sequence: (element as HTMLElement).dataset.sequence, bids: side('bids'), asks: side('asks').reverse() }
 })
+
+/**
+ * Moves a token's price away from 0 and 1, where one side of its order book can be empty, and waits until the page shows both sides.
+ */
+export async function bothSides(page: Page, tokenId: string) {
+  await control('price', { tokenId, price: 0.4 })
+  return eventually('both sides of the book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
+}
 
 /** Goes to another page of the board. */
 export const go = (page: Page, path: string) => page.evaluate(hash => { location.hash = hash }, path)

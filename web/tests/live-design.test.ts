@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { book, go, listed, paths, prices, tokenOf } from './board'
+import { book, bothSides, go, listed, paths, prices, tokenOf } from './board'
 import { grouped } from '../live/levels'
 import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
 
@@ -196,7 +196,7 @@ for (const width of [390, 1280, 1440]) {
     await page.locator('.markets .star').first().click()
     await load(`/live${path}`)
     await page.locator('.canvas[aria-label^=From]').waitFor()
-    await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+    await eventually('a book', () => book(page), ({ bids, asks }) => bids.length + asks.length > 0)
     await wantStill('market')
     await load(`/live#/event/${encodeURIComponent(event)}`)
     await page.locator('.canvas:not([aria-label^="The history"])').waitFor()
@@ -228,6 +228,7 @@ test('a fill is estimated from the book with the keyboard alone, and its query o
   }
   const has = (selector: string) => () => page.evaluate(selector => document.activeElement!.matches(selector), selector)
   // Find a market.
+  const token = tokenOf((await paths(page))[2]!)
   const question = (await page.locator('.markets tbody a').nth(2).textContent())!
   await press('/')
   await page.keyboard.type(question)
@@ -235,7 +236,7 @@ test('a fill is estimated from the book with the keyboard alone, and its query o
   await press('Tab', 'Tab', 'j', 'Enter')
   await page.getByRole('heading', { level: 1, name: question }).waitFor()
   // Read its book, and take the best ask.
-  await eventually('a book', () => book(page), ({ asks }) => asks.length > 0)
+  await bothSides(page, token)
   await tabTo('an ask', has('.asks tr:last-child button'))
   await press('Enter')
   await eventually('an estimate', () => page.locator('.fill').getAttribute('data-average'), Boolean)
@@ -328,8 +329,9 @@ test('the category of the list has a chip, although others have more markets', a
 
 test('the book is grouped', async t => {
   const { page } = await visit(t, '/live')
-  await go(page, (await paths(page))[0]!)
-  await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  const [path] = await paths(page)
+  await go(page, path!)
+  await bothSides(page, tokenOf(path!))
   const total = async () => (await book(page)).bids.reduce((sum, { size }) => sum + Number(size), 0)
   const fine = await total()
   await page.getByRole('group', { name: 'Group by' }).getByRole('button', { name: '5¢' }).click()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { ask, book, bothSides, go, listed, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, frames, restart, visit } from './browser'
 
 /** Records each state of the links, and whether a price was marked as stale, even if only for a moment. */
@@ -72,7 +72,7 @@ test('the server restarts under a market page', async t => {
   const [path] = await paths(page)
   await go(page, path!)
   await live(page)
-  const before = await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  const before = await bothSides(page, tokenOf(path!))
   await record(page)
   await restart()
   await page.waitForFunction(() => (globalThis as unknown as { seen: Set<string> }).seen.has('link lost'))
@@ -255,7 +255,7 @@ test('a book that has missed a change is stale until it is whole again', async t
   await live(page)
   const fresh = page.locator('.book [data-stale=false]')
   await fresh.waitFor()
-  await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  await bothSides(page, tokenId)
   held = []
   missed = false
 

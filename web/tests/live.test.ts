@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { ask, book, bothSides, go, listed, paths, prices, tokenOf, wallet } from './board'
 import { control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
 
 test('prices are listed and move', async t => {
@@ -104,7 +104,7 @@ test('live figures wait for no query', async t => {
   await go(page, path!)
   await page.reload()
   await page.locator('.headline .price').waitFor()
-  await eventually('a book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
+  await bothSides(page, tokenOf(path!))
   assert.equal(await page.locator('.canvas[aria-label^=From]').count(), 0)
 })
 
@@ -318,7 +318,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       await look('board-markets')
       await go(page, path!)
       await page.locator('.canvas[aria-label^=From]').waitFor()
-      await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+      await bothSides(page, tokenOf(path!))
       await look('board-market')
       await page.getByRole('link', { name: 'Portfolio' }).click()
       await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
