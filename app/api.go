@@ -31,7 +31,7 @@ import (
 	"oddsgraph/web"
 )
 
-// files are the configured files. watch reads them again when they change.
+// files are the accounts, the keys of the identity provider and the trusted documents. watch reads them again when they change.
 type files struct {
 	Accounts  *auth.Store   // nil without an accounts file and without demo tokens
 	signed    *jwt.Verifier // nil without an identity provider
@@ -51,7 +51,7 @@ func (f *files) watch(ctx context.Context) {
 	g.Wait()
 }
 
-// reload reads the files now. It returns an error for each invalid file; the previous content of such a file stays in use.
+// reload reads the accounts and the documents now. It returns an error for each invalid file and keeps the file's previous content.
 func (f *files) reload() (wrong []error) {
 	if f.Accounts != nil {
 		if err := f.Accounts.Reload(); err != nil {
@@ -73,7 +73,6 @@ func (f files) String() string {
 	return fmt.Sprintf("%d accounts, %d trusted documents", known, f.Documents.Status().Trusted)
 }
 
-// openFiles reads the configured files.
 func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
 	var wrong []error
 	if cfg.AccountsFile != "" {
@@ -91,7 +90,6 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 	return f, errors.Join(wrong...)
 }
 
-// trustedProxies parses the configured proxies.
 func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	proxies, err := auth.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
@@ -129,13 +127,13 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 }
 
 const (
-	// Unread output may use 1/outputShare of GOMEMLIMIT, or defaultOutput bytes if there is no limit.
+	// Unread responses may use 1/outputShare of GOMEMLIMIT. Without GOMEMLIMIT they may use defaultOutput bytes.
 	outputShare, defaultOutput = 6, 64 << 20
 	// leastResponses is the number of unread responses of the maximum size that are always allowed.
 	leastResponses = 4
 )
 
-// outputRoom returns the maximum number of response bytes, of all clients together, that wait until clients read them.
+// outputRoom returns how many bytes of responses may wait to be read by all clients together.
 func outputRoom(cfg *config.Config) int {
 	room := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -144,14 +142,13 @@ func outputRoom(cfg *config.Config) int {
 	return max(room, leastResponses*int(cfg.MaxResponse))
 }
 
-// connectionLimits returns the bounds of the clients' TCP connections.
 func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.ConnectionLimits {
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
 // ofHosts refuses requests whose Host is not a name of the service. Without this check a web page could reach the service under
-// the page's host name (DNS rebinding). ofHosts checks nothing if no hosts are configured and the service listens on an address
-// that is not a loopback address.
+// the page's host name (DNS rebinding). If no hosts are configured, ofHosts checks only a service that listens on a loopback
+// address.
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -195,7 +192,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	return httpapi.New(front), nil
 }
 
-// forget removes the cached responses of a revoked account and closes its idle topics.
+// forget removes the cached responses of a revoked account. It closes the topics of the account that have no watches.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
@@ -204,7 +201,7 @@ func (s *App) forget(a *auth.Account) {
 	})
 }
 
-// guardLimits returns the limits of the guard.
+// guardLimits converts the configured limits of operations.
 func guardLimits(c config.Limit) limits.Limits {
 	l := limits.Default()
 	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost

@@ -25,21 +25,21 @@ import (
 type App struct {
 	*Server
 	log    *slog.Logger
-	Demo   *demoVenue // nil with a configured venue
+	Demo   *demoVenue // nil without an embedded demo venue
 	Client venue.Driver
 	driver string // the name of Client
-	// currency is the unit of the venue's money; nil if it is unknown.
+	// currency is the unit of the venue's money; nil if the unit is unknown.
 	currency *string
 	// unsupported are the names of the endpoints that Client does not serve.
 	unsupported []string
-	// publicAccounts reports that callers need no credentials for an account.
+	// publicAccounts is true if callers can read accounts without credentials.
 	publicAccounts bool
-	budget         *ratelimit.Budget // nil if no limit of calls is known
+	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
 	record         *spent.Record     // nil if calls are not recorded
-	fleet          *fleet.Fleet      // nil if the process runs without Redis
-	secret         []byte            // secret of the fleet; nil if none is configured
+	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
+	secret         []byte            // nil without --shared-secret-file
 	stream         stream.Config     // address and protocol of the venue's stream
-	replicas       int               // greatest number of replicas in the fleet
+	replicas       int               // maximum number of replicas
 	Cache          *cache.Cache
 	Live           *live
 	API            *httpapi.API
@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. The service still accepts requests for the duration in the field delay.
+	// draining is set when the shutdown begins. The service still accepts requests until delay has passed.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)

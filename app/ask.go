@@ -69,7 +69,7 @@ type inquiry struct {
 	client venue.Driver
 	unread *unreadParts
 	out    io.Writer
-	// failed is not nil after a read with an error. printing is the first error of a write to out.
+	// failed is not nil if a read has returned an error. printing is the first error of a write to out.
 	failed, printing error
 }
 
@@ -131,7 +131,7 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	return found
 }
 
-// events requests a page of a search for events, the event with an id unless id is empty, and the venue's categories.
+// events requests a search for events and the venue's categories. If id is not empty, it also requests the event with this id.
 func (q *inquiry) events(ctx context.Context, search queries.Search, id string) {
 	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
 		page, err := q.client.SearchEvents(ctx, search)

@@ -47,7 +47,7 @@ type firstMessages struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// answers maps each topic with an answer to nil for a message or a confirmation, and to the error for a refusal.
+	// answers maps a topic to its answer: nil for a message or a confirmation, an error for a refusal.
 	answers map[messages.Topic]error
 	// down is the cause of the last lost connection.
 	down error

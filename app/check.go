@@ -106,7 +106,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// warnings describes settings that work but are unsafe. It contains no secrets.
+// warnings describes settings that work but are unsafe. The descriptions contain no secrets.
 func warnings(cfg *config.Config) (out []string) {
 	if sentCredentials(cfg) == rest.CredentialsNone {
 		return nil
@@ -123,8 +123,8 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// clash reports whether two addresses cannot both be bound. They cannot if their ports are equal and their hosts are equal or
-// one host is unspecified.
+// clash reports whether two addresses have the same port on the same host. A host that stands for all addresses, such as 0.0.0.0,
+// is the same as every host.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

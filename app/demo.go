@@ -35,19 +35,15 @@ type engine interface {
 // demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
-	// Venue contains the markets. The fields Polymarket and Kalshi serve the same markets in the format of the venue of that name.
-	// Each of these two is nil unless --demo-driver selects it.
-	Venue      *demo.Venue
-	Polymarket *polymarket.Venue
-	Kalshi     *kalshi.Venue
+	Venue      *demo.Venue       // contains the markets
+	Polymarket *polymarket.Venue // serves the markets if --demo-driver is polymarket, else nil
+	Kalshi     *kalshi.Venue     // serves the markets if --demo-driver is kalshi, else nil
 	engine     engine
 	// path is the path of the REST API; streamPath is the path of the stream.
 	path, streamPath string
-	// keyID is the id of an API key that the stream accepts. key is its private key as a PEM text. Both are empty if the stream
-	// needs no key.
-	keyID string
-	key   []byte
-	still bool
+	keyID            string // id of an API key for the stream; empty if the stream needs no key
+	key              []byte // private key of the API key as PEM text
+	still            bool
 }
 
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
@@ -131,7 +127,7 @@ func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		err := d.serveUntilCancelled(ctx)
-		d.engine.Close() // hijacked connections, which the HTTP server does not close
+		d.engine.Close() // closes hijacked connections, because the HTTP server does not close them
 		return err
 	})
 	if !d.still {

@@ -15,7 +15,7 @@ import (
 // pages are allowed to control the venue.
 const demoControlPath = "/demo/control"
 
-// demoActions are the control endpoints of the venue that the service serves under demoControlPath.
+// demoActions are the control endpoints of the demo venue that the service serves under demoControlPath.
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
 // hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control and the embedded venue of

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestDocumentedLimits expects the budget to apply the limits that a driver's venue documents, not the configured limits.
+// TestDocumentedLimits checks that the budget applies the limits that a driver's venue documents.
 func TestDocumentedLimits(t *testing.T) {
 	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})

@@ -13,10 +13,10 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// minSecret is the minimum length of a fleet's secret in bytes.
+// minSecret is the minimum length in bytes of the secret that the replicas share.
 const minSecret = 32
 
-// openFleet opens the fleet, if one is configured, and returns how its replicas share the venue's limits.
+// openFleet opens the connection to Redis if --shared-url is set. It returns how the replicas share the venue's rate limits.
 func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
 	c := cfg.Shared
 	if c.URL == "" {
@@ -42,7 +42,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	}, nil
 }
 
-// sharedStatus returns the value of the GraphQL field shared of serviceStatus. The fleet must not be nil.
+// sharedStatus returns the value of the GraphQL field shared of serviceStatus. s.fleet must not be nil.
 func (s *App) sharedStatus() *model.SharedStatus {
 	link := s.fleet.Stats()
 	status := &model.SharedStatus{Connected: link.Connected, Since: link.Since, Replicas: link.Replicas}
@@ -73,7 +73,7 @@ func (s *App) sharedStream(cfg *config.Config) *sharedStream {
 	return &sharedStream{s.fleet, cfg.Shared.Replicas}
 }
 
-// readSecret reads the secret of the fleet from a file. If no file is configured, it returns nil.
+// readSecret reads the secret of the replicas from a file. It returns nil if file is empty.
 func readSecret(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -88,7 +88,7 @@ func readSecret(file string) ([]byte, error) {
 	return secret, nil
 }
 
-// validateShared returns an error if replicas cannot share the venue's limit as configured.
+// validateShared returns an error if the settings of the replicas contradict each other or the venue's rate limits.
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {

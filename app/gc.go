@@ -8,17 +8,16 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is the number of bytes of garbage at which a collection starts. If the live heap is larger than headroom, a collection
-// starts when there is as much garbage as live data. Responses make much short-lived garbage, even if the live heap is small, so
-// they need a large GOGC. The same GOGC would multiply the memory of many idle subscribers.
+// headroom is the number of bytes of garbage at which a collection starts while the live heap is small. Responses make much
+// short-lived garbage, so a small heap with a small GOGC would be collected too often. A large heap, for example that of many idle
+// subscriptions, needs a small GOGC, because a large GOGC would multiply its size.
 const headroom = 64 << 20
 
-// leastPercent is the minimum GOGC, for a large heap. firstPercent is the maximum GOGC, which also applies until the first
-// collection.
+// leastPercent is the minimum GOGC. firstPercent is the maximum GOGC, and the GOGC until the first collection.
 const leastPercent, firstPercent = 100, 1600
 
-// gcPercent returns the GOGC with which a collection starts at headroom bytes of garbage, from leastPercent to firstPercent. live
-// is the number of live bytes, including stacks and global variables.
+// gcPercent returns the GOGC, between leastPercent and firstPercent, that starts a collection at headroom bytes of garbage. live is
+// the size of the live heap, the stacks and the global variables in bytes.
 func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }

@@ -22,13 +22,13 @@ type Server struct {
 	bounded  *quota.Listener
 	HTTP     *http.Server
 	shutdown time.Duration
-	// executing returns the number of running operations. It is nil for a server without operations.
+	// executing returns the number of running GraphQL operations. It is nil for a server that executes no operations.
 	executing func() int
 	log       *slog.Logger
 }
 
-// WriteTimeout bounds the time from the end of a request's header until the client has read the response. It applies to the
-// responses of all routes, of middleware and of net/http itself. Handlers whose responses take longer set their own deadlines.
+// WriteTimeout bounds the time from the end of a request's header until the client has read the response. Handlers whose responses
+// take longer set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
 // listen binds the address that a flag names.
@@ -56,9 +56,9 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration in the field shutdown. It
-// returns an error if requests are still running after this duration. If no operation is running, the remaining requests only
-// wait for clients to read their responses, and serve closes their connections without an error.
+// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown. After that it
+// closes the remaining connections. serve returns an error if a GraphQL operation was still running on one of them. If no operation
+// was running, the clients have only not read their responses, and serve returns nil.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -83,7 +83,7 @@ func (l *Server) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// serveUntilCancelled is like serve, but does not return an error for requests that are cut off at the end.
+// serveUntilCancelled is like serve, but returns nil if requests are still running after the duration l.shutdown.
 func (l *Server) serveUntilCancelled(ctx context.Context) error {
 	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// live is the client of the venue's stream and the feed that maintains its state.
+// live contains the client of the venue's stream, and the feed, which maintains the state of the topics.
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
@@ -28,8 +28,8 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, there is no stream. metrics may be nil.
-// linger is the time for which a topic without watches stays open. shared is nil if the replica does not share its stream.
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. metrics may be
+// nil. linger is how long a topic without watches stays open. shared is nil if the replica does not share its stream.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -61,10 +61,10 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	return l, nil
 }
 
-// sharedStream contains what openLive needs if several replicas share the stream. replicas is the maximum number of replicas.
+// sharedStream contains what openLive needs if several replicas share the stream.
 type sharedStream struct {
 	fleet    *fleet.Fleet
-	replicas int
+	replicas int // maximum number of replicas
 }
 
 // relayedFeed adapts a feed to the interface relay.Feed.
@@ -89,14 +89,14 @@ func (l *live) run(ctx context.Context) error {
 	return err
 }
 
-// end ends the watches and the stream, and waits until run has returned and the relay has released its leases.
+// end closes the feed and calls stop, which cancels the context of run. It returns when run has returned.
 func (l *live) end(stop context.CancelFunc) {
 	l.Feed.Close()
 	stop()
 	<-l.ended
 }
 
-// Status returns the state of the stream. The state is RESYNCING in place of LIVE if a topic waits for a snapshot after a gap.
+// Status returns the state of the stream. The state RESYNCING means that a topic waits for a snapshot after a gap.
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {

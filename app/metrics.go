@@ -19,15 +19,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// openMetrics creates the metrics. Without a private address that serves metrics, Metrics stays nil and nothing is measured.
+// openMetrics creates the metrics. Without a private address no metrics can be read, so s.Metrics stays nil.
 func (s *App) openMetrics(cfg *config.Config) {
 	if cfg.AdminListen != config.Off {
 		s.Metrics = telemetry.NewMetrics(BuildVersion())
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, fleet, feed and stream.
-// Call it when all of these are open. A rate limit, fleet or stream that does not exist adds no metrics.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. All of these must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -86,7 +85,7 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each element of values. The sample is 1 for the present value, now, and 0 for all other values.
+// oneOf samples a series for each element of values. The sample is 1 for the element that equals now, and 0 for all other elements.
 func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
@@ -183,7 +182,6 @@ var cacheFamilies = []kinds{
 	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Estimated size of the entries in the cache in bytes."}, func(s cache.Stats) int { return s.Bytes }),
 }
 
-// venueState is the state of the venue as its client sees it.
 type venueState struct {
 	reachable bool
 	circuits  []rest.Circuit
@@ -249,7 +247,7 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
-// streamState contains the state of the venue's stream as clients see it, and the counters of the stream's client.
+// streamState contains the state of the venue's stream that serviceStatus shows, and the counters of the stream's client.
 type streamState struct {
 	state model.StreamState
 	stream.Stats

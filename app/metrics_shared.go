@@ -11,17 +11,16 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the state of the fleet at the time now. limit is the state of the shared limit of public calls. It is nil if the
-// replicas share no limit.
+// sharedState is the state of what the replicas share at the time now.
 type sharedState struct {
 	fleet.Stats
-	limit *ratelimit.SharedStatus
+	limit *ratelimit.SharedStatus // rate limit of public calls; nil if the replicas share no rate limit
 	now   time.Time
-	// replicas is the greatest number of replicas that may run at the same time.
+	// replicas is the maximum number of replicas that may run at the same time.
 	replicas int
 }
 
-// sharedState returns the present state of the fleet, which must not be nil.
+// sharedState returns the present state. s.fleet must not be nil.
 func (s *App) sharedState(clock market.Clock) sharedState {
 	state := sharedState{Stats: s.fleet.Stats(), now: clock.Now(), replicas: s.replicas}
 	if s.budget != nil {
@@ -30,7 +29,7 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 	return state
 }
 
-// registerShared adds the metrics of the fleet and of the shared cache.
+// registerShared adds the metrics of Redis, of the shared cache and of the shared stream.
 func (s *App) registerShared(clock market.Clock) {
 	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)

@@ -23,8 +23,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// TestMetricsByName gives each metric its own value, so that no value appears under the name of another metric. The
-// packages that count the values test the counting.
+// TestMetricsByName checks that each value appears under the name of its metric.
 func TestMetricsByName(t *testing.T) {
 	m := telemetry.NewMetrics("")
 	telemetry.Register(m, func() httpapi.Stats {

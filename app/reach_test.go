@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestOneTimeoutIsNoOutage expects three failures in a row before the venue counts as unreachable.
+// TestOneTimeoutIsNoOutage checks that the venue counts as unreachable only after three failures in a row.
 func TestOneTimeoutIsNoOutage(t *testing.T) {
 	var r reach
 	for _, status := range []int{0, 503, 200, 500, 0, 404, 0, 0} {

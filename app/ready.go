@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// knownFor is the time for which the service stays ready after the last successful call to a public endpoint of the venue. If
-	// the venue fails in that time, the service serves stale values.
+	// knownFor is how long the service stays ready after the venue's last answer to a public call. If the venue fails in that
+	// time, the service serves stale values.
 	knownFor = 5 * time.Minute
-	// probeEvery is the least time between two probes of the venue.
+	// probeEvery is the minimum time between a failed probe of the venue and the next probe.
 	probeEvery = 5 * time.Second
 )
 
-// readiness records when the venue last answered a public call. The answer may come from any public endpoint, because no endpoint
-// exists at all venues.
+// readiness records when a public endpoint of the venue last answered. Any public endpoint counts, because no endpoint exists at
+// all venues.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
-	// probed is the time of the last probe. failure is the error of that probe.
-	probed  time.Time
-	failure error
+	probed   time.Time // time of the last probe
+	failure  error     // error of the last probe
 }
 
 // publicEndpoints are the names of the endpoints without credentials.
@@ -53,8 +52,8 @@ func (r *readiness) note(endpoint string, status int, outcome string, now time.T
 	r.answered = now
 }
 
-// Ready returns an error while the service is shutting down. It also returns an error if no public endpoint of the venue has
-// answered within knownFor and a probe fails.
+// Ready returns an error during the shutdown. It also returns an error if the venue's last answer is older than knownFor and a
+// probe of the venue fails.
 func (s *App) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return httpapi.ErrDraining
@@ -62,7 +61,7 @@ func (s *App) Ready(ctx context.Context) error {
 	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
 }
 
-// impaired returns a text that says what does not work although the service is ready, or "".
+// impaired returns a text for operators while Redis is configured but not reachable, and "" in all other cases.
 func (s *App) impaired() string {
 	if s.fleet == nil {
 		return ""
@@ -73,8 +72,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls probe if the venue has not answered within knownFor. It returns the error of the last probe again until probeEvery
-// has passed.
+// check calls probe if the venue's last answer is older than knownFor. After a failed probe it returns the same error until
+// probeEvery has passed.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()
@@ -101,8 +100,8 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 // probeTokens are the token ids of a probe. The tokens do not have to exist, because an empty list also counts as an answer.
 var probeTokens = []string{"0", "1"}
 
-// probe makes a search, which needs no id, and returns the error of the search. If the search fails, probe also reads prices.
-// check ignores the error of the search if the venue answers the read of the prices.
+// probe sends a search to the venue and returns its error. If the search fails, probe also requests prices. If the venue answers
+// the request for prices, App.Call records the answer, and check ignores the error of the search.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})

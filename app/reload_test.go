@@ -30,8 +30,8 @@ func accountsOf(tokens ...string) string {
 	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
 }
 
-// TestAClosedTerminalEndsTheProgram sends SIGHUP twice. The program must reload while its terminal is open, and end after its
-// terminal has closed.
+// TestAClosedTerminalEndsTheProgram checks that SIGHUP reloads while the terminal is open, and ends the program after the terminal
+// was closed.
 func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
 	cfg := config.Default()
@@ -74,7 +74,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	}
 }
 
-// TestReload changes all files that the signal reloads, first to valid and then to invalid contents.
+// TestReload checks that reload uses the new content of a valid file and keeps the previous content if a file is invalid.
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info")

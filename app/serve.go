@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve serves until ctx ends. When ctx has ended, it stops one layer after another: readiness, new requests, the stream, the
-// cache, the venue. The private address is served until the end.
+// Serve serves until ctx ends. Then it stops in this order: readiness, new requests, the stream, the cache, the venue. It stops the
+// private address last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -39,7 +39,7 @@ func (s *App) Serve(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		// Subscriptions do not end by themselves. So drain ends them at the same time as Server.serve waits for running requests.
+		// Subscriptions do not end by themselves. So drain ends them while Server.serve waits for running requests.
 		drained := make(chan struct{})
 		var began time.Time
 		drain := sync.OnceFunc(func() {

@@ -14,8 +14,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestUnsentBytesOfOneConnection has clients read nothing. The kernel must hold at most unsentBytes for each
-// connection, whatever receive buffer the client has and however long the writes are.
+// TestUnsentBytesOfOneConnection checks that the kernel holds at most unsentBytes unsent bytes if a client reads nothing.
 func TestUnsentBytesOfOneConnection(t *testing.T) {
 	for _, receive := range []int{4 << 10, 128 << 10, 1 << 20} {
 		for _, chunk := range []int{4 << 10, 1 << 20} {
@@ -28,7 +27,7 @@ func TestUnsentBytesOfOneConnection(t *testing.T) {
 	}
 }
 
-// unreadBytes writes to a client that does not read, until a write times out. It returns how many bytes the kernel has not sent.
+// unreadBytes writes to a client that does not read until a write times out. It returns how many bytes the kernel has not sent.
 func unreadBytes(t *testing.T, receive, chunk int) int {
 	t.Helper()
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)

@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns the duration after the start in which the venue may still count calls of an earlier process. This is a minute
-// plus the time that the earlier process may need to stop. It returns 0 for the demo venue, which started with this process.
+// coldStart returns how long after the start the venue may still count calls of an earlier process: a minute plus the time that
+// the earlier process may need to stop. It returns 0 for the embedded demo venue, because that venue starts with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -35,8 +35,8 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the rate limit that the venue may count calls of an earlier process for the duration cold. If the earlier
-// process recorded its calls, startBudget also passes the recorded calls.
+// startBudget tells the budget that the venue may still count calls of an earlier process until cold has passed. If the earlier
+// process recorded its calls, startBudget passes the recorded calls to the budget.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
@@ -51,7 +51,7 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the rate limit of a venue. It returns nil if the driver documents no limit and none is configured. record may
+// newBudget returns the rate limiter for a venue. It returns nil if no limit is documented by the driver or configured. record may
 // be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
@@ -71,7 +71,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 	return ratelimit.New(cfg)
 }
 
-// families converts the limits that the venue documents for groups of endpoints.
+// families converts the rate limits that the venue documents for groups of endpoints.
 func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	for _, l := range limits {
 		if l.Refill > 0 {
@@ -83,7 +83,7 @@ func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	return out
 }
 
-// retries converts a configured number of retries for the client. For the client, 0 means the default and -1 means none.
+// retries converts the configured number of retries for rest.Config. In rest.Config, 0 means the default and -1 means no retry.
 func retries(n int) int {
 	if n == 0 {
 		return -1
@@ -96,7 +96,7 @@ func embedded(cfg *config.Config) bool {
 	return cfg.Venue.URL == "" && cfg.Demo.Driver == cfg.Venue.Driver
 }
 
-// currency returns the unit of the venue's money, or nil if it is unknown.
+// currency returns the unit of the venue's money, or nil if the unit is unknown.
 func currency(cfg *config.Config) *string {
 	unit := cmp.Or(cfg.Venue.Currency, venue.Currency(cfg.Venue.Driver))
 	if unit == "" && embedded(cfg) {
@@ -126,8 +126,7 @@ func sentCredentials(cfg *config.Config) string {
 // accountsArePublic reports whether the service reads accounts by address, without credentials of a caller.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. For the value auto it returns public if the accounts of the driver are
-// public, header for an embedded demo venue without --demo-strict, and query in all other cases.
+// credentialsMode returns the value of --venue-credentials. It replaces the value auto by the mode that the venue accepts.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
@@ -174,8 +173,7 @@ func (s *App) Drift(endpoint, what string) {
 // lostAfter is the number of consecutive failures after which the venue is unreachable.
 const lostAfter = 3
 
-// reach counts the calls without a response or with status 5xx since the last other call. The zero value means that the venue is
-// reachable.
+// reach counts consecutive failed calls: calls without a response or with a status of at least 500.
 type reach struct{ failed atomic.Uint64 }
 
 func (r *reach) note(status int) {

@@ -21,9 +21,9 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is the duration after the start in which the venue may still count calls of an earlier process.
+	// Cold is how long after the start the venue may still count calls of an earlier process.
 	Cold time.Duration
-	// Linger is the time for which a topic of the stream stays open after its last watch has ended. Zero means the default of feed.
+	// Linger is how long a topic of the stream stays open after its last watch has ended. Zero means the default of package feed.
 	Linger time.Duration
 }
 
@@ -47,7 +47,7 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	return w
 }
 
-// withProtocol sets the protocol of a stream if the driver implements venue.Streamer.
+// withProtocol returns c with the protocol of the driver's stream. It returns c unchanged if the driver has no stream.
 func withProtocol(client venue.Driver, c stream.Config) stream.Config {
 	if d, ok := client.(venue.Streamer); ok {
 		_, c.Protocol = d.Stream()

@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestSpread divides topics among connections of at most 200.
+// TestSpread checks that no connection gets more than 200 topics.
 func TestSpread(t *testing.T) {
 	for topics, want := range map[int][2]int{1: {1, 1}, 200: {1, 200}, 201: {2, 101}, 2000: {10, 200}, 2100: {11, 191}, 100_000: {500, 200}} {
 		if connections, each := spread(topics); connections != want[0] || each != want[1] {
@@ -16,7 +16,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestCacheRemembersChanges expects the cache to remember changes of as many markets as the stream can follow.
+// TestCacheRemembersChanges checks that the cache remembers changes of as many markets as the stream can follow.
 func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000

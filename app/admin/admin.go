@@ -16,9 +16,8 @@ import (
 // Config configures the admin endpoints. All fields are required.
 type Config struct {
 	Metrics, Health, Ready http.Handler
-	// Version is the version of the program. Started is the time at which it began to serve.
-	Version string
-	Started time.Time
+	Version                string
+	Started                time.Time // time at which the program began to serve
 	// Flush removes the cached entries of a kind and returns their number. If key is not empty, Flush removes only the entries of
 	// that key. The response to the operator contains the text of the error.
 	Flush func(kind, key string) (entries int, err error)
@@ -79,8 +78,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the client has left
 }
 
-// own rejects requests from pages with another origin. It checks requests with any method, because making a profile uses processor
-// time even if the page cannot read the profile.
+// own rejects requests from pages with another origin. It also checks GET requests, because making a profile uses processor time
+// even if the page cannot read the profile.
 func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

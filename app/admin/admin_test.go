@@ -22,8 +22,7 @@ func handler() http.Handler {
 	})
 }
 
-// TestWhoIsRefused expects requests that a web page of another origin sends through the operator's browser to be refused. Requests
-// of scripts and of the operator are served.
+// TestWhoIsRefused checks that New refuses requests of pages with another origin, and serves scripts and the operator's browser.
 func TestWhoIsRefused(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {

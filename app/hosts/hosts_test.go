@@ -45,7 +45,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAGoodHostTakesNoMemory checks that a valid host, with or without a port, needs no allocation.
+// TestAGoodHostTakesNoMemory checks that Guard allocates nothing for a valid host.
 func TestAGoodHostTakesNoMemory(t *testing.T) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	guard := hosts.Guard([]string{"odds.example"}, "refused", hosts.Always, next)
