@@ -14,7 +14,7 @@ type hint struct {
 	private, noStore bool
 }
 
-// hints contains hints by type and by Type.field. A field without a hint has the hint of its parent.
+// hints maps a type or a Type.field to its hint. A field without a hint has the hint of its parent.
 var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},
@@ -46,8 +46,7 @@ var hints = map[string]hint{
 // policy combines the strictest hints of all fields of an operation.
 type policy struct {
 	hint
-	// hinted reports whether any field has a hint.
-	hinted bool
+	hinted bool // true if any field has a hint
 }
 
 func (p *policy) add(name string) {
@@ -61,8 +60,8 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. The policy includes the hints of fields that a variable
-// excludes.
+// policyOf returns the policy of an operation of a valid document. It also counts the fields that @skip or @include excludes,
+// because it does not know the variables.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}
 	seen := map[*ast.FragmentDefinition]bool{}
@@ -90,8 +89,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control header of a response without errors. identified reports whether the request has credentials. Any
-// part of the response to a request with credentials may depend on the credentials.
+// header returns the Cache-Control header of a response without errors. identified is true for a request with credentials. The
+// response to such a request is private, because any part of it may depend on the credentials.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// charge charges a client for the execution of a subscription until release is called. It charges for the followed ids, the
-// document and the variables. own is the number of additional bytes to charge.
+// charge counts a subscription against the limits of a client until release is called. It counts the execution, the ids, the
+// document and the variables of the subscription. own is a number of bytes to count in addition.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
 	ids := op.watched()
 	if err := s.clients.Execute(client, ids); err != nil {
@@ -26,8 +26,8 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold charges a client for the memory of an operation until release is called. It charges for the document, the variables, and the
-// number of additional bytes in own. Operations with the same key share the charge for the variables and the additional bytes.
+// hold counts the memory of an operation against the limit of a client until release is called: the document, the variables and
+// own additional bytes. For operations of a client with the same key, it counts the variables and the additional bytes once.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

@@ -10,11 +10,10 @@ import (
 // chunk is the number of bytes of a file that are copied at a time. A client that does not read uses the memory of one chunk.
 const chunk = 16 << 10
 
-// chunks are the buffers of chunked.
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// chunked writes a response in chunks and yields the processor after each chunk. Without these pauses, a goroutine would fill the
-// kernel buffer of its connection in one go. The buffer may have megabytes. Queries would wait for hundreds of such goroutines.
+// chunked writes a response in chunks and yields the processor after each chunk. Otherwise each goroutine that serves a file would
+// fill the kernel buffer of its connection, often megabytes, in one go, and queries would wait for hundreds of such goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the smallest response that is compressed, in bytes.
+// minCompressed is the minimum size in bytes of a response that is compressed.
 const minCompressed = 1 << 10
 
 // These levels reduce a response to about a tenth of its size. Higher levels need more time for little gain.
@@ -27,7 +27,6 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// encoder is a reusable compressor.
 type encoder interface {
 	io.WriteCloser
 	Reset(w io.Writer)
@@ -43,7 +42,7 @@ var gzips = sync.Pool{New: func() any {
 	return encoder(w)
 }}
 
-// compress appends b to buf in one of encodings.
+// compress appends b to buf in the content coding zstd, br or gzip.
 func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	if encoding == "zstd" {
 		buf.Write(zstdEncoder().EncodeAll(b, buf.AvailableBuffer()))
@@ -65,7 +64,6 @@ const maxPooled = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// getBuffer takes an empty buffer from the pool. putBuffer puts a buffer back.
 func getBuffer() *bytes.Buffer {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	b.Reset()

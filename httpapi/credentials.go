@@ -8,15 +8,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxCredentials bounds the number of cached credentials. CredentialsBytes bounds the size of each in bytes.
+// MaxCredentials is the maximum number of cached credentials. CredentialsBytes is the maximum size in bytes of one of them.
 const (
 	MaxCredentials   = 1000
 	CredentialsBytes = market.MaxCredentialsLength + 512
 )
 
 // parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request,
-// and parsing the header takes longer than the rest of many requests. The venue has not checked these credentials.
-// parsedCredentials is safe for concurrent use.
+// and parsing the header takes longer than the rest of many requests. The cached credentials may be invalid, because only the venue
+// can check them. parsedCredentials is safe for concurrent use.
 type parsedCredentials struct {
 	cache *lru.Cache[[sha256.Size]byte, *market.Credentials]
 }
@@ -29,7 +29,7 @@ func newParsedCredentials() *parsedCredentials {
 	return &parsedCredentials{cache}
 }
 
-// parse returns the cached result of parseCredentials. If there is none, parse calls parseCredentials.
+// parse is like parseCredentials, but uses the cache.
 func (p *parsedCredentials) parse(value string) (*market.Credentials, error) {
 	hash := sha256.Sum256([]byte(value))
 	if known, ok := p.cache.Get(hash); ok {

@@ -7,15 +7,12 @@ import (
 )
 
 const (
-	// bytesPerDocument is the fixed size of a document. bytesPerNode is the size of a node of its syntax tree with the node's part
-	// of the plan. bytesPerError is the size of an error without its text.
-	bytesPerDocument = 2 << 10
-	bytesPerNode     = 400
-	bytesPerError    = 400
+	bytesPerDocument = 2 << 10 // fixed size of a document
+	bytesPerNode     = 400     // size of a node of the syntax tree, with the node's part of the plan
+	bytesPerError    = 400     // size of an error without its text
 )
 
-// sizeOf estimates the size of a document in bytes. The compiled variants of its operations are not included; see
-// documentCache.grow.
+// sizeOf estimates the size of a document in bytes. documentCache.grow adds the size of the compiled operations later.
 func sizeOf(doc *document) int {
 	size := bytesPerDocument + len(doc.text)
 	for _, err := range doc.errs {

@@ -19,23 +19,20 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// MaxDocumentBytes bounds the size of all cached documents in bytes. MaxSubscribedBytes bounds the size of the documents and
-// variables of all subscriptions.
+// MaxDocumentBytes is the maximum size in bytes of all cached documents. MaxSubscribedBytes is the maximum size in bytes of the
+// documents and variables of all subscriptions.
 const (
 	MaxDocumentBytes   = 40 << 20
 	MaxSubscribedBytes = 16 << 20
 )
 
 const (
-	// maxDocuments bounds the number of cached documents.
-	maxDocuments = 1000
-	// maxErrors bounds the different errors of one document. maxFound bounds all errors including repetitions: each spread of a
-	// fragment repeats the errors of the fragment.
-	maxErrors = 50
-	maxFound  = 2 * maxErrors
+	maxDocuments = 1000          // cached documents
+	maxErrors    = 50            // different errors of one document
+	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats its errors
 )
 
-// document is a parsed and validated document. Requests share it. It is immutable, except for size and uses.
+// document is a parsed and validated document, which requests share. Only its fields size and uses change.
 type document struct {
 	text string
 	// hash is the SHA-256 of text.
@@ -45,8 +42,8 @@ type document struct {
 	errs []error
 	// plans contains the plan of each operation.
 	plans map[*ast.OperationDefinition]*plan
-	// size is the estimated size of the document in bytes. uses is the number of subscriptions that execute it. The cache's lock
-	// guards both.
+	// size is the estimated size of the document in bytes. uses is the number of subscriptions that execute the document.
+	// documentCache.mu guards size and uses.
 	size, uses int
 }
 
@@ -55,12 +52,11 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// list is the name of the variable with the ids if a subscription is executed separately for each id. It is "" for other
-	// operations.
+	// list is the name of the variable with the ids of a subscription that can be executed separately for each id. It is "" for
+	// other operations.
 	list string
 	// fast decodes common forms of variables; nil if the operation's variables have other types.
-	fast fastVariables
-	// executable executes the operation.
+	fast       fastVariables
 	executable *exec.Operation
 }
 
@@ -74,9 +70,9 @@ type documentCache struct {
 	mu sync.Mutex
 	// cache contains the documents by text.
 	cache *simplelru.LRU[string, *document]
-	// doorkeeper decides which documents may evict others.
+	// doorkeeper remembers recently loaded documents. Only a remembered or a trusted document may evict other documents.
 	doorkeeper doorkeeper.Doorkeeper
-	bytes      int
+	bytes      int // size of all documents in cache
 	// used contains the documents that subscriptions execute, by text. Some of them may no longer be in cache.
 	used map[string]*document
 }
@@ -104,7 +100,7 @@ func (d *documentCache) find(text string) *document {
 	return d.used[text]
 }
 
-// use counts a subscription that executes a document until done is called. It returns the size of the document in bytes.
+// use adds a subscription to doc.uses, and done removes it again. use returns the size of the document in bytes.
 func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,8 +117,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. If the cache is full, a new document evicts other documents only if the new document is
-// trusted or was loaded before, not long ago.
+// load returns the document with a text. A full cache stores a new document only if the document is trusted, or if it was loaded
+// before and the doorkeeper still remembers that.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc
@@ -141,7 +137,6 @@ func (d *documentCache) load(text string, trusted bool) *document {
 	return doc
 }
 
-// store caches a document.
 func (d *documentCache) store(doc *document, trusted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,7 +150,6 @@ func (d *documentCache) store(doc *document, trusted bool) {
 	d.shrink()
 }
 
-// grow adds bytes to the size of a document.
 func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +167,6 @@ func (d *documentCache) shrink() {
 	}
 }
 
-// parse parses and validates a text.
 func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 	doc, err := d.guard.Document(text)
 	if err != nil {
@@ -188,15 +181,15 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the errors of a document. It stops after maxErrors, because errors with suggestions are slow.
+// validate returns the errors of a document. It stops after maxErrors, because the library takes long to find suggestions.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
-	seen := map[string]bool{} // each spread repeats the errors of a fragment
+	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0
 	events := &core.Events{}
 	for _, rule := range d.rules {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			if found++; len(errs) == maxErrors || found > maxFound {
-				panic(tooManyErrors{}) // the only way out of the library's walk
+				panic(tooManyErrors{}) // only a panic ends core.Walk early
 			}
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {

@@ -27,7 +27,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// engine turns requests into operations and executes them, in the same way for every transport. It is safe for concurrent use.
+// engine turns the requests of all transports into operations and executes them. It is safe for concurrent use.
 type engine struct {
 	cfg        Config
 	identities *identities
@@ -36,14 +36,12 @@ type engine struct {
 	documents  *documentCache
 	// compileLimiter bounds the number of unknown documents that are parsed, validated and compiled at the same time.
 	compileLimiter *limiter
-	// responses caches responses; nil if the cache is off.
-	responses *respcache.Cache
+	responses      *respcache.Cache // nil if the response cache is disabled
 	// eventLimiter bounds the number of events that are executed at the same time.
 	eventLimiter *limiter
 	// outgoing bounds the output that clients have not read yet.
 	outgoing *quota.Memory
-	// leftUnread is the number of responses and event streams, by transport, that failed because clients did not read their
-	// output.
+	// leftUnread counts, for each transport, the responses and event streams that failed because the client did not read.
 	leftUnread [len(transportNames)]atomic.Uint64
 	present    graphql.ErrorPresenterFunc
 	recover    graphql.RecoverFunc
@@ -73,25 +71,25 @@ type operation struct {
 	slot     slot
 	document *document
 	plan     *plan
-	// name is the operation's name from the request; it may be "" if the document has one operation.
+	// name is the operationName of the request. It may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// given is the JSON object of the variables, or "" if the request has none. variables are the decoded values with defaults.
-	given     string
+	// given is the JSON object of the variables, or "" if the request has no variables.
+	given string
+	// variables are the decoded variables with default values.
 	variables map[string]any
-	// shared reports whether the values of variables share the memory of given. Shared values must not be stored for long.
+	// shared is true if strings in variables are parts of given. Such strings must not be stored for long, because each of them
+	// keeps the whole text in memory.
 	shared bool
-	// points is the cost of the operation. calls is the number of calls to the venue during the execution.
-	points int64
-	calls  int
+	points int64 // cost of the operation
+	calls  int   // calls to the venue during the execution
 
 	// deadline ends the execution. If deadline is zero, the deadline of the context applies.
 	deadline time.Time
-	// buffer is the caller's buffer for the response; nil means that execute allocates one. ready reports whether buffer contains
-	// the whole response.
+	// buffer receives the response. If buffer is nil, execute allocates memory for the response.
 	buffer *bytes.Buffer
-	ready  bool
-	// room is the response's reservation in the output budget.
+	ready  bool // true if buffer contains the whole response
+	// room counts the response as output that the client has not read.
 	room room
 
 	canonical []byte
@@ -102,8 +100,8 @@ type operation struct {
 // kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
-// canonicalVariables returns the declared variables with defaults as JSON with sorted keys. Equal variables have equal bytes.
-// The caller must not change the bytes.
+// canonicalVariables returns the declared variables and their default values as JSON with sorted keys. The caller must not change
+// the bytes.
 func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
 		b, err := json.Marshal(o.variables)
@@ -115,9 +113,9 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. The caller must end the operation's slot. prepare
-// gets the document before the slot, so an operation whose document waits for compilation does not count as running. prepare reads
-// nothing from the venue. It writes the operation's name, document and cost to log.
+// prepare returns the operation of a request, or an error response without data. It compiles the document before it calls enter, so
+// an operation that waits for the compilation does not count as running. prepare writes the operation's name, document and cost to
+// log. The caller must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -134,7 +132,6 @@ func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter 
 	return op, nil
 }
 
-// find returns the document of a request.
 func (e *engine) find(ctx context.Context, p *params) (named persisted.Document, doc *document, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -199,7 +196,7 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 	return e.documents.load(named.Text, named.Name != ""), nil
 }
 
-// execute returns the response of a query. If the deadline passes before the execution, it returns an error response.
+// execute is like executeInTime, but returns an error response in place of nil.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	if resp := e.executeInTime(ctx, op); resp != nil {
 		return resp
@@ -270,9 +267,8 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errors and data. data begins with the bytes of into, which are not part of the response's data.
-// If respond writes the response to the caller's buffer, the caller may use the field Data of the result only to find out whether
-// the response has data: Data is nil if it has none.
+// respond returns the response with errs and data. data begins with the bytes of into, which respond removes. If op.buffer is not
+// nil, respond writes the response to this buffer. The caller may then only compare the field Data of the result with nil.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -307,7 +303,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	return resp
 }
 
-// presented returns the errors of an execution in the form for clients.
+// presented converts the errors of an execution for clients.
 func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List {
 	list := make(gqlerror.List, len(errs))
 	for i := range errs {
@@ -317,9 +313,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// runPasses executes an operation until no key is missing. After the deadline, the last pass returns errors for missing keys. An
-// operation whose response exceeds room is not executed again. begin is called before the first fetch; an httpError of begin ends
-// the operation. If deadline is zero, the deadline of ctx applies. ok is false if the deadline passed before anything was fetched.
+// runPasses executes an operation until no key is missing or the response exceeds room. It calls begin before the first fetch. If
+// begin returns an httpError, runPasses stores the error in room.err and ends. After the deadline, a last pass returns errors for
+// the missing keys. If the deadline passed before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -345,16 +341,15 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and calls refuse with the error response for the panic. catch must be deferred. Use it on goroutines that
-// have no other recover.
+// catch recovers a panic and calls refuse with the error response for the panic. catch must be deferred.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))
 	}
 }
 
-// errorResponse returns the response to a request that is not executed. The errors in the response wrap their causes. Clients do
-// not see the causes.
+// errorResponse returns the response to a request that is not executed. Each error in the response wraps its cause, which clients
+// do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
@@ -366,8 +361,8 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for an error of a subscription. The data of the response is null if the subscription continues. The
-// response has no data if the subscription has ended.
+// problem returns the response for an error of a subscription. If the subscription continues, the data of the response is null. If
+// the subscription has ended, the response has no data.
 func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {

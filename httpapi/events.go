@@ -13,12 +13,12 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// eventReadTimeout bounds the duration of the reads of an event.
+// eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
 // subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last
-// one. next is not safe for concurrent use. If the first response has no data, the subscription did not start. unknown
-// reports that the subscription has ended because the venue does not know an id. The clients of g are charged for the events.
+// response. It is not safe for concurrent use. If the first response has no data, the subscription did not start. unknown is true
+// if the subscription has ended because the venue does not know an id.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -73,8 +73,8 @@ func once(resp *graphql.Response) func() (*graphql.Response, bool) {
 	}
 }
 
-// event returns the response for the present event of a subscription. Each event has its own loaders. The timeout of an event
-// begins when the limiter admits the event.
+// event returns the response for the present event of a subscription. Each event has its own loaders. The timeout of the event
+// begins when eventLimiter admits it.
 func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
 	release, err := e.acquireEvent(ctx, g)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
 		if release == nil { // the limiter did not count the event while values were fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
-				release = func() {} // continue without the limiter: ctx has ended, so this is the last pass, which only reports missing keys
+				release = func() {} // continue without the limiter, because after the end of ctx the pass only reports missing keys
 			}
 		}
 		defer func() { release(); release = nil }()
@@ -98,12 +98,13 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 		return e.errorResponse(ctx, context.Cause(ctx))
 	}
 	if room.err != nil {
-		g.Spend(room.limit) // the event contains only an error, so charge for the discarded data
+		g.Spend(room.limit) // the event contains only an error, but its data was computed and discarded
 	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
-// acquireEvent waits until a client of a group has no debt and the limiter admits an event. The caller must call release once.
+// acquireEvent waits until eventLimiter admits an event and a client of the group may receive bytes again; see fanout.Group.Debt.
+// The caller must call release once.
 func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
 	for {
 		if release, err = e.eventLimiter.acquire(ctx); err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// ExplainHeader requests an explanation of the operation in the extensions of the response, if explanations are allowed. On a
-// WebSocket, clients send a member with the name of the header in connection_init, or the member explain in the extensions of an
-// operation.
+// ExplainHeader requests an explanation of the operation in the extensions of the response. On a WebSocket, clients send a member
+// with the name of the header in connection_init, or the member explain in the extensions of an operation.
 const ExplainHeader = "X-Oddsgraph-Explain"
 
 // explanation is the member explain of extensions. Times are in milliseconds.
@@ -31,30 +30,26 @@ type explanation struct {
 		UpstreamCalls int   `json:"upstreamCalls"`
 	} `json:"cost"`
 	Elapsed float64 `json:"elapsedMs"`
-	// ResponseCache is the state of the response cache for the operation: HIT, MISS or OFF. An explained operation is always executed.
+	// ResponseCache is HIT, MISS or OFF: what the response cache would do without the explanation.
 	ResponseCache string `json:"responseCache"`
 	// Cache contains the numbers of keys that were read, by kind.
 	Cache map[string]explainedReads `json:"cache"`
-	// UpstreamCalls is the number of HTTP calls that the operation waited for. Batches are the reads that made these calls. Other
-	// operations may have waited for the same reads.
+	// UpstreamCalls is the number of HTTP calls that the operation waited for. Other operations may have waited for the same calls.
 	UpstreamCalls int              `json:"upstreamCalls"`
-	Batches       []explainedBatch `json:"batches"`
-	// StaleServed is the number of stale values.
-	StaleServed uint32 `json:"staleServed"`
-	TraceID     string `json:"traceId,omitempty"`
+	Batches       []explainedBatch `json:"batches"` // the reads that made the calls
+	StaleServed   uint32           `json:"staleServed"`
+	TraceID       string           `json:"traceId,omitempty"`
 }
 
-// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss. The other fields count some of the
-// misses. Joined counts keys that another operation was already fetching. Excused counts keys that got a stale value because the
-// venue failed. Shared counts keys that were found in the cache of all replicas.
+// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`
 	Absent  uint32 `json:"absent"`
 	Misses  uint32 `json:"misses"`
-	Joined  uint32 `json:"joined"`
-	Excused uint32 `json:"excused"`
-	Shared  uint32 `json:"shared,omitempty"`
+	Joined  uint32 `json:"joined"`           // misses that another operation was already fetching
+	Excused uint32 `json:"excused"`          // misses that got a stale value because the venue failed
+	Shared  uint32 `json:"shared,omitempty"` // misses that were found in the cache of all replicas
 	// From counts the same keys by the source of their values.
 	From explainedSources `json:"from"`
 }
@@ -77,18 +72,16 @@ func explainReads(r reqctx.CacheCounts) explainedReads {
 	}
 }
 
-// explainedBatch is a read from the venue. Keys is the number of keys in the batch. Own is the number of these keys that this
-// operation requested.
+// explainedBatch is a read of several keys from the venue.
 type explainedBatch struct {
 	Kind     string `json:"kind"`
 	Priority string `json:"priority"`
 	Keys     int    `json:"keys"`
-	Own      int    `json:"own"`
+	Own      int    `json:"own"` // keys that this operation requested
 	// Outcome is ok or an error code.
-	Outcome string `json:"outcome"`
-	// BudgetWait is the wait for the rate limit. QueueWait is the subsequent wait for earlier batches.
-	BudgetWait float64 `json:"budgetWaitMs"`
-	QueueWait  float64 `json:"queueWaitMs"`
+	Outcome    string  `json:"outcome"`
+	BudgetWait float64 `json:"budgetWaitMs"` // wait for the rate limit
+	QueueWait  float64 `json:"queueWaitMs"`  // wait for earlier batches after BudgetWait
 	// Upstream is the time from the start of the first call to the end of the batch.
 	Upstream float64         `json:"upstreamMs"`
 	Calls    []explainedCall `json:"calls"`
@@ -145,7 +138,7 @@ func explainBatch(b reqctx.Batch) explainedBatch {
 	return out
 }
 
-// between returns the time between two instants, or 0 if one is missing.
+// between returns the time between two instants in milliseconds. It returns 0 if one of the instants is zero.
 func between(from, to time.Time) float64 {
 	if from.IsZero() || to.IsZero() {
 		return 0
@@ -171,7 +164,7 @@ func (e *engine) explained(ctx context.Context, log *reqctx.Log, op *operation, 
 	return resp
 }
 
-// responseCacheState returns the state of the response cache for an operation.
+// responseCacheState returns the value of explanation.ResponseCache for an operation.
 func (e *engine) responseCacheState(ctx context.Context, op *operation, media string) string {
 	switch {
 	case !e.cacheable(op):
@@ -189,10 +182,10 @@ func (e *engine) wantsExplanation(hints Hints) bool {
 
 func yes(value string) bool { return value == "1" || strings.EqualFold(value, "true") }
 
-// connectionHints are the hints for all operations of a WebSocket, by header name.
+// connectionHints are the Hints for all operations of a WebSocket, by header name.
 type connectionHints map[string]string
 
-// hintNames are the names of hints.
+// hintNames are the headers that can be Hints.
 var hintNames = []string{"Traceparent", ExplainHeader}
 
 // maxHint bounds the length of a hint in bytes.

@@ -101,7 +101,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	g.writeResult(w, r, log, text.Bytes(), p, &done, err)
 }
 
-// writeResult writes the result of perform for a request with a text and parameters.
+// writeResult sends the result of perform. text is the body or the query string of the request.
 func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
 	room, op := done.takeRoom(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
@@ -138,7 +138,7 @@ type result struct {
 	cached    *respcache.Response
 }
 
-// takeRoom removes the room of the response from the operation and returns it.
+// takeRoom moves the room out of the operation.
 func (p *result) takeRoom() (left room) {
 	if p.operation != nil {
 		left, p.operation.room = p.operation.room, room{}
@@ -146,8 +146,8 @@ func (p *result) takeRoom() (left room) {
 	return left
 }
 
-// perform executes the operation of a request within the timeout. It acquires a slot and releases the slot before it returns.
-// The caller must release the room of the operation after the response was sent. The error is about the request.
+// perform executes the operation of a request within the timeout. It ends the operation's slot before it returns. The caller must
+// settle the operation's room after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
@@ -321,12 +321,11 @@ func parameter(values url.Values, name string, into *string) error {
 	return nil
 }
 
-// reject sends an error response to a request that has no log yet.
+// reject starts the log of a request and sends an error response.
 func (g *graphQL) reject(w http.ResponseWriter, r *request, err error) {
 	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-// writeError sends an error response to a request.
 func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media

@@ -48,20 +48,19 @@ type Config struct {
 	MaxResponse, MaxOutput int
 	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
 	EventsPerSecond int
-	// SplitExecutions is the number of shared executions up to which subscriptions to lists of ids are split into one execution for
-	// each id; 0 means 4,000. Above this number, one execution serves the whole list of a subscription.
+	// A subscription to a list of ids is split into one execution for each id while there are at most SplitExecutions executions;
+	// 0 means 4,000. If there are more executions, one execution serves the whole list.
 	SplitExecutions int
 	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds the
 	// time that an operation waits.
 	Operations, Queue int
 	QueueTimeout      time.Duration
-	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache. Clock measures the age of its entries.
+	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
 	ResponseBytes int64
-	Clock         market.Clock
+	Clock         market.Clock // measures the age of cached responses
 	// Introspection allows clients to read the schema. Suggestions allows errors to suggest names.
 	Introspection, Suggestions bool
-	// Compiler compiles the operations of documents.
-	Compiler *exec.Compiler
+	Compiler                   *exec.Compiler
 	// Guard checks the limits of documents and operations.
 	Guard *limits.Guard
 	// Documents resolves document ids and persisted queries.
@@ -70,12 +69,12 @@ type Config struct {
 	Origins []string
 	// LoopbackOrigins also allows the origins localhost, 127.0.0.1 and [::1] with any port.
 	LoopbackOrigins bool
-	// Accounts finds the accounts of bearer tokens; nil if there are none. Refusals counts rejected credentials.
+	// Accounts finds the accounts of bearer tokens. If Accounts is nil, the service accepts no bearer tokens.
 	Accounts Accounts
-	// Unchecked reports that the venue checks no credentials. With such a venue, callers cannot send credentials, and an account
-	// can read only its own data.
+	// Unchecked is true if the venue checks no credentials. Callers of such a venue cannot send credentials, and an account can
+	// read only its own data.
 	Unchecked bool
-	Refusals  Refusals
+	Refusals  Refusals // counts rejected credentials
 	// Client returns the address of a request's client.
 	Client func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
@@ -85,12 +84,13 @@ type Config struct {
 	Sockets Sockets
 	// RequestID returns the request id in a context.
 	RequestID func(ctx context.Context) string
-	// Shared returns the context of an execution that several clients share. Its argument is the context of the first client,
-	// whose request must not appear in logs and errors of the execution. nil means that the context is used as it is.
+	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
+	// the context of the first client. If Shared is nil, the execution uses ctx.
 	Shared func(ctx context.Context) context.Context
 	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
-	// Impaired returns one line that says what does not work although the service is ready, or "". Impaired may be nil.
+	// Impaired returns a line for the response of a ready service that says what does not work. The line may be "", and Impaired
+	// may be nil.
 	Impaired func() string
 	// Pages contain index.html, live.html, plain.html, and the files that these pages load from assets/. If several file systems
 	// contain the same file, the file of the first one is served.
@@ -117,8 +117,8 @@ type API struct {
 	transports      *transports
 }
 
-// Drain ends the subscriptions; their clients should connect again. It waits for the operations that run on WebSockets and
-// event streams, until ctx ends. Call it when the listener is closed.
+// Drain ends the subscriptions. It waits until the operations on WebSockets and event streams have ended, or until ctx ends. Call
+// Drain when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of operations, subscriptions, connections and the response cache.
@@ -161,8 +161,8 @@ func New(cfg Config) *API {
 	return a
 }
 
-// direct serves the requests for one path with handler and all other requests with rest. Nearly all requests are for that path,
-// so they need not pass the mux.
+// direct serves requests for path with handler and all other requests with rest. Nearly all requests are for path, and without the
+// mux they take less time.
 func direct(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
@@ -174,7 +174,6 @@ func direct(path string, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
 // readyz reports whether the service can serve requests.

@@ -27,8 +27,7 @@ const (
 	// authorization contains a bearer token, which a client may send instead of credentials. The token identifies an account that
 	// the service knows.
 	authorization = "Authorization"
-	// maxBearer is the greatest length of a bearer token.
-	maxBearer = 8192
+	maxBearer     = 8192 // maximum length of a bearer token in bytes
 )
 
 // Accounts finds the accounts of bearer tokens.
@@ -43,8 +42,8 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts credentials that will be sent to the venue for the first time. The caller must call end and report whether the
-	// venue accepted them.
+	// Guess counts a read with credentials that the venue has not accepted yet. The caller must call end once and report whether
+	// the venue accepted the credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -56,14 +55,13 @@ type identities struct {
 	client func(r *http.Request) netip.Addr
 	// trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	trusted func(r *http.Request) bool
-	// unchecked reports that the venue checks no credentials.
+	// unchecked is true if the venue checks no credentials.
 	unchecked bool
 	parsed    *parsedCredentials
-	// names caches the results of caller for recent clients.
+	// names caches the results of caller by network.
 	names *lru.Cache[netip.Prefix, string]
 }
 
-// maxNames bounds the number of names in identities.names.
 const maxNames = 1000
 
 func newIdentities(cfg Config) *identities {
@@ -76,9 +74,8 @@ func newIdentities(cfg Config) *identities {
 
 // identity identifies the client of a request or connection. The zero value is anonymous.
 type identity struct {
-	client netip.Addr
-	// proxied reports whether a trusted proxy sent the request, so that its headers can be trusted.
-	proxied     bool
+	client      netip.Addr
+	proxied     bool // true if a trusted proxy sent the request
 	credentials *market.Credentials
 	// account is the account of the bearer token; nil for a client that sent credentials.
 	account *auth.Account
@@ -86,7 +83,7 @@ type identity struct {
 
 type requestKey struct{}
 
-// requestContext is a context with the identity of the client and with the hints for all operations of a connection.
+// requestContext is a context with the identity of a client. For a WebSocket, hints apply to all operations of the connection.
 type requestContext struct {
 	context.Context
 	identity
@@ -101,7 +98,6 @@ func (c *requestContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// identityFrom returns the identity in a context.
 func identityFrom(ctx context.Context) identity {
 	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
 		return c.identity
@@ -109,7 +105,6 @@ func identityFrom(ctx context.Context) identity {
 	return identity{}
 }
 
-// hintsFrom returns the hints for all operations of a connection.
 func hintsFrom(ctx context.Context) connectionHints {
 	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
 		return c.hints
@@ -117,8 +112,8 @@ func hintsFrom(ctx context.Context) connectionHints {
 	return nil
 }
 
-// fromHeaders identifies the sender of a request. The context of the request also ends when the account is no longer valid.
-// Invalid credentials are an error: their sender is never served as an anonymous client. The error is a market.Error.
+// fromHeaders stores the identity of the sender in r. From then on, the context of r also ends when the sender's account becomes
+// invalid. For invalid credentials fromHeaders returns a market.Error, so their sender is not served as an anonymous client.
 func (i *identities) fromHeaders(r *request) (err error) {
 	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
@@ -138,10 +133,10 @@ func (i *identities) reading(ctx context.Context) context.Context {
 	return ctx
 }
 
-// fromInit returns a context for reads by the sender of connection_init. Browsers put credentials into its payload, because they
-// cannot set headers of a WebSocket. The keys of the payload are header names in any case. If the payload contains no credentials,
-// fromInit uses the credentials in the headers of the connection. If both contain credentials, they must be equal. client is the
-// address of the connection. The context ends when the account is no longer valid.
+// fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
+// may contain the credentials under the name of their header. If it contains none, fromInit uses the credentials in the headers of
+// the connection. Credentials in the payload and in the headers must be equal. client is the address of the connection. The context
+// ends when the account becomes invalid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -164,7 +159,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	before := identityFrom(ctx)
 	if len(credentials)+len(bearer) == 0 {
 		if before.account != nil {
-			ctx = before.account.Limit(ctx) // the connection lasts longer than the request, whose context was limited before
+			ctx = before.account.Limit(ctx) // so far only the context of the request is limited, and the connection lasts longer
 		}
 		return ctx, nil
 	}
@@ -178,8 +173,8 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	return i.reading(&now), nil
 }
 
-// identify returns a context with the identity of the credentials or the bearer token. If it returns an error, the identity is
-// anonymous.
+// identify returns a context with the identity of the credentials or of the bearer token. With an error it returns a context
+// without an identity.
 func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
 	nobody, id := requestContext{Context: ctx}, identity{client: client}
 	switch {
@@ -255,7 +250,7 @@ func (i *identities) lookup(ctx context.Context, client netip.Addr, value string
 	return nil, err
 }
 
-// parseCredentials reads the value of CredentialsHeader.
+// parseCredentials parses the value of CredentialsHeader.
 func parseCredentials(value string) (*market.Credentials, error) {
 	text := strings.TrimRight(strings.TrimSpace(value), "=")
 	encoding := base64.RawStdEncoding
@@ -281,14 +276,14 @@ func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
-// refused counts an operation whose credentials the venue refused, unless they belong to an account of the service.
+// refused counts a refusal of credentials that the client in ctx sent itself. It ignores the credentials of accounts.
 func (i *identities) refused(ctx context.Context) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
 		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
 	}
 }
 
-// guess counts credentials that the client sent itself; see Refusals.Guess.
+// guess calls Refusals.Guess for credentials that the client in ctx sent itself. It ignores the credentials of accounts.
 func (i *identities) guess(ctx context.Context) (end func(accepted bool), err error) {
 	id := identityFrom(ctx)
 	if id.credentials == nil || id.account != nil {
@@ -297,15 +292,14 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess is a read with credentials that a subscription's client sent itself; see Refusals.Guess. The first event or the end of the
-// subscription decides whether the venue accepted the credentials.
+// guess is the call of identities.guess for a subscription. The first event shows that the venue accepted the credentials. If the
+// subscription ends before its first event, the credentials count as refused.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
 }
 
-// begin counts the credentials in ctx; see Refusals.Guess. If settle is not called before ctx ends, the credentials count as
-// refused.
+// begin calls who.guess. At the end of ctx it calls settle with false.
 func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	if g.end, err = who.guess(ctx); err != nil {
 		return err
@@ -323,7 +317,7 @@ func (g *guess) settle(accepted bool) {
 	})
 }
 
-// handler identifies the senders of requests for next. It hides their credentials from next.
+// handler identifies the sender of a request before it calls next. It hides the sender's credentials from next.
 func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)

@@ -14,17 +14,16 @@ import (
 
 // limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether another operation
 // of a client may run or wait. When an operation ends, the limiter admits an operation of the waiting client with the fewest
-// running operations. A client is a quota.Network.
+// running operations. All addresses of a quota.Network are one client.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration
 
-	mu sync.Mutex
-	// running and waiting are the numbers of running and of waiting operations.
+	mu               sync.Mutex
 	running, waiting int
-	// clients contains the share of each client that has running or waiting operations. spare contains unused shares for reuse.
+	// clients contains the clients that have running or waiting operations.
 	clients map[netip.Prefix]*share
-	spare   []*share
+	spare   []*share // unused values, for reuse
 }
 
 // share counts the operations of one client.
@@ -41,7 +40,7 @@ func newLimiter(operations, queue int, timeout time.Duration) *limiter {
 	return &limiter{operations: operations, queue: queue, timeout: timeout, clients: make(map[netip.Prefix]*share)}
 }
 
-// retryAfter is the delay that a refused client should wait before its next attempt.
+// retryAfter is how long a refused client should wait before its next attempt.
 const retryAfter = time.Second
 
 // acquire waits until an operation of the client in ctx may run. The caller must call release once, when the operation has
@@ -97,8 +96,7 @@ func (l *limiter) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget moves an empty share to spare. The number of shares never exceeds the greatest number of operations that were running or
-// waiting at one time, plus one for an operation that is refused. The caller holds the lock.
+// forget moves a share without operations from clients to spare. The caller holds the lock.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)
@@ -150,7 +148,6 @@ func (l *limiter) giveUp(s *share, turn chan struct{}) bool {
 	return true
 }
 
-// stats returns the number of running and of waiting operations.
 func (l *limiter) stats() (running, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

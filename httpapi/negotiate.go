@@ -24,11 +24,11 @@ type mediaRange struct {
 // accepts lists the media ranges of a client. The zero value accepts everything.
 type accepts []mediaRange
 
-// accepted is the evaluation of an Accept header.
+// accepted is the result of an Accept header.
 type accepted struct {
-	// media is the media type of the response; "" if the client accepts none.
+	// media is the media type of the response. It is "" if the client accepts neither typeJSON nor typeResponse.
 	media string
-	// events reports that the client accepts only an event stream.
+	// events is true if the client accepts only an event stream.
 	events bool
 }
 
@@ -67,8 +67,8 @@ func parseAccept(lines []string) accepts {
 	return out
 }
 
-// of returns the quality of a media type and the specificity of the matching range: 2 for the type itself, 1 for type/*, 0 for
-// */*.
+// of returns the quality of a media type, and how specific the matching range is: 2 for the type itself, 1 for type/*, 0 for */*,
+// -1 if no range matches.
 func (a accepts) of(media string) (q float64, specific int) {
 	if a == nil {
 		return 1, 0
@@ -120,8 +120,8 @@ func (a accepts) events() bool {
 // decode it, such as graphql-codegen on Node.js 20.
 var encodings = []string{"br", "zstd", "gzip"}
 
-// negotiateEncoding returns the content coding for the lines of an Accept-Encoding header, or "" for none. It chooses the offered
-// coding with the highest quality. Of several codings with the same quality, it chooses the first one in encodings.
+// negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
+// highest quality, and at equal quality the coding that is first in encodings. "" means that the response has no content coding.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
@@ -175,13 +175,13 @@ func quality(s string) (float64, bool) {
 	return q, err == nil && q >= 0 && q <= 1
 }
 
-// utf8Charset reports whether the parameters of a media type have no charset other than UTF-8.
+// utf8Charset reports whether the parameters of a media type contain the charset UTF-8 or no charset.
 func utf8Charset(params map[string]string) bool {
 	charset, ok := params["charset"]
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a list header. It also splits at commas within quotes. No known client sends such commas.
+// elements yields the elements of a list header. It also splits at a comma within quotes, because no known client sends one.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

@@ -43,13 +43,13 @@ type Observer interface {
 	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
 	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
-	// Ended is called for every operation right before its response is sent, and for a subscription at its end. The observer may
-	// keep the log after the call, but running reads may still add to the log.
+	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The
+	// observer may keep the log after the call, but reads that still run may write to the log.
 	Ended(ctx context.Context, log *reqctx.Log)
 }
 
-// Hints are the client's trace context (W3C Trace Context) and its request for an explanation, by header name. Get returns ""
-// if there is none.
+// Hints are the client's trace context (W3C Trace Context) and its request for an explanation. Get returns the value of a header,
+// or "".
 type Hints interface{ Get(name string) string }
 
 // newLog starts the log of an operation.
@@ -63,8 +63,7 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	return log
 }
 
-// withLog returns a context whose reads are counted in log. If neither an observer nor an explanation needs the counts, it returns
-// ctx.
+// withLog returns a context whose reads are counted in log. It returns ctx if no observer or explanation needs the counts.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
 		return ctx
@@ -72,8 +71,8 @@ func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	return reqctx.WithLog(ctx, log)
 }
 
-// setOutcome writes the result of an operation to log. ctx is the context of the client's request or
-// connection. It shows whether the client has left.
+// setOutcome writes the result of an operation to log. ctx is the context of the client's request or connection, which shows
+// whether the client has left.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {
@@ -108,8 +107,8 @@ func clientLeft(ctx context.Context) bool {
 	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
 }
 
-// report passes the log of an operation to the observer, right before the response is sent. bytes is the size of the response.
-// A panic of the observer does not affect the client.
+// report passes the log of an operation to the observer. bytes is the size of the response. A panic of the observer does not
+// affect the client.
 func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)
@@ -118,7 +117,6 @@ func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	}
 }
 
-// operationInfo describes an operation of a document.
 func operationInfo(doc *document, op *ast.OperationDefinition) *reqctx.OperationInfo {
 	return &reqctx.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
 }

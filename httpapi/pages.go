@@ -33,7 +33,7 @@ var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
 // precompressed are the content codings of compressedAs.
 var precompressed = []string{"br", "gzip"}
 
-// pages serves files from the first layer that has them.
+// pages serves each file from the first file system that contains it.
 type pages []fs.FS
 
 // handle adds the pages to mux.
@@ -110,7 +110,7 @@ func open(layer fs.FS, name string) io.ReadSeekCloser {
 	if content, ok := file.(io.ReadSeekCloser); ok {
 		return content
 	}
-	_ = file.Close() // a directory
+	_ = file.Close() // the name is a directory
 	return nil
 }
 

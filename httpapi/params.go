@@ -102,7 +102,7 @@ const (
 
 var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
 
-// memberOf returns the member with a name in JSON.
+// memberOf returns the member whose name is a JSON string.
 func memberOf(quoted jsontext.Value) member {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -142,7 +142,6 @@ func (p *params) take(m member, value jsontext.Value) error {
 	return nil
 }
 
-// unquote decodes a JSON string.
 func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
@@ -152,7 +151,7 @@ func unquote(quoted jsontext.Value) string {
 	return string(text)
 }
 
-// jsonReader reads JSON texts with the tolerance of encoding/json. It can be reused.
+// jsonReader is a reusable decoder of JSON texts.
 type jsonReader struct {
 	jsontext.Decoder
 	text bytes.Buffer

@@ -13,13 +13,13 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// maxParts bounds the executions of one subscription. A subscription with more ids is executed as a whole, because each part needs
-// memory for the subscriber.
+// maxParts is the maximum number of parts into which a subscription is split. A subscription with more ids is executed as a whole,
+// because each part needs memory.
 const maxParts = 100
 
-// listVariable returns the name of the variable with the list of ids, if each event of a subscription concerns one id and the
-// variable appears nowhere else in the document. Such a variable only selects the ids. It does not change the content of an event.
-// It returns "" for other operations.
+// listVariable returns the name of the variable with the list of ids of a subscription whose events concern one id each. It returns
+// "" for other operations. It also returns "" if the document uses the variable twice, because the ids could then change the content
+// of an event.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""
@@ -81,9 +81,9 @@ func usesOf(variable string, v *ast.Value) (n int) {
 	return n
 }
 
-// parts splits a subscription to a list of ids into one part for each id. All lists that contain an id share the execution of the
-// id's part. parts returns nil if the subscription must be executed as a whole. This is the case if the caller has credentials, the
-// list is invalid or long, or an event may concern several ids.
+// parts splits a subscription to a list of ids into one part for each id. Subscriptions whose lists contain the same id share the
+// execution of its part. parts returns nil for a subscription that must be executed as a whole, because the caller has credentials,
+// the list is invalid or longer than maxParts, or an event may concern several ids.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
 	if name == "" || op.shared || reqctx.CredentialsFrom(ctx) != nil {

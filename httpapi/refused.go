@@ -6,7 +6,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// maxErrorBytes bounds the errors of a response without data, in bytes of JSON, so that the response fits into quota.FreeBytes.
+// maxErrorBytes is the maximum size in bytes of the errors of a response without data. Such a response fits into quota.FreeBytes.
 const maxErrorBytes = quota.FreeBytes - 1<<10
 
 // bounded returns the first errors of a list that fit into maxErrorBytes, but at least one. If it omits errors, it adds an

@@ -53,18 +53,15 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is the cached response; nil if the response is for this request only. A cached response is compressed once for all
-	// requests.
+	// cached is nil if the response is for this request only. A cached response is compressed once for all requests.
 	cached *respcache.Response
 	// buffer contains the body if the response is for this request only.
-	buffer *bytes.Buffer
-	// retryAfter is the delay after which the client should retry. cacheable reports whether caches may store the response to a
-	// GET.
-	retryAfter time.Duration
-	cacheable  bool
+	buffer     *bytes.Buffer
+	retryAfter time.Duration // how long the client should wait before it retries
+	cacheable  bool          // true if caches may store the response to a GET
 }
 
-// write writes a response. The caller releases its room afterwards. op is nil if nothing was executed.
+// write sends a response. op is nil if no operation was executed. The caller must settle room afterwards.
 func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
 	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
@@ -89,7 +86,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 	putBuffer(out.buffer)
 }
 
-// writeCached writes a response from the response cache. The caller releases its room afterwards.
+// writeCached sends a response from the response cache. The caller must settle room afterwards.
 func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, room *room) {
 	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List
@@ -116,8 +113,7 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, only the bytes to send count as output, and the garbage collector can
-// free the rest of the response.
+// send logs and sends a response. While the client reads, only the encoded body is kept in memory and counted in room.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)
@@ -183,8 +179,8 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding and sets the room to its size. The reply no longer refers to the uncompressed
-// body.
+// encode returns the body in a content coding and sets room to its size. It also removes the body from the reply, so that an
+// uncompressed body can be garbage collected.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {
@@ -206,7 +202,7 @@ func (out *reply) encode(encoding string, room *room) (body []byte) {
 	return body
 }
 
-// retryAfterOf returns the delay in the first error of a response; 0 if there is none.
+// retryAfterOf returns the delay in the first error of a response, or 0 without such a delay.
 func retryAfterOf(resp *graphql.Response) time.Duration {
 	if len(resp.Errors) == 0 {
 		return 0

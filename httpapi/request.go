@@ -15,11 +15,11 @@ type request struct {
 	requestContext
 }
 
-// Context returns the context of the request with the identity. Reads need identities.reading.
+// Context returns the context of the request with the identity. Pass it to identities.reading before a read from the venue.
 func (r *request) Context() context.Context { return &r.requestContext }
 
-// connectionContext is like Context, for a connection that lasts longer than the request. The returned context keeps nothing else
-// of the request in memory.
+// connectionContext is like Context, for a connection that lasts longer than the request. The returned context does not keep the
+// request in memory.
 func (r *request) connectionContext() context.Context {
 	ctx := r.requestContext
 	return &ctx

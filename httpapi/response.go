@@ -33,7 +33,6 @@ func appendResponse(buf []byte, r *graphql.Response) []byte {
 	return append(buf, '}')
 }
 
-// appendJSON appends a value as JSON.
 func appendJSON(buf []byte, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -32,7 +32,7 @@ func newResponses(cfg Config) *respcache.Cache {
 }
 
 // cacheable reports whether the response of an operation may be cached. A response with serviceStatus or recentPrices must not be
-// cached, because no handle reports a change of these fields.
+// cached, because the cache does not learn when these fields change.
 func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
@@ -48,15 +48,14 @@ type responseMeta struct {
 	status int
 	media  string
 	policy policy
-	// These fields are for the log of the operation.
+	// info, trusted and points are for the log of the operation.
 	info    *reqctx.OperationInfo
 	trusted string
 	points  int64
-	// These are header values of the response.
+	// contentType and contentLength are header values.
 	contentType   []string
 	contentLength [1]string
-	// errors contains the errors of the response; nil if there are none.
-	errors *graphql.Response
+	errors        *graphql.Response // nil if the response has no errors
 
 	once sync.Once
 	tag  string
@@ -75,7 +74,7 @@ func (n *responseMeta) tagOf(body []byte) string {
 }
 
 // cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
-// is running, or from an execution. The function writes the source to log. An error means that there is no response.
+// is running, or from an execution. log.Response records which of these it was.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
@@ -116,19 +115,19 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 // maxCachedErrors bounds the number of errors of a cached response, because errors need memory in addition to the body.
 const maxCachedErrors = 8
 
-// cacheableErrors reports whether errors may be cached. At most maxCachedErrors errors may be cached, and all must depend only on
-// the request.
+// cacheableErrors reports whether the errors of a response may be cached. There must be at most maxCachedErrors errors, and they
+// must depend only on the request.
 func cacheableErrors(errs gqlerror.List) bool {
 	return len(errs) <= maxCachedErrors && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
 	})
 }
 
-// errorBytes estimates the size of errors in bytes. The body of the response is not included.
+// errorBytes estimates the size of a response's errors in bytes, without the body of the response.
 func errorBytes(errs gqlerror.List, doc *document) (size int) {
 	for _, err := range errs {
 		size += bytesPerCachedError + len(err.Message) + bytesPerValue*len(err.Path)
-		if err.Err != nil { // err.Err refers to the document
+		if err.Err != nil { // err.Err keeps the document in memory
 			size += sizeOf(doc)
 		}
 	}
@@ -158,7 +157,8 @@ func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 // wantsCost reports whether a request asks for the cost of its operation. Such a request is always executed.
 func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
 
-// form returns the method and the media type of the response. Together with the request's text they determine the response.
+// form returns the method of a request and the media type of its response as one text. Requests with equal forms and equal bytes
+// have equal responses.
 func form(method, media string) string {
 	switch posted := method == http.MethodPost; {
 	case posted && media == typeJSON:
@@ -191,8 +191,8 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 	return cached
 }
 
-// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the document's
-// id may be registered or revoked later.
+// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id of the
+// document may have been registered or revoked since.
 func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.knownByBytes(r, log) {
 		return

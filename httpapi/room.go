@@ -13,19 +13,19 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room is a response's reservation in the output budget, from the first bytes of the response until the response was sent. The
-// first quota.FreeBytes of a response need no reservation. room implements exec.Room. A room is not safe for concurrent use.
+// room reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The reservation lasts
+// until the response was sent. The first quota.FreeBytes of a response need no reservation. room implements exec.Room. It is not
+// safe for concurrent use.
 type room struct {
 	engine    *engine // nil means that nothing is reserved
 	transport string
 	client    netip.Addr
-	// limit bounds the size of the response. held is the reserved size. Both are in bytes.
+	// limit is the maximum size of the response in bytes. held is the number of reserved bytes.
 	limit, held int
-	// err is the error of a response that exceeds its limit or the budget.
+	// err is the error of a response that exceeds its limit or is refused.
 	err error
 }
 
-// newRoom returns the room for a response to a client over a transport.
 func (e *engine) newRoom(client netip.Addr, transport string) room {
 	return room{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
 }
@@ -50,7 +50,7 @@ func (r *room) tooLarge() error {
 	return r.err
 }
 
-// hold reserves memory for a response with a size. If that fails, it sets err and returns false.
+// hold is like take, but sets err if it returns false.
 func (r *room) hold(size int) bool {
 	if !r.take(size) {
 		r.err = r.engine.tooMuchUnread(r.transport)
@@ -59,7 +59,7 @@ func (r *room) hold(size int) bool {
 	return true
 }
 
-// take reserves memory for a response with a size. It returns false if not enough of the budget is left.
+// take reserves memory for a response of size bytes. It returns false if too little memory is left.
 func (r *room) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
@@ -70,8 +70,8 @@ func (r *room) take(size int) bool {
 	return true
 }
 
-// fit sets the reservation to the size of a complete response. If too little of the budget is left for the capacity of buf, fit
-// returns a smaller copy of buf.
+// fit sets the reservation to the capacity of buf, which contains the complete response. If too little memory is left for this
+// capacity, fit returns a copy of buf without spare capacity.
 func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	if !r.take(buf.Cap()) {
 		small := bytes.NewBuffer(bytes.Clone(buf.Bytes()))
@@ -82,7 +82,7 @@ func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	return buf
 }
 
-// settle reduces the reservation to a size. Size 0 releases all of it.
+// settle reduces the reservation to that of a response of size bytes. settle(0) ends the reservation.
 func (r *room) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
 		r.engine.outgoing.Give(quota.Network(r.client), less)
@@ -90,13 +90,14 @@ func (r *room) settle(size int) {
 	}
 }
 
-// overloaded reports whether the response failed because of the output budget, not because of its own limit.
+// overloaded reports whether the response was refused with an httpError, for example because too much output is unread. It returns
+// false for a response that exceeds limit.
 func (r *room) overloaded() bool {
 	_, refused := r.err.(*httpError)
 	return refused
 }
 
-// status returns the HTTP status of the response. executed is the status if the room was sufficient.
+// status returns 503 if overloaded returns true, and otherwise executed.
 func (r *room) status(executed int) int {
 	if r.overloaded() {
 		return http.StatusServiceUnavailable
@@ -104,7 +105,7 @@ func (r *room) status(executed int) int {
 	return executed
 }
 
-// tooMuchUnread counts a response that does not fit into the output budget, and returns the error for it.
+// tooMuchUnread counts and returns the error of a response for which too little memory is left.
 func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
 	err := market.Errorf(market.CodeRateLimited, "too many responses have not been read; read them, then try again")

@@ -44,9 +44,9 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// ownScalars makes number literals of custom scalars remain text. The library would parse them as int64 or float64. That is
-// inexact for a Decimal, and the library panics for large numbers. The rule also rejects lists and objects, which no custom
-// scalar accepts except _Any.
+// ownScalars turns number literals of custom scalars into text. The library would parse them as int64 or float64. A Decimal would
+// become inexact, and the library would panic for a large number. For custom scalars other than _Any, ownScalars also rejects lists
+// and objects.
 func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnValue(func(_ *core.Walker, v *ast.Value) {
 		if v.Definition == nil || v.Definition.Kind != ast.Scalar || v.Definition.BuiltIn || v.ExpectedType == nil {
@@ -65,7 +65,7 @@ func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	})
 }
 
-// keepNumbers makes all numbers in a literal remain text.
+// keepNumbers turns all numbers in a literal into text.
 func keepNumbers(v *ast.Value) {
 	if v.Kind == ast.IntValue || v.Kind == ast.FloatValue {
 		v.Kind = ast.StringValue

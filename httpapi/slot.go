@@ -20,9 +20,9 @@ type slot struct {
 	limiters limiters
 
 	mu sync.Mutex
-	// release makes the limiter stop counting the operation; nil if no limiter counts the operation.
+	// release makes the limiter stop counting the operation. It is nil if no limiter counts the operation.
 	release func()
-	// moved reports whether the operation now uses the waiting limiter. ended reports whether the operation has ended.
+	// moved is true after the first call of awaitVenue. ended is true after the call of end.
 	moved, ended bool
 }
 
@@ -36,7 +36,7 @@ func (s *slot) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// acquire waits until an operation of the client in ctx may execute, and fills s. The caller must end s. The error is an
+// acquire waits until an operation of the client in ctx may execute, and fills s. The caller must call s.end. The error is an
 // httpError, or the cause of ctx.
 func (l limiters) acquire(ctx context.Context, s *slot) error {
 	release, err := l.executing.acquire(ctx)
@@ -88,7 +88,7 @@ func awaitVenue(ctx context.Context) error {
 	return nil
 }
 
-// stats returns the numbers of running and of waiting operations.
+// stats returns the numbers of running and of waiting operations of both limiters.
 func (l limiters) stats() (running, waiting int) {
 	running, waiting = l.executing.stats()
 	away, more := l.waiting.stats()

@@ -20,7 +20,7 @@ import (
 const (
 	// keepAlive is the time between comments on an idle event stream.
 	keepAlive = 15 * time.Second
-	// eventTimeout bounds the write of an event.
+	// eventTimeout is the maximum time of a write.
 	eventTimeout = 10 * time.Second
 )
 
@@ -48,7 +48,7 @@ func (e *events) close() {
 	close(e.closed)
 }
 
-// begin counts a stream. The error is an httpError after close.
+// begin counts a stream. After close it returns an httpError.
 func (e *events) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,9 +63,8 @@ func (e *events) begin() error {
 	}
 }
 
-// serve serves a request for an event stream. The error of an operation is also sent as an event, because scripts in a page see
-// nothing else of the response. started is called when the text of p may be released. serve returns an error only if it has
-// written nothing.
+// serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
+// the events of the response. It calls started when the text of p may be released. If it returns an error, it has written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
@@ -177,7 +176,7 @@ func (e *events) writeWaiting(ctx context.Context, s *eventStream, m *fanout.Mem
 	}
 }
 
-// eventStream writes events to a client. Its methods return false when the client is gone or does not read.
+// eventStream writes events to a client. Its methods return false if the client has left or does not read.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

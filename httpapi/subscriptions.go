@@ -24,8 +24,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution; every other
-// operation has its own. It is safe for concurrent use.
+// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution. subscriptions is safe
+// for concurrent use.
 type subscriptions struct {
 	engine *engine
 	hub    *fanout.Hub
@@ -35,7 +35,7 @@ type subscriptions struct {
 	held *quota.Shared
 	// acquire waits until an operation may execute, and fills the operation's slot.
 	acquire func(context.Context, *slot) error
-	// secret is the HMAC key of group keys. With it, a group key reveals nothing about credentials.
+	// secret is the HMAC key that makes the keys of groups from documents, variables and credentials.
 	secret [32]byte
 }
 
@@ -51,8 +51,8 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
-// start starts an operation that sends its responses to m. If the operation is not a subscription, start returns once, which
-// the caller must run on a goroutine. rejected is an error response without data, or nil.
+// start starts an operation that sends its responses to m. For a query or mutation it returns the function once, which the caller
+// must run on a goroutine. rejected is an error response without data, or nil.
 func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.prepare(ctx, log, p)
@@ -103,7 +103,7 @@ func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *g
 	return rejected
 }
 
-// onLeave returns the function that logs a subscription when its member has left. ctx belongs to the client's connection. The
+// onLeave returns a function that logs a subscription after its member has left. ctx is the context of the client's connection. The
 // function keeps only the parts of log that it needs, because a subscription may last long.
 func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
 	operation, span := log.Operation, log.Span
@@ -123,7 +123,7 @@ func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanou
 	}
 }
 
-// codesOf returns the different codes in a JSON list of the service's errors.
+// codesOf returns the different codes in a JSON list of errors.
 func codesOf(list []byte) (codes []string) {
 	var errs []struct{ Extensions struct{ Code string } }
 	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
@@ -146,8 +146,8 @@ func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params)
 	return op, rejected
 }
 
-// respond returns the response to an operation that is not a subscription. m has reserved memory for the response. The bytes
-// may be shared with other responses.
+// respond returns the response to a query or mutation, for which m has reserved memory. The caller must not change the bytes,
+// because equal operations may share them.
 func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
@@ -189,7 +189,7 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
-// join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile.
+// join makes m a member of the groups that execute a subscription. own is the size in bytes that exec.Operation.Compile returned.
 func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
 	client, key := identityFrom(ctx).client, s.key(ctx, op)
 	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }
@@ -318,7 +318,7 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 		return nil, nil, malformed
 	}
 	log := o.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
-	if id := identityFrom(ctx); id.credentials != nil { // the socket stays open when the venue rejects the credentials
+	if id := identityFrom(ctx); id.credentials != nil { // the venue may have rejected the credentials of an earlier operation
 		if err := o.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
 			return nil, appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors), nil
 		}

@@ -14,10 +14,9 @@ import (
 	"oddsgraph/httpapi/respcache"
 )
 
-// Sockets configures WebSockets. Zero means the default.
+// Sockets configures WebSockets. A field that is zero has its default value.
 type Sockets struct {
-	// InitTimeout bounds the wait for connection_init; the default is 10 s. Ping is the time between two pings; the default is 25
-	// s.
+	// InitTimeout bounds the wait for connection_init; the default is 10s. Ping is the time between two pings; the default is 25s.
 	InitTimeout, Ping time.Duration
 	// Operations bounds the operations of one socket; the default is 100.
 	Operations int
@@ -39,11 +38,11 @@ type Stats struct {
 	Streams int
 	// Refused counts connections and operations that were refused because of a client's quota.
 	Refused uint64
-	// Crowded counts bodies and messages that were refused because the shared budget was used up.
+	// Crowded counts bodies and messages that were refused because the memory that all clients share for them was used up.
 	Crowded uint64
 	// Output is the number of unread bytes of responses and events, without the first quota.FreeBytes of each.
 	Output int
-	// Unread counts, by transport, the responses, sockets and streams that failed because clients did not read their output.
+	// Unread counts, for each transport, the responses, sockets and streams that failed because the client did not read.
 	Unread map[string]uint64
 	// Responses is zero if the response cache is disabled.
 	Responses respcache.Stats

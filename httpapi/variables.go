@@ -10,8 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// variables decodes the variables of an operation from a JSON object or "", adds defaults and validates them. Numbers of custom
-// scalars remain text.
+// variables decodes the variables of an operation from a JSON object or "". It adds default values and validates all values.
+// Numbers of custom scalars remain text.
 func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
 	var given map[string]any
 	if raw != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. The result
-// is the same as that of the function variables, which decodes all other forms and reports errors. fastVariables is immutable.
+// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For these forms
+// it is equivalent to the function variables, which decodes all forms and reports errors. fastVariables is immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {
@@ -17,7 +17,7 @@ type fastVariable struct {
 	form fastKind
 	// words are the values of an enum; nil for other types.
 	words ast.EnumValueList
-	// needed reports that a missing value needs the function variables, because the variable is non-null or has a default.
+	// needed is true if the variable is non-null or has a default value. If its value is missing, read returns false.
 	needed bool
 }
 
@@ -109,7 +109,7 @@ func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	}
 }
 
-// read reads a value, or returns nil.
+// read reads a value. It returns nil if the value is invalid.
 func (v *fastVariable) read(r *fastReader) any {
 	switch v.form {
 	case stringKind:
