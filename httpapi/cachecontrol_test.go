@@ -14,7 +14,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// cacheControl returns the Cache-Control of a valid document for an anonymous client.
+// cacheControl returns the Cache-Control header for an anonymous client that sends a valid document.
 func cacheControl(t testing.TB, h *documentCache, document string) string {
 	t.Helper()
 	doc := h.load(document, false)
@@ -54,7 +54,7 @@ func TestCacheControl(t *testing.T) {
 		`{ nodes(ids: ["1"]) { ...F } } fragment F on Order { size }`:                        "private, max-age=0",
 		`{ serviceStatus { version } }`:                                                      noStore,
 		`{ market(marketId: "1") { question } serviceStatus { version } }`:                   noStore,
-		// Selections that a variable may exclude also limit the max-age.
+		// A selection that @include may exclude also limits max-age.
 		`query ($a: Boolean!) { market(marketId: "1") { question tokens @include(if: $a) { price { price } } } }`:                         "public, max-age=1",
 		`{ ...F } fragment F on Query { market(marketId: "1") { ...G } } fragment G on Market { question tokens { spread { bestBid } } }`: "public, max-age=1",
 	} {
@@ -68,16 +68,15 @@ func TestCacheControl(t *testing.T) {
 	}
 }
 
-// parts are types that are read together with their parent.
+// parts are the types that need no hint, because their data is read together with that of their parent.
 var parts = []string{
 	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge", "EventConnection", "EventEdge",
-	"Token", // the fields of a token read the data
+	"Token", // its fields have hints
 }
 
-// TestEveryTypeHasAHint fails for a type without a hint that is not in parts. Otherwise a new type would have the max-age of its
-// parent.
+// TestEveryTypeHasAHint checks that every type is either in hints or in parts.
 func TestEveryTypeHasAHint(t *testing.T) {
 	schema := testConfig(t).Compiler.Schema()
 	for name, definition := range schema.Types {
@@ -96,7 +95,6 @@ func TestEveryTypeHasAHint(t *testing.T) {
 	}
 }
 
-// TestConditionalRequests repeats requests with If-None-Match.
 func TestConditionalRequests(t *testing.T) {
 	version := strings.Repeat("long ", 1000)
 	cfg := broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} })
@@ -128,7 +126,7 @@ func TestConditionalRequests(t *testing.T) {
 	if again, _, _, _ := get(prices); again != tag {
 		t.Error("the same response has another tag")
 	}
-	// The bytes of a compressed and of a plain response differ, so that the ETag must be weak.
+	// A compressed response has other bytes than the uncompressed response, so its ETag must be weak.
 	plain, _, _, _ := get(many)
 	coded, _, _, _ := get(many, "Accept-Encoding", "gzip")
 	if coded != "W/"+plain {

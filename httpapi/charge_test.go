@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// hanging is a source of prices that waits for the deadline.
+// hanging is a source of prices whose Fetch waits until the deadline.
 type hanging struct{ *nothing }
 
 func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
@@ -30,9 +30,8 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return out
 }
 
-// TestWaitingQueriesHaveRoom has one client send queries with long variables over event streams while the venue hangs. The
-// variables of the client may take three quarters of the memory for subscriptions. The API must release all of this memory when the
-// queries end.
+// TestWaitingQueriesHaveRoom checks that the variables of one client's waiting queries take at most three quarters of the memory
+// for subscriptions, and that this memory is released when the queries end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}

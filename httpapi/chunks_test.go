@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// turns records which client each write was for, in the order of the writes.
+// turns records the client of each write, in the order of the writes.
 type turns struct {
 	mu sync.Mutex
 	of []string
@@ -29,7 +29,7 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns serves a large file to two clients on one processor. Neither response may end before the other begins.
+// TestFilesTakeTurns checks that two clients that load a large file at the same time get their chunks in turns.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)

@@ -15,7 +15,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// TestUnknownDocumentsWait fills the compile limiter. An unknown document waits and times out. A known document does not wait.
+// TestUnknownDocumentsWait checks that an unknown document waits for compileLimiter and times out, and that a known document does
+// not wait.
 func TestUnknownDocumentsWait(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.QueueTimeout = 10 * time.Millisecond
@@ -48,8 +49,8 @@ func atOnce(ctx context.Context, t *slot) error {
 	return nil
 }
 
-// TestWaitingDocumentsTakeNoPlace fills the compile limiter. A client then sends more unknown documents than it may have running
-// operations. Operations of that client with a known document must still run, over every transport.
+// TestWaitingDocumentsTakeNoPlace checks that a client's unknown documents that wait for compileLimiter do not prevent its
+// operations with a known document.
 func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 8, 8
@@ -105,8 +106,7 @@ func unknownNames(operations int) string {
 	return b.String() + "}}"
 }
 
-// TestUnknownNamesCostLittle bounds the number of errors of a validation. The validator compares an unknown name with all fields
-// for each error.
+// TestUnknownNamesCostLittle checks that a validation stops after maxFound errors.
 func TestUnknownNamesCostLittle(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	text := unknownNames(limits.Default().Operations)
@@ -127,7 +127,7 @@ func TestUnknownNamesCostLittle(t *testing.T) {
 	}
 }
 
-// TestErrorsQuoteLittle sends long texts that errors quote.
+// TestErrorsQuoteLittle checks that an error quotes only the beginning of a long text.
 func TestErrorsQuoteLittle(t *testing.T) {
 	long := strings.Repeat("V", 30_000)
 	for name, body := range map[string]string{

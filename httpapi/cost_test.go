@@ -11,7 +11,7 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// TestAHitAllocatesLittle bounds the allocations of a cached response, from the handler to the connection.
+// TestAHitAllocatesLittle bounds the allocations for a cached response.
 func TestAHitAllocatesLittle(t *testing.T) {
 	if unraced.Run(t) {
 		return

@@ -51,8 +51,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestDocumentsSentOnceDisplaceNone fills the cache. A document that is sent once must not displace another document. A document
-// that is sent twice and a trusted document must enter the cache.
+// TestDocumentsSentOnceDisplaceNone checks that a full cache stores only trusted documents and documents that are sent twice.
 func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
 		c := newDocumentCache(testConfig(t))
@@ -80,7 +79,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	}
 }
 
-// TestSizeOfDocuments compares the estimated size of documents with the memory that they take.
+// TestSizeOfDocuments compares the result of sizeOf with the memory that documents take.
 func TestSizeOfDocuments(t *testing.T) {
 	if unraced.Run(t) {
 		return
@@ -108,7 +107,7 @@ func TestSizeOfDocuments(t *testing.T) {
 	}
 }
 
-// TestOneDocumentByMany loads a document from many goroutines.
+// TestOneDocumentByMany checks that a document that many goroutines load at once is stored once.
 func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup

@@ -18,8 +18,7 @@ type failures struct {
 
 func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
 
-// TestEventsForClientsThatHaveLeft has two events fail. The first event fails while its clients are connected. The second event
-// fails because its clients have left. The Observer must receive only the first failure.
+// TestEventsForClientsThatHaveLeft checks that the Observer does not receive the failure of an event whose clients have left.
 func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	var codes []string
 	cfg := testConfig(t)

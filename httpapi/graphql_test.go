@@ -159,7 +159,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	if w.Code != 413 || w.Header().Get("Connection") != "close" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	// If the request has no Content-Length, the server reads the body up to the limit.
+	// The server reads a body without a Content-Length up to the limit.
 	read := &countingReader{}
 	r = httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, read)
 	r.Header.Set("Content-Type", "application/json")
@@ -182,7 +182,7 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken returns the configuration with the given function as the resolver of serviceStatus.
+// broken returns cfg with status as the resolver of serviceStatus.
 func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
@@ -199,7 +199,7 @@ func TestPanicsAreMasked(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	// A source panics. The fields that do not need this source still have values.
+	// If a source panics, the fields that do not need this source still have values.
 	cfg := testConfig(t)
 	cfg.Sources.Prices = panicking[string, market.Price]{}
 	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } token(tokenId: \"1\") { tokenId } }"}`)
@@ -226,7 +226,7 @@ func TestTheTimeOfARequest(t *testing.T) {
 	}
 }
 
-// TestCostOnRequest requests the cost of operations.
+// TestCostOnRequest checks that a response contains the cost if the request has CostHeader.
 func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
@@ -244,8 +244,7 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls sends a query that needs too many calls. It must be rejected in the pass that exceeds the limit. The error must
-// have the path of a field whose value is missing, with and without the response cache.
+// TestTooManyCalls checks that a query that needs too many calls gets an error with the path of a field whose value is missing.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -280,8 +279,7 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestDeferIsUnknown expects introspection not to list @defer, and documents with @defer to be invalid. The transports cannot send
-// a response in several parts.
+// TestDeferIsUnknown checks that @defer is invalid, because no transport can send a response in several parts.
 func TestDeferIsUnknown(t *testing.T) {
 	h := New(benchConfig(t))
 	if w := post(t, h, `{"query":"{ __schema { directives { name } } }"}`); !strings.Contains(w.Body.String(), `"skip"`) || strings.Contains(w.Body.String(), `"defer"`) {
@@ -298,7 +296,7 @@ func TestDeferIsUnknown(t *testing.T) {
 	}
 }
 
-// TestCompression reads a response in every coding from many clients at once.
+// TestCompression checks the responses to many clients at once in every content coding.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
 	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
@@ -348,7 +346,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAClientThatDoesNotRead has one client not read its response. Other clients must still get responses.
+// TestAClientThatDoesNotRead checks that other clients get responses while one client does not read its response.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 1, 0

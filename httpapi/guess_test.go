@@ -49,8 +49,7 @@ func firstEvent(t *testing.T, url, credentials, body string) string {
 	return ""
 }
 
-// TestGuessesOfSubscriptionsAreBounded subscribes with many credentials from one address, over WebSockets and event streams. The limit
-// of guesses is the same as for queries.
+// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with a limited number of unknown credentials.
 func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
 	for _, transport := range []string{transportWebSocket, transportEvents} {
@@ -68,7 +67,7 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 				server := httptest.NewServer(api)
 				defer server.Close()
 				defer api.Drain(t.Context())
-				// subscribe returns the first answer to a subscription with the nth credentials.
+				// subscribe returns the first event or error of a subscription with the nth credentials.
 				subscribe := func(n int) string {
 					if transport == transportEvents {
 						return firstEvent(t, server.URL+PathGraphQL, guessKey(n), `{"query":"`+query+`"}`)
@@ -98,8 +97,8 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFieldThatFailsDoesNotMakeAGuess reads an account and prices that fail in one query. The venue accepts the credentials. They
-// must still work after other clients behind that address have made too many guesses.
+// TestAFieldThatFailsDoesNotMakeAGuess checks that the venue's acceptance of credentials counts although another field of the query
+// failed.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

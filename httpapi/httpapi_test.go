@@ -78,7 +78,6 @@ func testConfig(t testing.TB) Config {
 	}
 }
 
-// post returns the response to a POST of a body.
 func post(t testing.TB, h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
@@ -96,7 +95,7 @@ func send(t testing.TB, h http.Handler, method, target, body string, header ...s
 	return w
 }
 
-// TestRefusedRequestsReadNothing sends requests that are invalid before execution. No source may be called.
+// TestRefusedRequestsReadNothing checks that an invalid request calls no source.
 func TestRefusedRequestsReadNothing(t *testing.T) {
 	prices := &nothing{}
 	var outcomes []string
@@ -125,7 +124,6 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	}
 }
 
-// TestBodiesThatBreakOff sends incomplete bodies.
 func TestBodiesThatBreakOff(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":"canary`), brokenReader{}))
 	r.Header.Set("Content-Type", "application/json")

@@ -31,7 +31,7 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// testAccounts returns accounts with one account, and a function that revokes it.
+// testAccounts returns a store with one account. revoke removes the account.
 func testAccounts(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")
@@ -71,7 +71,7 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 // encodedCredentials are credentials for the venue that a client sends.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
-// says describes an identity or an error.
+// says describes the identity in ctx, or an error.
 func says(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
@@ -148,7 +148,7 @@ func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 	return who.reading(r.Context()), err
 }
 
-// TestIdentitiesOfOneSocket identifies clients by headers and connection_init.
+// TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
 		header  string // credentials, or an Authorization header if it contains a blank
@@ -184,8 +184,7 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 	}
 }
 
-// TestUncheckedAccountsReadOnlyTheirOwnWallet has a venue that checks no credentials. An account must be able to read its own
-// wallet and no other wallet.
+// TestUncheckedAccountsReadOnlyTheirOwnWallet checks that an account reads only its own wallet if the venue checks no credentials.
 func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	who, _, _ := newTestIdentities(t)
 	who.unchecked = true
@@ -203,7 +202,7 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
-	for range 10 { // no token is valid, so a rejection reveals nothing and is not counted
+	for range 10 { // rejections are not counted, because there are no valid tokens to guess
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -211,8 +210,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted sends one invalid token until it is rejected without a look-up. Other tokens and credentials from that
-// address must still be looked up.
+// TestRefusalsAreCounted checks that a token that was refused too often is rejected without a look-up, and that other tokens from
+// the same address are not.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)
@@ -268,8 +267,7 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	return h.refusing.Fetch(ctx, keys)
 }
 
-// TestGuessesAreBounded reads an account with many credentials from one address at once. Only a limited number may reach the venue.
-// Credentials that the venue has accepted before must always reach it.
+// TestGuessesAreBounded checks that a limited number of unknown credentials from one address reach the venue at once.
 func TestGuessesAreBounded(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)
@@ -307,7 +305,7 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRevocation revokes an account while its operation runs.
+// TestRevocation checks that the context of an operation ends when its account is revoked.
 func TestRevocation(t *testing.T) {
 	who, revoke, _ := newTestIdentities(t)
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
@@ -326,7 +324,7 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// TestCredentialsLeaveTheHeaders checks that later code sees headers without credentials.
+// TestCredentialsLeaveTheHeaders checks that identities.handler passes on headers without credentials.
 func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request

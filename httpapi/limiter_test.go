@@ -12,7 +12,7 @@ import (
 
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(3, 3, time.Second) // one client may have two of the three slots
+		g := newLimiter(3, 3, time.Second) // one client may have two of the three operations
 		enter := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
 		leave1, err1 := enter(t.Context())
 		leave2, err2 := enter(t.Context())
@@ -64,12 +64,12 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// from returns a context of a client.
+// from returns the context of a client with an address.
 func from(t *testing.T, address string) context.Context {
 	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
 }
 
-// crowd acquires slots for clients and counts the results when all goroutines are blocked.
+// crowd acquires operations of a limiter and counts how many were admitted and refused.
 type crowd struct {
 	mu              sync.Mutex
 	leaves          []func()
@@ -111,7 +111,7 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 	}
 }
 
-// TestOneClientLeavesRoom has one client request more slots than exist. Other clients must still get slots.
+// TestOneClientLeavesRoom checks that other clients are admitted while one client starts more operations than the limiter allows.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
@@ -125,7 +125,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 		other.expect(t, 1, 0)
 		neighbour.leave(1)
 		other.leave(1)
-		time.Sleep(time.Second) // in the bubble
+		time.Sleep(time.Second) // the waiting operations time out
 		synctest.Wait()
 		greedy.expect(t, 192, 800-192)
 		greedy.leave(192)
@@ -135,7 +135,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	})
 }
 
-// TestFreePlaces expects a free slot to go to the waiting client with the fewest running operations.
+// TestFreePlaces checks that the limiter admits the waiting client with the fewest running operations next.
 func TestFreePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)

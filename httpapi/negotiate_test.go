@@ -54,7 +54,7 @@ func TestResponseType(t *testing.T) {
 	}
 }
 
-// TestEventStreamsAreNeverTaken checks that a client that accepts JSON gets no event stream.
+// TestEventStreamsAreNeverTaken checks that only a client that does not accept JSON gets an event stream.
 func TestEventStreamsAreNeverTaken(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"text/event-stream": true, "text/event-stream;q=0.5": true, "text/event-stream, text/html": true, "text/event-stream, application/json;q=0": true,
@@ -89,7 +89,7 @@ func TestContentCoding(t *testing.T) {
 	}
 }
 
-// TestKnownAcceptHeaders compares the results of common headers with those of the parser.
+// TestKnownAcceptHeaders checks that negotiateMedia and parseAccept have equal results for common headers.
 func TestKnownAcceptHeaders(t *testing.T) {
 	for _, header := range []string{
 		"*/*", typeJSON, typeJSON + ", text/plain, */*", typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9", typeEvents,

@@ -79,7 +79,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestLoopbackOrigins allows origins of this machine with any port, over HTTP and WebSocket.
+// TestLoopbackOrigins checks that LoopbackOrigins allows origins of this machine with any port.
 func TestLoopbackOrigins(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"http://localhost:5173": true, "http://LOCALHOST": true, "https://localhost:3000": true, "http://127.0.0.1:1": true, "http://[::1]:5173": true,
@@ -104,7 +104,7 @@ func TestLoopbackOrigins(t *testing.T) {
 	}
 }
 
-// TestRefusedOriginIsNamed checks that the error names the origin, shortened and escaped, and the flag that allows it.
+// TestRefusedOriginIsNamed checks that the error contains the start of the origin in quotes, and the flag that allows the origin.
 func TestRefusedOriginIsNamed(t *testing.T) {
 	h := New(testConfig(t))
 	for origin, says := range map[string]string{

@@ -16,7 +16,7 @@ func pageFiles(names ...string) fstest.MapFS {
 	return files
 }
 
-// pagesConfig is testConfig with pages. built adds the built pages.
+// pagesConfig returns testConfig with the plain page. If built is true, it adds the other pages.
 func pagesConfig(t *testing.T, built bool) Config {
 	cfg := testConfig(t)
 	if built {
@@ -79,7 +79,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestThePlainPage expects the service to serve the plain page if the other pages are not built.
+// TestThePlainPage checks that the service serves the plain page if the other pages are not built.
 func TestThePlainPage(t *testing.T) {
 	api := New(pagesConfig(t, false))
 	for _, path := range []string{"/", "/live", "/plain"} {

@@ -25,8 +25,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// streaming returns a compiler for a few fields. Its subscriptions send the numbers from a channel. Its queries panic outside of
-// fields.
+// streaming returns a compiler for a few fields. Its subscriptions send an event for each number of a channel. Its queries panic
+// outside of fields.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{
@@ -84,7 +84,7 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// converse sends messages on a WebSocket. It returns the received text, up to the text in until or up to the close.
+// converse sends messages on a WebSocket. It returns the received text until the text contains until or the WebSocket is closed.
 func converse(t *testing.T, url, until string, messages ...string) string {
 	t.Helper()
 	return converseAs(t, url, encodedCredentials, until, messages...)
@@ -116,8 +116,8 @@ func converseAs(t *testing.T, url, credentials, until string, messages ...string
 	return heard.String()
 }
 
-// TestPanics has every goroutine that runs operations panic, inside and outside of fields. The client must get an error without
-// details. The log must have the panic once with its stack. The next operation must work.
+// TestPanics checks that a panic in any goroutine that runs operations gives the client an error without details, is logged once
+// with its stack, and does not affect the next operation.
 func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
 	until := func(end string) func(body string) func(t *testing.T, url string) string {
@@ -151,7 +151,7 @@ func TestPanics(t *testing.T) {
 		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
 	}
 	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
-	// The observer panics as well. The recover of the execution cannot send a response then, so that an outer recover must send it.
+	// With twice, the observer panics, too. Then an outer recover must send the response.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
 			cfg.Observer = ended(func(j *reqctx.Log) {
@@ -167,7 +167,7 @@ func TestPanics(t *testing.T) {
 		name string
 		rig  []func(cfg *Config)
 		run  func(t *testing.T, url string) string
-		// before is the text that precedes the error.
+		// before is a text that the client receives before the error.
 		before string
 		// again is the number of panics after the first panic.
 		again int

@@ -113,7 +113,7 @@ func TestQueryString(t *testing.T) {
 	}
 }
 
-// FuzzParams compares the result with that of encoding/json.
+// FuzzParams compares the results of parseParams and encoding/json.
 func FuzzParams(f *testing.F) {
 	for _, seed := range []string{
 		`{"query":"{a}","variables":{"b":[1,"}"]},"operationName":null}`, `{"a":{"b":[]},"c":"\"","query":"x"} `, `{"query":"\ud800"}`, `{"":1}`, `{}`, `[1]`, `{"extensions":{}}`,

@@ -18,8 +18,8 @@ import (
 const maxParts = 100
 
 // listVariable returns the name of the variable with the list of ids of a subscription whose events concern one id each. It returns
-// "" for other operations. It also returns "" if the document uses the variable twice, because the ids could then change the content
-// of an event.
+// "" for other operations. It also returns "" if the document uses the variable twice, because the ids could then change the
+// content of an event.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""

@@ -72,7 +72,7 @@ func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.R
 	return out
 }
 
-// TestPasses executes queries with values from memory, fetched values and failures. No key is fetched twice.
+// TestPasses checks that queries get values from memory, fetched values and errors, and that no key is fetched twice.
 func TestPasses(t *testing.T) {
 	prices := &shelf{held: []string{"1"}}
 	var outcomes []string
@@ -127,8 +127,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestCompiledDocumentsMakeRoom expects the size of a document to include its compiled operations. A document that grows beyond the
-// limit must leave the cache.
+// TestCompiledDocumentsMakeRoom checks that the size of a document includes its compiled operations, and that a document that grows
+// beyond MaxDocumentBytes leaves the cache.
 func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})

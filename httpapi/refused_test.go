@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// wrongArguments is a request with 50 errors. Each error quotes a text that JSON must escape.
+// wrongArguments is a request with 50 errors, each of which quotes a text that JSON must escape.
 var wrongArguments = func() string {
 	var b strings.Builder
 	for i := range 50 {
@@ -23,7 +23,7 @@ var wrongArguments = func() string {
 	return string(body)
 }()
 
-// TestRefusalsAreShort rejects documents with the longest errors. Each response is at most quota.FreeBytes long.
+// TestRefusalsAreShort checks that a response with the longest errors has at most quota.FreeBytes.
 func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
@@ -58,8 +58,8 @@ type graphError struct {
 	Extensions struct{ Code string }
 }
 
-// TestACompressedResponseKeepsNothingElse has clients that do not read their compressed responses. The service must keep only the
-// compressed bytes in memory, not the uncompressed response or the operation.
+// TestACompressedResponseKeepsNothingElse checks that the service keeps only the compressed bytes of a response in memory until the
+// client has read them.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			if !cached {
 				cfg.ResponseBytes = 0
 			} else {
-				cfg.ResponseBytes = 1 << 20 // a response is too large for this cache
+				cfg.ResponseBytes = 1 << 20 // the responses are too large for this cache
 			}
 			h := New(cfg)
 			selected := ""
@@ -116,7 +116,7 @@ func living() int {
 	return int(m.HeapAlloc)
 }
 
-// TestKeptErrorsAreCounted caches responses that consist of errors. The responses must take no more memory than the cache counts.
+// TestKeptErrorsAreCounted checks that cached responses with errors take no more memory than the cache counts.
 func TestKeptErrorsAreCounted(t *testing.T) {
 	cfg, _ := keeping(t)
 	cfg.ResponseBytes = 64 << 20

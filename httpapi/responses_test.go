@@ -28,11 +28,10 @@ import (
 // standing is a source whose prices stay valid until the test calls change.
 type standing struct {
 	memory
-	asked atomic.Int64
-	mu    sync.Mutex
-	// handles has the handles by token. amount is the price of all tokens.
-	handles map[string]*market.Handle
-	amount  string
+	asked   atomic.Int64
+	mu      sync.Mutex
+	handles map[string]*market.Handle // by token
+	amount  string                    // price of all tokens
 }
 
 // Lookup implements loaders.Source.
@@ -51,7 +50,7 @@ func (s *standing) Lookup(_ context.Context, keys []string, into []market.Result
 	return missing
 }
 
-// change changes all prices.
+// change invalidates all handles and sets the price of all tokens.
 func (s *standing) change(amount string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +108,7 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-// TestKeptResponsesAreSentLikeOthers sends every form of request to an API with a response cache and to an API without one, and
-// compares the responses.
+// TestKeptResponsesAreSentLikeOthers checks that an API with a response cache and an API without it send equal responses.
 func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	cfg, _ := keeping(t)
 	cached := New(cfg)
@@ -147,8 +145,7 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	}
 }
 
-// TestNotKept repeats queries whose responses must not be cached, because they contain errors or data that is valid only for the
-// moment.
+// TestNotKept checks that responses with serviceStatus, with an error of the venue, or with too many errors are not cached.
 func TestNotKept(t *testing.T) {
 	cfg, source := keeping(t)
 	states := 0
@@ -174,7 +171,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheRequestAreKept repeats a query with an invalid argument. The cached response must prevent a second execution.
+// TestErrorsOfTheRequestAreKept checks that the response to a query with an invalid argument is cached.
 func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
@@ -203,8 +200,7 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	}
 }
 
-// TestATextThatIsNoLongerTrusted removes a document from the trusted documents while its cached response is valid. A request with
-// the document must then be rejected.
+// TestATextThatIsNoLongerTrusted checks that a document that is no longer trusted is rejected although its response is cached.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	cfg, source := keeping(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")
@@ -244,8 +240,7 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestsKeepTheirDocument repeats a request with a persisted query. The document must stay registered, even if the
-// response comes from the cache.
+// TestRepeatedRequestsKeepTheirDocument checks that cached responses to a persisted query keep the query registered.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	cfg, _ := keeping(t)
 	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})
@@ -270,8 +265,7 @@ func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 
 func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
-// TestSocketsShareWhatIsKept sends an operation twice, each time for an event stream. The second event stream must get the cached
-// response.
+// TestSocketsShareWhatIsKept checks that the second of two equal queries over event streams gets the cached response.
 func TestSocketsShareWhatIsKept(t *testing.T) {
 	cfg, source := keeping(t)
 	srv := httptest.NewServer(New(cfg))

@@ -16,7 +16,7 @@ import (
 // largeBody requests a response of some 60 KB that reads nothing from the venue.
 const largeBody = `{"query":"{ __schema { types { name description fields { name description } } } }"}`
 
-// TestResponseTooLarge requests responses beyond the limit.
+// TestResponseTooLarge checks that a response larger than MaxResponse is replaced by an error.
 func TestResponseTooLarge(t *testing.T) {
 	for _, test := range []struct{ name, body, path string }{
 		{"introspection, which is not cached", largeBody, `"path":["__schema","types",`},
@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses has a client leave responses unread up to its limit. The next response must be rejected. Other clients must
-// still get responses. The client must get responses again after it has read.
+// TestUnreadResponses checks that a client with too many unread responses is refused until it has read them, and that other clients
+// still get responses.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

@@ -58,14 +58,13 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 
 type testID struct{}
 
-// TestSharedFailures has two clients share a subscription that fails. Both clients must get the request id of the execution, not
-// the id of a client. A read in which the venue rejects their credentials must count as one refusal.
+// TestSharedFailures checks that two clients that share a failed execution get the request id of the execution, and that refused
+// credentials are counted once.
 func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
-		end  func()
-		want string
-		// refused is the number of refusals that must be counted.
-		refused int
+		end     func()
+		want    string
+		refused int // number of counted refusals
 	}{
 		"a panic":             {func() { panic("canary") }, `"requestId":"the execution"`, 0},
 		"refused credentials": {func() {}, "UNAUTHENTICATED", 1},

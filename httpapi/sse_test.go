@@ -29,8 +29,7 @@ func (t *tape) Write(b []byte) (int, error) {
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 
-// TestKeepAlive leaves an event stream idle. The first comment must come at once, so that the client sees an open stream. Another
-// comment must come every fifteen seconds, so that no proxy closes the connection.
+// TestKeepAlive checks that an idle event stream sends a comment at once and then every 15 seconds.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)

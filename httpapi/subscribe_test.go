@@ -11,8 +11,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestSubscribePayload sends subscribe messages. The server must close the socket with 4400 if the payload violates the protocol,
-// and respond to all other payloads.
+// TestSubscribePayload checks that a payload that violates the protocol closes the WebSocket with code 4400, and that all other
+// payloads get a response.
 func TestSubscribePayload(t *testing.T) {
 	api := New(testConfig(t))
 	server := httptest.NewServer(api)

@@ -43,7 +43,7 @@ func streamRequest(ctx context.Context, query, body string) *http.Request {
 	return r
 }
 
-// subscribe subscribes from an address with a document. header has names and values in turn.
+// subscribe starts a subscription with a document from an address. header contains a name, its value, the next name, and so on.
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.began = append(r.began, w)
@@ -76,8 +76,8 @@ func longDocument(n int) string {
 	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
 }
 
-// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. Its documents may take three quarters
-// of the memory for them. Another client must still be able to subscribe. When the subscriptions end, all memory must be released.
+// TestDocumentsOfSubscriptionsAreBounded checks that the documents of one client's subscriptions take at most three quarters of the
+// memory for documents, and that the memory is released when the subscriptions end.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
@@ -107,8 +107,8 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestADocumentOfManySubscribersIsCountedOnce has clients from many addresses subscribe with one document that does not fit into
-// the cache. The memory of the document must be counted once.
+// TestADocumentOfManySubscribersIsCountedOnce checks that many subscriptions with one document that does not fit into the cache
+// share one copy of the document.
 func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	r := newReaders(t)
 	documents := r.api.transports.engine.documents
@@ -132,8 +132,7 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })
 }
 
-// TestSubscribersOfOneAccountShare has four clients subscribe with the same text: two with the credentials of one account, one with
-// those of another account, and one without credentials. Only the first two may share an execution.
+// TestSubscribersOfOneAccountShare checks that equal subscriptions share an execution only if they have the same credentials.
 func TestSubscribersOfOneAccountShare(t *testing.T) {
 	r := newReaders(t)
 	for _, credentials := range []string{credentialsOf("alice"), credentialsOf("alice"), credentialsOf("bob"), ""} {

@@ -36,7 +36,7 @@ func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
 	return doc.Operations[0]
 }
 
-// alike converts a value to the library's types.
+// alike converts a []string to []any, the type that the function variables returns.
 func alike(v any) any {
 	list, ok := v.([]string)
 	if !ok {
@@ -49,7 +49,8 @@ func alike(v any) any {
 	return out
 }
 
-// sameVariables fails if the fast result differs from the library's.
+// sameVariables fails if fastVariables and the function variables return different values. simple reports whether fastVariables
+// supports the values.
 func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
 	t.Helper()
 	got, ok := newFastVariables(simpleSchema, op).read(raw)
@@ -194,8 +195,7 @@ func randomDeclaration(r *rand.Rand) string {
 	return strings.Join(declared, ", ")
 }
 
-// TestFastVariablesEqualTheLibrarys compares our decoder of variables with the library's decoder, for random declarations and
-// values.
+// TestFastVariablesEqualTheLibrarys compares fastVariables with the function variables for random declarations and values.
 func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	r, simple := rand.New(rand.NewPCG(1, 2)), 0
 	for range 60_000 {
@@ -212,7 +212,7 @@ func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	}
 }
 
-// FuzzFastVariables decodes any object for declarations of every kind.
+// FuzzFastVariables compares fastVariables with the function variables for any object.
 func FuzzFastVariables(f *testing.F) {
 	for _, seed := range []string{`{"a":"b","b":["c"],"c":1,"d":true,"e":"A"}`, `{"b":[" ","]"] , "c" : -0}`, `{"e":"a"}`, `{"d":null}`} {
 		f.Add(seed)
@@ -226,7 +226,7 @@ func FuzzFastVariables(f *testing.F) {
 	})
 }
 
-// TestFastVariablesAllocateLittle bounds the allocations for any number of strings.
+// TestFastVariablesAllocateLittle checks that the number of allocations does not depend on the number of strings.
 func TestFastVariablesAllocateLittle(t *testing.T) {
 	op := simpleOperation(t, "$ids: [String!]!")
 	raw, err := json.Marshal(map[string]any{"ids": strings.Split(strings.Repeat("71321045679252212594626385532706912750332728571942532289631379312455583992563,", 500), ",")})

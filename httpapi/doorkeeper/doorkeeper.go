@@ -2,7 +2,7 @@
 // So a client that requests every item once evicts nothing.
 package doorkeeper
 
-// generation is the greatest number of hashes in young and in old. A hash takes about 20 bytes.
+// generation is the maximum number of hashes in each of the maps young and old. A hash takes about 20 bytes.
 const generation = 1 << 15
 
 // Doorkeeper remembers at least the last 32,768 hashes. The zero value is empty. It is not safe for concurrent use.

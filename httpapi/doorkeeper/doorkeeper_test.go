@@ -2,7 +2,7 @@ package doorkeeper
 
 import "testing"
 
-// TestAgain adds many hashes. A Doorkeeper must remember the most recent hashes, up to a fixed number.
+// TestAgain checks that a Doorkeeper remembers the last hashes and forgets older hashes.
 func TestAgain(t *testing.T) {
 	var d Doorkeeper
 	for i := range uint64(generation) {

@@ -1,5 +1,5 @@
-// Package writev writes the header and the body of a response with one system call. net/http needs two: it first writes its
-// full buffer, and then the rest of the body.
+// Package writev writes the header and the body of a response with one system call. net/http needs two system calls if the body is
+// larger than its buffer.
 package writev
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// buffered is the size of net/http's buffer in bytes. A body of this size fills the buffer, because the header comes before it.
+// buffered is the size of net/http's buffer in bytes. A body of this size does not fit into the buffer together with the header.
 const buffered = 4 << 10
 
 type connKey struct{}
@@ -41,15 +41,15 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Write writes the whole body of the response to the request of ctx. Only the header may have been written before. For a
-// connection that Listener has not accepted, Write calls w.Write.
+// Write writes the whole body of the response to w. ctx is the context of the request. Only the header may have been written
+// before. If Listener has not accepted the connection of the request, Write only calls w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	if len(body) < buffered {
 		return w.Write(body)
 	}
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.body = len(body)
-		defer func() { c.body = 0 }() // HEAD responses write no body
+		defer func() { c.body = 0 }() // the response to a HEAD request has no body
 	}
 	return w.Write(body)
 }
@@ -57,11 +57,11 @@ func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 // conn is a connection that can join two writes. Only the goroutine that writes uses body and held.
 type conn struct {
 	*net.TCPConn
-	// accepted is the connection that the wrapped listener returned. Close closes accepted.
+	// accepted is the connection that the wrapped listener returned.
 	accepted net.Conn
-	// body is the length of the body that is being written. A write of that length contains the whole body.
+	// body is the length in bytes of the body that is being written. A write of that length contains the whole body.
 	body int
-	// held is the data of the write before the body. This data and the body are written with one system call.
+	// held is the data that net/http writes before the body. conn writes this data together with the body.
 	held *[]byte
 
 	parts  [2][]byte

@@ -31,7 +31,7 @@ func segments(t *testing.T, c net.Conn) (n uint32) {
 	return n
 }
 
-// TestOneWriteForAResponse expects one TCP segment for each response. The loopback interface sends each write as one segment.
+// TestOneWriteForAResponse checks that a response is one TCP segment. The loopback interface sends each write as one segment.
 func TestOneWriteForAResponse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

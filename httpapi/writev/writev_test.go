@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve serves h on connections that join writes and returns the address.
+// serve serves h with Server and Listener. It returns the address.
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,8 +51,7 @@ var numbers = func() []byte {
 // text returns n bytes in which no two parts are equal.
 func text(n int) []byte { return numbers[:n] }
 
-// TestResponsesArriveWhole requests bodies of the sizes around the size of the buffer, in every form, on one connection. Each body
-// must arrive complete.
+// TestResponsesArriveWhole checks that bodies a little smaller and larger than the buffer arrive complete.
 func TestResponsesArriveWhole(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -105,7 +104,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 	}
 }
 
-// TestAPanicLosesNothing has a handler panic after it has written the body. The client must get the whole body.
+// TestAPanicLosesNothing checks that the client gets the whole body if the handler panics after Write.
 func TestAPanicLosesNothing(t *testing.T) {
 	for _, size := range []int{5000, 20_000} {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -125,7 +124,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestOtherWriters uses Write with a writer that is not a connection of a Listener.
+// TestOtherWriters checks Write without a connection of a Listener.
 func TestOtherWriters(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {

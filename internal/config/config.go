@@ -2,7 +2,7 @@
 //
 // Every flag has a variable, which can be set in the environment or in the file. For example, the variable of --venue-url is
 // ODDSGRAPH_VENUE_URL. A flag overrides the environment, the environment overrides the file, and the file overrides the default.
-// Names, defaults, limits and help texts are struct tags below. Parsing, --help and docs/configuration.md use these tags.
+// The struct tags of Config contain the names, defaults, limits and help texts. docs/configuration.md is generated from them.
 package config
 
 import (
@@ -37,13 +37,12 @@ func (c Command) configured() bool {
 // ErrHelp is returned after --help was printed.
 var ErrHelp = errors.New("help was printed")
 
-// Config contains the settings of the program. It must not be changed after Parse. fmt and slog print a Config without the user
-// info and the queries of its URLs. A single field is printed without redaction.
+// Config contains the settings of the program. It must not be changed after Parse. If fmt or slog prints a Config, its URLs have no
+// user info and no query. If fmt or slog prints a single field, the URL is complete.
 type Config struct {
-	// Command is the subcommand.
 	Command Command `kong:"-"`
 
-	// origins contains, by flag name, where the value of a flag was set. It has no entries for flags with their defaults.
+	// origins maps the name of a flag to the place where its value was set. It contains no flags with their default values.
 	origins map[string]string
 
 	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
@@ -204,7 +203,7 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is the time for which public data is served after its fresh time while the venue's rate limit is nearly used up.
+	// Stretch is how long after its fresh time public data is served while the venue's rate limit is nearly used up.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
@@ -214,7 +213,7 @@ type Cache struct {
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
-	// Fresh is the time for which a value is served without a call to the venue. If it is 0, the kind is not cached.
+	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, the kind is not cached.
 	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. 0s disables its cache."`
 	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
@@ -223,19 +222,19 @@ type HardExpiry struct {
 // Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
-	// Stale is the time after Fresh for which a value is served while it is refreshed in the background.
+	// Stale is how long after Fresh a value is served while the cache refreshes it in the background.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
-// Auto means that the program chooses the value of Venue.Credentials or Explain.
+// Auto is a value of Venue.Credentials and Explain. It means that the program chooses the value.
 const Auto = "auto"
 
-// Off disables AdminListen and StateDir. An empty AdminListen means Off, too.
+// Off is a value of AdminListen and StateDir that disables them.
 const Off = "off"
 
-// Parse reads args (without the program's name), environ (in the form of os.Environ) and the configuration file. For --help it
-// writes the help to out and returns ErrHelp. Any other error joins all problems, one on each line. An empty variable counts as
-// unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
+// Parse reads args, which do not contain the program's name, environ, which has the form of os.Environ, and the configuration file.
+// For --help it writes the help to out and returns ErrHelp. Any other error describes all problems, one on each line. An empty
+// variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

@@ -117,7 +117,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestEveryFlagAndVariable sets each key by its flag and by its variable, and compares the results.
+// TestEveryFlagAndVariable checks that each flag and its variable set the same value.
 func TestEveryFlagAndVariable(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(config.Default().String()), "\n")
 	if len(lines) < 40 {
@@ -163,8 +163,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 }
 
-// TestStateDirectory sets systemd's variable STATE_DIRECTORY. If no setting names the state directory, it is the first directory of
-// the variable.
+// TestStateDirectory checks that the default of StateDir is the first directory in systemd's variable STATE_DIRECTORY.
 func TestStateDirectory(t *testing.T) {
 	for _, test := range []struct {
 		args    string
@@ -374,7 +373,7 @@ func TestStructuralErrors(t *testing.T) {
 			t.Errorf("%q gives %q, want one problem with %s", args, got, want)
 		}
 	}
-	// Errors of kong are reported together with the errors of the environment.
+	// An error of kong does not prevent the report of errors in the environment.
 	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
 		t.Errorf("problems are %q, want those of the environment too", got)
 	}
@@ -391,8 +390,7 @@ func TestCommandsWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// TestPlatformVariables sets the variables that Kubernetes and Docker set for a service called oddsgraph. Parse must not report
-// them as unknown settings.
+// TestPlatformVariables checks that Parse ignores the variables that Kubernetes and Docker set for a service called oddsgraph.
 func TestPlatformVariables(t *testing.T) {
 	parse(t, "",
 		"ODDSGRAPH_SERVICE_HOST=10.0.0.1", "ODDSGRAPH_SERVICE_PORT=8080", "ODDSGRAPH_SERVICE_PORT_HTTP=8080", "ODDSGRAPH_PORT=tcp://10.0.0.1:8080",
@@ -459,7 +457,7 @@ func TestHealthcheckURL(t *testing.T) {
 	}
 }
 
-// TestReference fails when docs/configuration.md is stale; go test ./internal/config -update rewrites the file.
+// TestReference fails if docs/configuration.md is out of date. go test ./internal/config -update rewrites the file.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "configuration.md")
 	var want bytes.Buffer

@@ -15,7 +15,7 @@ import (
 // maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 64 << 10
 
-// line is a line of a configuration file that sets a variable.
+// line is a line NAME=value of a configuration file.
 type line struct {
 	number      int
 	name, value string
@@ -30,8 +30,7 @@ type file struct {
 // place returns the position of a line in the form path:number.
 func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
 
-// lookup returns the line of a variable. If several lines set the variable, lookup uses the first of them. ok is false if no line
-// sets the variable or the value is empty.
+// lookup returns the first line that sets a variable. It returns false if no line sets the variable or the value is empty.
 func (f *file) lookup(name string) (line, bool) {
 	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
 	if i < 0 || f.lines[i].value == "" {
@@ -40,7 +39,7 @@ func (f *file) lookup(name string) (line, bool) {
 	return f.lines[i], true
 }
 
-// open reads the file of --config once. It reports errors to p.
+// open reads the configuration file. It adds errors to p.problems. Later calls of open do nothing.
 func (p *parser) open(ctx *kong.Context) {
 	if p.file != nil {
 		return
@@ -80,11 +79,12 @@ func (p *parser) open(ctx *kong.Context) {
 	}
 }
 
-// check returns an error if the name in a line is invalid. known are the names of all variables without the prefix.
+// check returns an error if the line l is invalid. assigns reports whether the line contains "=". known are the names of all
+// variables without the prefix.
 func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {
-	case !assigns || !ours: // the line is not quoted, because it may continue a secret of the line before
+	case !assigns || !ours: // the error does not quote the line, because the line may be the rest of a secret
 		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
 	case l.name == variable("config"):
 		return fmt.Errorf("%s names this file and cannot be set in it", l.name)
@@ -96,11 +96,11 @@ func (f *file) check(l line, assigns bool, known []string) error {
 	return nil
 }
 
-// readFile returns the text of a file of bounded size.
+// readFile returns the text of a file of at most maxFile bytes.
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		var of *fs.PathError // names the path as well
+		var of *fs.PathError // its text contains the path, which the caller adds
 		if errors.As(err, &of) {
 			err = of.Err
 		}

@@ -18,13 +18,13 @@ import (
 
 const prefix = "ODDSGRAPH_"
 
-// environment is the origin of values from environment variables.
+// environment is the value in Config.origins for values from environment variables.
 const environment = "environment"
 
-// stateDirectory is the variable in which systemd lists the directories of StateDirectory=, separated by colons.
+// stateDirectory is the environment variable in which systemd lists the state directories of a service, separated by colons.
 const stateDirectory = "STATE_DIRECTORY"
 
-// grammar contains the flags of Config and the subcommands.
+// grammar is the struct from which kong reads the flags and the subcommands.
 type grammar struct {
 	Config `kong:"embed"`
 
@@ -59,11 +59,11 @@ var groups = kong.Groups{
 // parser is one run of Parse. It collects all invalid values, because kong would stop at the first invalid value.
 type parser struct {
 	out      io.Writer
-	names    []string          // names of the set variables with the prefix, in order
-	values   map[string]string // values of these variables
-	file     *file             // nil before it is read
+	names    []string          // names of the variables in the environment that begin with prefix, in order
+	values   map[string]string // values of the variables in names
+	file     *file             // nil until the file is read
 	origins  map[*kong.Value]string
-	stateDir string // systemd's directory, or ""
+	stateDir string // first directory in STATE_DIRECTORY, or ""
 	helped   bool
 	problems []error
 }
@@ -96,7 +96,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if err != nil {
 		p.problems = append(p.problems, err)
-		// Kong has stopped before it read the environment. Read the environment here, to report its problems, too.
+		// kong has stopped before it has read the environment. Parse again, to report the problems of the environment, too.
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
@@ -121,7 +121,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// given returns, by flag name, where the value of each set flag comes from.
+// given returns the value of Config.origins.
 func (p *parser) given(ctx *kong.Context) map[string]string {
 	var given map[string]string
 	for _, path := range ctx.Path {
@@ -136,7 +136,7 @@ func (p *parser) given(ctx *kong.Context) map[string]string {
 	return given
 }
 
-// kong returns a command-line parser that fills g. p provides the values of variables and collects the problems.
+// kong returns a command-line parser that fills g. It reads variables with p.resolve, and adds invalid values to p.problems.
 func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	return kong.New(g,
 		kong.Name("oddsgraph"),
@@ -220,7 +220,7 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 	return d.decoder.Decode(ctx, target)
 }
 
-// report adds a problem with the text s of a value. The message begins with the source: the variable, the line or the flag.
+// report adds a problem with the value s to p.problems. The text of the problem begins with the variable, line or flag that set s.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
 	switch origin := p.origins[v]; origin {
@@ -239,7 +239,7 @@ func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	p.problems = append(p.problems, fmt.Errorf("%s (%s): %q %w; want %s", first, second, s, wrong, want))
 }
 
-// dropUnknownFlags reports unknown flags and returns the other arguments, so that kong continues.
+// dropUnknownFlags reports unknown flags and returns the other arguments, because kong would stop at an unknown flag.
 func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 	known := flagNames(k)
 	kept := make([]string, 0, len(args))
@@ -301,7 +301,7 @@ func flagNames(k *kong.Kong) (names []string) {
 	return names
 }
 
-// keys returns the names of the variables of all flags without the prefix.
+// keys returns the names of all variables without the prefix.
 func keys(k *kong.Kong) (keys []string) {
 	for _, name := range flagNames(k) {
 		if name != "help" {

@@ -13,21 +13,21 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// setting is one value of a Config with its printable form.
+// setting is one value of a Config and its text.
 type setting struct {
 	flag  *kong.Flag
 	value any
 	text  string
 }
 
-// printed is a grammar that is reused for several Configs, because building a grammar is slow.
+// printed is reused by all calls of settings, because it takes long to build the flags.
 var printed struct {
 	sync.Mutex
 	grammar grammar
-	flags   []*kong.Flag // point into the grammar
+	flags   []*kong.Flag // flags of grammar, from which their values are read
 }
 
-// settings returns the settings of c in the order of the declaration. URLs are redacted.
+// settings returns the settings of c in the order of their declaration. The texts of URLs are redacted.
 func settings(c Config) []setting {
 	printed.Lock()
 	defer printed.Unlock()
@@ -74,7 +74,7 @@ func (c Config) String() string {
 // GoString returns String, so that %#v shows no more than %v.
 func (c Config) GoString() string { return c.String() }
 
-// LogValue returns a group of the values that differ from their defaults, by flag, without user info and queries of URLs.
+// LogValue returns the values that differ from their defaults, by flag, without user info and queries of URLs.
 func (c Config) LogValue() slog.Value {
 	var attrs []slog.Attr
 	for i, s := range settings(c) {
@@ -116,7 +116,7 @@ func Default() Config {
 	return *c
 }
 
-// takes describes the valid values of v.
+// takes describes the valid values of v for --help and docs/configuration.md.
 func takes(v *kong.Value) string {
 	switch m := v.Mapper.(type) {
 	case decoder:

@@ -65,21 +65,20 @@ func parseInt[T int | int64](s string) (T, error) {
 	return T(n), err
 }
 
-// check parses the text of a value with the function read, whose error describes the problem. want describes valid values as a part
-// of a sentence. takes describes valid values as a cell of a table.
+// check parses and describes the values of a Go type. tag is the tag of the struct field.
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
-	want  func(tag *kong.Tag) string
-	takes func(tag *kong.Tag) string
+	want  func(tag *kong.Tag) string // describes valid values in an error, after "want"
+	takes func(tag *kong.Tag) string // describes valid values in the cell of a table
 }
 
-// kind contains a check of a text or of each element of a list. want and takes describe valid texts as in check.
+// kind checks a text, or each element of a list. It describes valid texts like the functions want and takes of check.
 type kind struct {
-	check       func(s string) error // nil accepts every text
+	check       func(s string) error // nil if every text is valid
 	want, takes string
 }
 
-// kinds are the values of the tag check.
+// kinds maps a value of the struct tag check to its kind.
 var kinds = map[string]kind{
 	"listen": {checkListen, "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080", "host:port"},
 	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
@@ -96,7 +95,7 @@ var kinds = map[string]kind{
 	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
 }
 
-// kindOf returns the kind for a field's tag check or oneof.
+// kindOf returns the kind for the struct tag check or oneof. choice is the word before "of" in the description of a oneof.
 func kindOf(tag *kong.Tag, choice string) kind {
 	if known, ok := kinds[tag.Get("check")]; ok {
 		return known
@@ -110,7 +109,6 @@ func kindOf(tag *kong.Tag, choice string) kind {
 	}}
 }
 
-// verify checks a text.
 func (k kind) verify(s string) error {
 	if k.check == nil {
 		return nil
@@ -118,7 +116,7 @@ func (k kind) verify(s string) error {
 	return k.check(s)
 }
 
-// ranged checks a value against the tags min and max, both included.
+// ranged returns a check for values from the struct tag min to the struct tag max. read parses a value. noun is its name in errors.
 func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
 		read: func(tag *kong.Tag, s string) (any, error) {
@@ -280,7 +278,6 @@ func checkOrigin(s string) error {
 	return nil
 }
 
-// hostName matches the name of a host.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 func checkHost(s string) error {
@@ -290,10 +287,9 @@ func checkHost(s string) error {
 	return nil
 }
 
-// parameterName matches the name of a query parameter.
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
 
-// checkParameter checks an element: a parameter of market-details, a colon, and the venue's name for the parameter.
+// checkParameter checks an element of --venue-parameters: a parameter of market-details, a colon, and the venue's name for it.
 func checkParameter(s string) error {
 	role, name, _ := strings.Cut(s, ":")
 	if !slices.Contains([]string{"id", "ids", "slug", "tokenId", "tokenIds"}, role) {
@@ -305,7 +301,7 @@ func checkParameter(s string) error {
 	return nil
 }
 
-// Names returns the part after the colon of each element, by the part before the colon.
+// Names returns the list of --venue-parameters as a map from the part before the colon to the part after the colon.
 func (l List) Names() map[string]string {
 	names := make(map[string]string, len(l))
 	for _, element := range l {
@@ -329,7 +325,7 @@ func checkNetwork(s string) error {
 	return nil
 }
 
-// readURL returns nil for an empty text. Its errors never quote the URL.
+// readURL parses and checks a URL. It returns nil for an empty text. Its errors do not quote the URL, which may contain a secret.
 func readURL(s string, schemes ...string) (*url.URL, error) {
 	if s == "" {
 		return nil, nil

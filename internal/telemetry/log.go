@@ -17,7 +17,7 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told reports that a log line with the result of the request was written.
+	// told is true if Operations logs the request.
 	told atomic.Bool
 }
 
@@ -34,7 +34,7 @@ func requestFrom(ctx context.Context) *request {
 	return r
 }
 
-// WithRequestID returns a context whose log lines contain id.
+// WithRequestID returns a context that adds id to the log lines that are written with it.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return &request{Context: ctx, id: id}
 }
@@ -47,7 +47,7 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// NewRequestID returns 26 random letters and digits with 128 random bits. The id identifies a request; it is not a secret.
+// NewRequestID returns 26 random letters and digits with 128 random bits. The id is not a secret.
 func NewRequestID() string {
 	var random [16]byte
 	var id [26]byte
@@ -60,9 +60,8 @@ func NewRequestID() string {
 var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts attributes
-// and groups whose name is secret (credentials, authorization, apiKey, secret, passphrase, password, token, cookie, …, in any
-// case). It also redacts texts that look like secrets, even in messages and errors. It adds request_id from the context. If level
-// is a slog.LevelVar, the level may change later.
+// and groups with a secret name, such as credentials, authorization, apiKey, password or token. It also redacts texts that look
+// like secrets, even in messages and errors. It adds request_id from the context.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
 		w = &lockedWriter{to: w}
@@ -90,15 +89,14 @@ func (w *lockedWriter) Write(line []byte) (int, error) {
 	return w.to.Write(line)
 }
 
-// idHandler adds the request id at the top level. It stores the steps from root to h, because the id must be added before the
-// first group is opened.
+// idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup, because it must repeat them
+// after it has added the id.
 type idHandler struct {
 	h, root slog.Handler
-	way     []func(slog.Handler) slog.Handler // the steps from root to h
-	grouped bool
-	// to is the destination of the log. plain writes to it without redaction. Both are nil if the destination is unknown.
-	to    io.Writer
-	plain slog.Handler
+	way     []func(slog.Handler) slog.Handler // the calls that made h from root
+	grouped bool                              // true if one of the calls was WithGroup
+	to      io.Writer
+	plain   slog.Handler // writes without redaction
 }
 
 // Enabled implements slog.Handler.

@@ -12,18 +12,17 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations logs one line for each operation. If there are too many operations in a second, it logs only a sample of the
-// successful ones. It logs every failed operation for which the log's buffer has room. It is safe for concurrent use.
+// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of them. It logs
+// every failed operation unless the buffer of the log is full. It is safe for concurrent use.
 type Operations struct {
-	log *slog.Logger
-	// lines logs texts that need no redaction.
-	lines    slog.Handler
+	log      *slog.Logger
+	lines    slog.Handler // writes without redaction
 	sampled  atomic.Uint64
 	sampling sampling
 }
 
-// NewOperations returns an Operations that writes to log, which must come from NewLogger. When more than above operations have
-// succeeded in a second, it logs only a sample of the further successful operations.
+// NewOperations returns an Operations that writes to log, which must come from NewLogger. above is the number of successful
+// operations in a second after which it logs only a sample.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {
@@ -38,7 +37,7 @@ func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 // Ended logs an operation that has ended.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
-	if of != nil && j.Transport != "websocket" { // a WebSocket's request carries many operations
+	if of != nil && j.Transport != "websocket" { // the request of a WebSocket has many operations and a line of its own
 		of.told.Store(true)
 	}
 	level := levelOf(j.Outcome)
@@ -62,7 +61,7 @@ func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	}
 	r := slog.NewRecord(now, level, "operation", 0)
 	r.AddAttrs(attrs...)
-	_ = o.lines.Handle(ctx, r) // a failing log can't report its own failure
+	_ = o.lines.Handle(ctx, r) // an error of the log cannot be logged
 }
 
 // appendOperation appends the attributes of an operation.
@@ -89,7 +88,7 @@ func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	}
 	attrs = append(attrs, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
 	text("response", j.Response)
-	var sum reqctx.CacheCounts // over all kinds
+	var sum reqctx.CacheCounts
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		sum = sum.Plus(j.Counts(k))
 	}

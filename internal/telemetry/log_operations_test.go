@@ -22,7 +22,7 @@ func journal(outcome string) *reqctx.Log {
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
 		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	reqctx.WithLog(context.Background(), j) // the log counts reads from now on
+	reqctx.WithLog(context.Background(), j) // without this call j counts no reads
 	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
 	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
 	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
@@ -54,8 +54,7 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot runs more operations in a second than the limit of lines. Successes beyond the limit
-// must have no line, but every failure must have a line.
+// TestSuccessesAreSampledAndFailuresAreNot checks that above the limit only a sample of the successes is logged, but every failure.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -83,8 +82,7 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	})
 }
 
-// TestSuccessesLeaveRoomForFailures fills a log that nobody reads with lines of successes. The log must still accept lines of
-// failures.
+// TestSuccessesLeaveRoomForFailures checks that the buffer of the log has space for failures after many successes.
 func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100_000)
@@ -108,8 +106,7 @@ func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	}
 }
 
-// TestARequestIsLoggedOnce serves requests with and without an operation. A request of an operation over HTTP must have only the
-// line of the operation.
+// TestARequestIsLoggedOnce checks that an HTTP request with an operation has only the line of the operation.
 func TestARequestIsLoggedOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")
@@ -139,7 +136,7 @@ func TestARequestIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestALineAllocatesLittle expects a line to allocate only its attributes and their text.
+// TestALineAllocatesLittle bounds the allocations for a line.
 func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
@@ -152,8 +149,8 @@ type discardLines struct{}
 
 func (discardLines) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestRequestsLeaveRoomForFailures sends more requests in a second than may have lines. It then fills a log that nobody reads. The
-// log must still accept lines of failures.
+// TestRequestsLeaveRoomForFailures checks that above the limit only a sample of the successful requests is logged, and that the
+// buffer of the log has space for failed requests.
 func TestRequestsLeaveRoomForFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes for which one line is logged.
+// sampleRate is the number of successes for which sampling logs one line.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
 	lines *Writer
 	above int64
-	// second is the current second since 1970. seen is the number of successes in it.
+	// second is a time in seconds since 1970. seen is the number of successes in that second.
 	second, seen atomic.Int64
 }
 
-// linesOf returns the Writer of a logger of NewLogger, or nil.
+// linesOf returns the Writer to which a logger writes, or nil if it writes to something else.
 func linesOf(log *slog.Logger) *Writer {
 	if h, ok := log.Handler().(*idHandler); ok {
 		w, _ := h.to.(*Writer)
@@ -26,7 +26,7 @@ func linesOf(log *slog.Logger) *Writer {
 	return nil
 }
 
-// weight returns the number of successes that this line represents, or 0 if the line is not logged.
+// weight returns how many successes the line of a success represents, or 0 if the success must not be logged.
 func (s *sampling) weight(now time.Time) int {
 	if s.lines != nil && s.lines.crowded() {
 		return 0 // keep the remaining space for failures

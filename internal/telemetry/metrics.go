@@ -13,7 +13,7 @@ import (
 // Metrics are the service's metrics in their own Prometheus registry. They are safe for concurrent use. Every label has a
 // bounded number of values; further values are counted as "other".
 //
-// Frequent events are counted here. Register adds counts of other packages, which are read at each scrape.
+// The methods of Metrics count frequent events. Register adds metrics that other packages count, and that are read at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -43,7 +43,7 @@ func (m *Metrics) Handler() http.Handler {
 	}))
 }
 
-// Registry returns the registry, to register further collectors.
+// Registry returns the Prometheus registry. Callers may register further collectors.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -58,7 +58,8 @@ func (m *Metrics) gauge(name, help string, labels prometheus.Labels) prometheus.
 	return g
 }
 
-// histogram returns a classic and native histogram. Prometheus reads the form for which it is configured.
+// histogram returns a metric that is both a classic and a native histogram. The configuration of Prometheus decides which of them
+// Prometheus reads.
 func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

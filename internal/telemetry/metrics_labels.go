@@ -8,16 +8,14 @@ import (
 
 const (
 	other = "other"
-	// maxLabels bounds the number of values of a label that has no fixed set of values.
+	// maxLabels is the maximum number of values of a label without a fixed set of values.
 	maxLabels = 64
 )
 
 // bounded bounds the number of different values of a label. The zero value is ready to use.
 type bounded struct {
-	// most is the limit; 0 means maxLabels.
-	most int
-	// shape normalizes a value; nil means the function word.
-	shape func(string) string
+	most  int                 // maximum number of values; 0 means maxLabels
+	shape func(string) string // normalizes a value; nil means the function word
 
 	mu    sync.Mutex
 	words map[string]string
@@ -51,7 +49,7 @@ func (b *bounded) label(s string) string {
 	return label
 }
 
-// word converts to lower case and replaces all characters except letters, digits and '-' with '_'.
+// word converts s to lower case and replaces all characters except letters, digits and '-' with '_'.
 func word(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

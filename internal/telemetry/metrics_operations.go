@@ -9,7 +9,7 @@ import (
 // maxNames bounds the number of trusted documents that have their own label value.
 const maxNames = 100
 
-// kinds are the kinds of operations. The kind of a request that was refused before parsing is unknown.
+// kinds are the kinds of operations. A request that was refused before its document was parsed has the kind unknown.
 var kinds = map[string]bool{"query": true, "mutation": true, "subscription": true, "unknown": true}
 
 // operations are the metrics of clients' operations.
@@ -32,8 +32,8 @@ func (o *operations) open(m *Metrics) {
 }
 
 // Operation counts a GraphQL operation. kind is query, mutation, subscription or unknown. name is the name of a trusted
-// document, or empty. code is ok, the code of the first error, or another short word. rule is the rule that refused the
-// operation, or empty.
+// document, or "". code is ok, the code of the first error, or another short word. rule is the limit that the operation exceeded,
+// or "".
 func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration) {
 	o := &m.operations
 	if !kinds[kind] {

@@ -14,19 +14,18 @@ const (
 type Family[S any] struct {
 	Kind       prometheus.ValueType
 	Name, Help string
-	// Labels are the names of its labels.
-	Labels []string
-	// Read calls sample once for each series, with the values of its labels.
+	Labels     []string // names of the labels
+	// Read calls sample once for each series, with the values of the labels.
 	Read func(s S, sample func(value float64, labels ...string))
 }
 
-// Single is the Read of a metric with one series.
+// Single returns a function for Family.Read of a metric with one series.
 func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
 	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
 }
 
-// Register adds metrics. At each scrape, all of them are read from one snapshot. snapshot must be safe for concurrent use.
-// Labels are not bounded, so the snapshot must contain few values. Register panics if a name is already registered.
+// Register adds metrics. At each scrape, all families are read from one snapshot. The function snapshot must be safe for concurrent
+// use. The number of series is not bounded, so Read must sample few series. Register panics if a name is already registered.
 func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
 	for _, f := range families {

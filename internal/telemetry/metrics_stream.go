@@ -28,11 +28,11 @@ func (s *Stream) open(m *Metrics) {
 // Frame counts a frame of a type.
 func (s *Stream) Frame(kind string) { s.frames.WithLabelValues(s.types.label(kind)).Inc() }
 
-// Drift counts a frame that deviates from the venue's contract.
+// Drift counts a frame that deviates from the protocol that the venue documents.
 func (s *Stream) Drift(what string) { s.drift.WithLabelValues(s.drifts.label(what)).Inc() }
 
 // Reconnect counts a connection that was lost or could not be opened.
 func (s *Stream) Reconnect(reason string) { s.lost.WithLabelValues(s.reasons.label(reason)).Inc() }
 
-// Lag records the delay of a change. It is 0 if the venue's clock is ahead.
+// Lag records the time from the venue's timestamp of a change to the arrival of the change. A negative time counts as 0.
 func (s *Stream) Lag(d time.Duration) { s.lag.Observe(max(d, 0).Seconds()) }

@@ -129,7 +129,7 @@ oddsgraph_stream_frames_total{type="price_update"} 2
 	}
 }
 
-// TestRegister checks that the two metrics of one scrape have values from the same snapshot.
+// TestRegister checks that all families of a scrape are read from one snapshot.
 func TestRegister(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	taken := 0
@@ -145,7 +145,6 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestCountingAllocatesNothing counts every event of an operation and of a frame. Counting must not allocate.
 func TestCountingAllocatesNothing(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	count := func() {
@@ -159,7 +158,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded gives every label hostile values from several goroutines. The number of series must stay bounded.
+// TestSeriesAreBounded checks that any number of different label values makes a limited number of series.
 func TestSeriesAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	var workers sync.WaitGroup

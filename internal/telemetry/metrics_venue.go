@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// endpoints are the venue's endpoints by the last part of their path.
+// endpoints contains the last parts of the paths of the venue's endpoints.
 var endpoints = map[string]bool{
 	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true, "event": true,
 	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
@@ -41,7 +41,7 @@ func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapse
 	v.keys.WithLabelValues(label).Observe(float64(keys))
 }
 
-// Drift counts a part of a response that could not be read although the other parts could be read.
+// Drift counts a part of a response that was left out because it could not be read.
 func (m *Metrics) Drift(endpoint, what string) {
 	m.venue.drift.WithLabelValues(endpointLabel(endpoint), m.venue.drifts.label(what)).Inc()
 }
@@ -59,7 +59,7 @@ func statusLabel(status int) string {
 	case status == 0:
 		return "none"
 	case status == http.StatusOK:
-		return "200" // without an allocation
+		return "200" // strconv.Itoa would allocate
 	case http.StatusText(status) == "":
 		return other
 	}

@@ -16,7 +16,7 @@ var secretEndings = []string{
 	"credentials", "authorization", "apikey", "secret", "passphrase", "password", "cookie", "cookies", "bearer", "signature",
 }
 
-// secretNames are secret names that are also endings of harmless names.
+// secretNames are secret names that cannot be in secretEndings, because harmless names end with them.
 var secretNames = map[string]bool{
 	"token": true, "accesstoken": true, "refreshtoken": true, "bearertoken": true, "authtoken": true, "sessiontoken": true,
 	"idtoken": true, "privatekey": true,
@@ -52,12 +52,12 @@ var (
 	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
 	// query matches a secret parameter of a URL without scheme: /api/user/orders?credentials=…
 	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
-	// field matches a secret member in JSON. escaped matches a secret member in JSON within quotes. member matches a secret member
-	// of a struct or map that fmt has printed.
+	// field matches a secret member in JSON. escaped matches a secret member in JSON that is itself a JSON string. member matches a
+	// secret member of a struct or map that fmt has printed.
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches a JSON object with credentials and the rest of the text after it.
+	// object matches a JSON object or list with credentials and all text after it.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
@@ -89,7 +89,7 @@ func redactText(s string) string {
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
-		// The URL's parts can't be located: keep the text before the first possible part.
+		// Any part of an invalid URL may be secret, so keep only the scheme.
 		before, _, _ := strings.Cut(s, "://")
 		return before + "://" + redacted
 	}
@@ -128,7 +128,7 @@ func redact(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// printed reports whether fmt or JSON would print a secret of v. If so, it returns the text without the secret.
+// printed reports whether the text of v in the form of fmt or JSON contains a secret. If so, it returns the redacted text.
 func printed(v any) (text string, secret bool) {
 	switch v := v.(type) {
 	case nil, slog.Level, *slog.Source:
@@ -146,7 +146,7 @@ func printed(v any) (text string, secret bool) {
 	if _, ok := v.(error); ok {
 		return "", false
 	}
-	// Pointers print as addresses, but JSON follows them.
+	// fmt prints nested pointers as addresses, but JSON follows them.
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "", false

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// RequestIDHeader is the header with the id of a request. It is used in requests and responses.
+// RequestIDHeader is the header with the id of a request, in the request and in its response.
 const RequestIDHeader = "X-Request-Id"
 
-// Requests returns a handler that assigns an id to every request before it calls next. The response contains the id in
-// RequestIDHeader, and every log line contains it. If the client sends an id of 1 to 64 letters, digits, '-', '_' or '.', that
-// id is used.
+// Requests returns a handler that assigns an id to every request before it calls next. RequestIDHeader of the response and every
+// log line contain the id. The handler uses the id that the client sends if it has 1 to 64 letters, digits, '-', '_' or '.'.
 //
-// The handler logs one line for each request that Operations has not logged. Above the given number of requests in a second, it
-// logs only a sample of the requests with a status below 500. Input of clients can be secret and is not logged: the line
-// contains the pattern of the mux instead of the URL, and OTHER for unknown methods.
+// The handler logs one line for each request that Operations does not log. After above requests in a second, it logs only a sample
+// of the further requests with a status below 500. A line contains no input of clients, because it can be secret: it contains the
+// pattern of the mux in place of the URL, and OTHER in place of an unknown method.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +31,7 @@ func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 		ctx.Context, ctx.id = r.Context(), id
 		r = r.WithContext(ctx)
 		defer func() {
-			seen.ResponseWriter = nil // a WebSocket retains the context after the request
+			seen.ResponseWriter = nil // a WebSocket keeps ctx, which is a part of seen, in memory after the request
 			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}
@@ -85,7 +84,7 @@ type response struct {
 	idHeader [1]string
 }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (r *response) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
@@ -98,7 +97,7 @@ func (r *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written so far, for streams of events.
+// Flush implements http.Flusher.
 func (r *response) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
 
 // Unwrap returns the underlying writer for http.ResponseController.

@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxLinks bounds the number of operations that are linked with a call to the venue. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
+// maxLinks is the maximum number of links of a span. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
 const maxLinks = 2048
 
 // Tracer records operations and their calls to the venue as OpenTelemetry traces. It is safe for concurrent use. Close sends
@@ -33,9 +33,9 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// OpenTracer returns a tracer configured by OpenTelemetry's variables
-// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). It sends traces by OTLP over HTTP in
-// the background. It returns nil if the variables name no collector. Failures to send are logged.
+// OpenTracer returns a tracer that sends traces by OTLP over HTTP in the background. The environment variables of OpenTelemetry
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) configure the tracer. OpenTracer returns nil
+// if these variables name no collector. The tracer logs failures to send.
 func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	wanted, err := tracesWanted()
 	if !wanted || err != nil {
@@ -51,7 +51,7 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	about, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil { // do not wrap err, it quotes the variables
+	if err != nil { // do not wrap err, because it quotes values of variables
 		return nil, errors.Join(errors.New("traces: OTEL_RESOURCE_ATTRIBUTES is not name=value,…"), exporter.Shutdown(context.Background()))
 	}
 	ear.reading("OTEL_TRACES_SAMPLER")
@@ -97,7 +97,7 @@ func tracesWanted() (bool, error) {
 // Close sends the remaining spans until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err // an unreachable collector was already logged
+		return err // the tracer has already logged that the collector is not reachable
 	}
 	return nil
 }
@@ -116,9 +116,9 @@ func contextOf(c reqctx.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
-// Began starts the span of an operation if the operation is sampled. If traceparent is trusted, its span is the parent.
-// Otherwise the operation starts a new trace with a link to the client's span, so that clients do not control sampling.
-// tracestate and baggage are ignored, because clients can write anything into them.
+// Began starts the span of an operation if the operation is sampled. If trusted is true, the span in traceparent is the parent. If
+// not, the operation starts a new trace with a link to the span in traceparent, because clients must not control the sampling. Began
+// ignores tracestate and baggage, because clients can write anything into them.
 func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
@@ -181,7 +181,8 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 	s.End(trace.WithTimestamp(ended))
 }
 
-// addReads adds cache counts and awaited batches as events, and links to the calls of these batches.
+// addReads adds an event for each kind of data and for each batch that the operation waited for. It adds links to the calls of the
+// batches.
 func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
@@ -217,8 +218,9 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 		attribute.Float64("queue.wait", between(b.Admitted, b.Left)))
 }
 
-// Batch records a span for each call of an ended batch. The span is linked with the operations that waited for the batch. If no
-// waiting operation is traced, for example because the batch is a refresh, the call starts a new trace if that trace is sampled.
+// Batch records a span for each call of an ended batch. The span has links to the operations that waited for the batch. If no
+// waiting operation is traced, for example because the batch is a refresh, the span starts a new trace. The sampler may drop this
+// trace.
 func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
 	var spans []reqctx.TraceContext
@@ -255,7 +257,7 @@ func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 
 type identifierKey struct{}
 
-// identifiers generates random trace and span ids. The span of a call to the venue gets the id that was chosen before the call.
+// identifiers generates random trace and span ids. If the context has a value for identifierKey, this value is the span id.
 type identifiers struct{}
 
 // NewIDs implements sdktrace.IDGenerator.

@@ -12,15 +12,15 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages. The values of environment variables in them may be secrets. So the
-// handler uses only the names of variables. Before open is called, the handler collects configuration errors. After that, it logs
-// the messages.
+// otelErrorHandler receives OpenTelemetry's internal messages. Messages may quote values of environment variables, which may be
+// secret, so the handler uses only the names of variables. Until open is called, the handler collects the messages as configuration
+// errors. After that, it logs the messages.
 type otelErrorHandler struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
 	opened bool
-	// variables are the variables that are being read.
+	// variables are the beginnings of the names of the variables that OpenTelemetry reads now.
 	variables []string
 	wrong     []string
 }
@@ -33,7 +33,7 @@ func listenToSDK(log *slog.Logger) *otelErrorHandler {
 	return e
 }
 
-// reading sets the variables that are read next.
+// reading sets the beginnings of the names of the variables that OpenTelemetry reads next.
 func (e *otelErrorHandler) reading(variables ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,8 +50,8 @@ func (e *otelErrorHandler) open() error {
 	return nil
 }
 
-// hear collects a message if open was not called yet. It reports whether it has collected the message. The message must not contain
-// values.
+// hear collects a message and returns true. After a call of open it only returns false. The message must not contain values of
+// variables.
 func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,8 +83,8 @@ func (e *otelErrorHandler) Handle(err error) {
 // Init implements logr.LogSink.
 func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink. Level 1 is a warning. Level 4 is information. OpenTelemetry reports a
-// variable with an invalid number at level 4.
+// Enabled implements logr.LogSink. Level 1 is a warning, and level 4 is information. OpenTelemetry reports a variable with an
+// invalid number at level 4.
 func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
 // Info implements logr.LogSink.
@@ -97,7 +97,7 @@ func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 	}
 }
 
-// Error implements logr.LogSink. It drops the error's text, which may quote values.
+// Error implements logr.LogSink. It ignores the error, which may quote values of variables.
 func (e *otelErrorHandler) Error(_ error, message string, about ...any) {
 	if name := variable(about); name != "" {
 		message += " " + name
@@ -113,7 +113,7 @@ func (e *otelErrorHandler) WithValues(...any) logr.LogSink { return e }
 // WithName implements logr.LogSink.
 func (e *otelErrorHandler) WithName(string) logr.LogSink { return e }
 
-// variable returns the name of the variable in a message, or "".
+// variable returns the name of the variable that a message is about, or "".
 func variable(about []any) string {
 	if len(about) > 0 {
 		if name, _ := about[0].(string); strings.HasPrefix(name, "OTEL_") {

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestOnlyTrustedSpansDecideSampling sends sampled parent spans to a tracer with a sampling rate of 0. Only trusted parents may
-// cause sampling.
+// TestOnlyTrustedSpansDecideSampling checks that a sampled parent span causes sampling only if it is trusted.
 func TestOnlyTrustedSpansDecideSampling(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")

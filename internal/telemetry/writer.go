@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Writer is a buffered, asynchronous writer of log lines. Write does not block; lines without space in the buffer are dropped
-// and counted. It is safe for concurrent use. Close writes the remaining lines.
+// Writer is a buffered, asynchronous writer of log lines. A goroutine writes the buffer. Write does not block, but drops and counts
+// a line that does not fit into the buffer. Writer is safe for concurrent use. Close writes the remaining lines.
 type Writer struct {
 	to      io.Writer
 	dropped atomic.Uint64
@@ -21,19 +21,19 @@ type Writer struct {
 	// waiting contains whole lines. spare is the buffer of the previous write, which is reused.
 	waiting, spare []byte
 	limit          int
-	// busy reports whether lines are being written.
+	// busy is true while the goroutine writes lines or waits for more lines.
 	busy, closed bool
-	// changed is signalled when lines arrive and when all lines are written.
+	// changed is signalled when the goroutine must wake up, and when it has written all lines.
 	changed sync.Cond
-	// hurry ends batchDelay early.
+	// hurry makes the goroutine write before batchDelay has passed.
 	hurry chan struct{}
 }
 
-// batchDelay is the time for which a line waits for more lines, because waking the goroutine takes longer than formatting a
-// line.
+// batchDelay is how long the goroutine waits for more lines before it writes. To wake the goroutine for each line would take longer
+// than to format the line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a writer to `to` that buffers at most limit bytes.
+// NewWriter returns a Writer with a destination. It buffers at most limit bytes.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
@@ -49,7 +49,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 		w.dropped.Add(1)
 	} else {
 		if len(w.waiting) == 0 && !w.busy {
-			w.changed.Broadcast() // a writing goroutine checks again without a signal
+			w.changed.Broadcast() // while busy is true, the goroutine needs no signal
 		}
 		w.waiting = append(w.waiting, line...)
 		if len(w.waiting) > w.limit/4 {
@@ -59,14 +59,14 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// crowded reports whether the buffer is more than half full. Unimportant lines should be skipped then.
+// crowded reports whether the buffer is more than half full.
 func (w *Writer) crowded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waiting) > w.limit/2
 }
 
-// Dropped returns the number of lines lost since the start, for lack of space or because a write failed.
+// Dropped returns the number of lines that did not fit into the buffer or could not be written.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
 // hasten makes the goroutine write the buffered lines now.
@@ -87,7 +87,7 @@ func (w *Writer) Flush() {
 	}
 }
 
-// Close writes the remaining lines and stops the goroutine. It returns after patience at the latest, because the destination may
+// Close writes the remaining lines and stops the goroutine. It waits at most for the duration patience, because the destination may
 // block.
 func (w *Writer) Close(patience time.Duration) {
 	w.mu.Lock()
@@ -103,7 +103,7 @@ func (w *Writer) Close(patience time.Duration) {
 	}
 }
 
-// run writes all buffered lines together.
+// run writes the buffered lines until Close is called.
 func (w *Writer) run() {
 	defer close(w.done)
 	gathered := time.NewTimer(batchDelay)
@@ -128,7 +128,7 @@ func (w *Writer) run() {
 		lines := w.waiting
 		w.waiting, w.spare = w.spare[:0], nil
 		w.mu.Unlock()
-		if n, err := w.to.Write(lines); err != nil { // a failing log can't report its own failure
+		if n, err := w.to.Write(lines); err != nil { // an error of the log cannot be logged
 			w.dropped.Add(uint64(bytes.Count(lines[min(max(n, 0), len(lines)):], []byte{'\n'})))
 		}
 		w.mu.Lock()

@@ -41,8 +41,7 @@ func (h *held) String() string {
 	return h.got.String()
 }
 
-// TestNobodyWaitsForTheLog writes lines while nobody reads them. Lines beyond the limit must be dropped and counted. All other
-// lines must arrive whole and in order.
+// TestNobodyWaitsForTheLog checks that Write does not block: it drops and counts the lines that do not fit into the buffer.
 func TestNobodyWaitsForTheLog(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100)
@@ -94,8 +93,8 @@ func (p *pieces) take() []string {
 	return got
 }
 
-// TestLinesAreWrittenTogether expects one Write for the lines of a short time. Flush, Close and a large number of bytes must cause
-// the Write earlier.
+// TestLinesAreWrittenTogether checks that lines that arrive within batchDelay are written together. Flush, Close and many bytes
+// cause an earlier write.
 func TestLinesAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := &pieces{}, time.Now()
@@ -126,7 +125,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForever closes a log that nobody reads. Close must return after a limited time.
+// TestCloseDoesNotWaitForever checks that Close returns after patience if the destination blocks.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := newHeld(), time.Now()
@@ -140,7 +139,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	})
 }
 
-// TestLinesStayWhole logs from many goroutines. The lines must not be mixed.
+// TestLinesStayWhole checks that the lines of many goroutines are not mixed.
 func TestLinesStayWhole(t *testing.T) {
 	var to bytes.Buffer
 	w := NewWriter(&to, 1<<20)
@@ -166,7 +165,7 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestTheLevelChanges changes the level of a logger in use.
+// TestTheLevelChanges checks that the level of a logger in use can be changed.
 func TestTheLevelChanges(t *testing.T) {
 	var to bytes.Buffer
 	var level slog.LevelVar
@@ -188,8 +187,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
-// TestLinesThatCannotBeWrittenAreCounted has a write fail in the middle of the second of three lines. The lines that were not
-// written must be counted.
+// TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that were not written when a write failed.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	w := NewWriter(&failing{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")
