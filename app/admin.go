@@ -12,10 +12,10 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdown is the longest time that operators' requests may still take after the shutdown has begun.
+// adminShutdown is how long the server of the private address waits for running requests when it stops.
 const adminShutdown = time.Second
 
-// responseKind is the kind under which operators flush the cache of whole responses.
+// responseKind is the kind that operators name to flush the cache of whole responses.
 const responseKind = "response"
 
 // openAdmin binds the private address. It returns a nil server if the address is "off".

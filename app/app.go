@@ -128,7 +128,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if no venue is configured. It also opens the fleet and the rate limit of the venue.
+// openVenue opens the demo venue if no venue is configured. It also opens the connection to Redis and the rate limiter.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

@@ -167,7 +167,7 @@ func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, e
 	q.read(kind, call)
 }
 
-// read runs call and prints the text and the error that call returned, and the parts of responses that could not be read.
+// read runs call. It prints the text and the error that call returned, and the parts of responses that could not be read.
 func (q *inquiry) read(kind string, call func() (string, error)) {
 	text, err := call()
 	if err != nil {

@@ -125,7 +125,7 @@ func BuildVersion() string {
 	return "development"
 }
 
-// Healthcheck returns an error unless the server at url reports that it is ready.
+// Healthcheck returns nil if the server at url responds with status 200.
 func Healthcheck(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

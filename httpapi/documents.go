@@ -90,7 +90,7 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// find returns the known document with a text, or nil.
+// find returns the document with a text that is cached or used by a subscription, or nil.
 func (d *documentCache) find(text string) *document {
 	d.mu.Lock()
 	defer d.mu.Unlock()

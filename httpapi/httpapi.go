@@ -28,8 +28,8 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the smallest budget for the bodies and messages of all clients, in bytes. One client may use three quarters of the
-// budget. A body that is being read may use twice its size.
+// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. One client may use three quarters of the
+// memory. A body may need twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -89,8 +89,8 @@ type Config struct {
 	Shared func(ctx context.Context) context.Context
 	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
-	// Impaired returns a line for the response of a ready service that says what does not work. The line may be "", and Impaired
-	// may be nil.
+	// Impaired returns what does not work although the service is ready, or "". The response at PathReady contains this text.
+	// Impaired may be nil.
 	Impaired func() string
 	// Pages contain index.html, live.html, plain.html, and the files that these pages load from assets/. If several file systems
 	// contain the same file, the file of the first one is served.

@@ -79,7 +79,7 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	return nil, err
 }
 
-// share returns the share of a client. The caller holds the lock.
+// share returns the client's entry in clients, and adds it if necessary. The caller holds the lock.
 func (l *limiter) share(client netip.Prefix) *share {
 	s := l.clients[client]
 	if s != nil {

@@ -19,15 +19,14 @@ type params struct {
 	Variables string
 	// Extensions are a JSON object, or nil.
 	Extensions json.RawMessage
-	// DocumentID is the id of a known document, or "".
+	// DocumentID is the id of a trusted or persisted document, or "".
 	DocumentID string
 
-	// hasQuery reports whether the request contains a query, even an empty one.
+	// hasQuery is true if the request contains a query, even if the query is empty.
 	hasQuery bool
 }
 
-// namesDocument reports whether the request contains a query (even an empty one), a document id, or the hash of a persisted
-// query.
+// namesDocument reports whether the request contains a query, a document id, or the hash of a persisted query.
 func (p *params) namesDocument() bool {
 	if p.hasQuery || p.DocumentID != "" {
 		return true
@@ -38,9 +37,9 @@ func (p *params) namesDocument() bool {
 	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
 }
 
-// parseParams parses {query, operationName, variables, extensions, documentId}. A member that is null counts as absent. Other
-// members are ignored. A repeated member is an error, because some parsers use the first one and other parsers use the last one.
-// The result shares no memory with body.
+// parseParams parses {query, operationName, variables, extensions, documentId}. A member that is null counts as absent. Unknown
+// members are ignored. A repeated member is an error, because some parsers use the first value and others use the last value. The
+// result shares no memory with body.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")
@@ -146,7 +145,7 @@ func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	var buffer [1024]byte                                 // on the stack, for most documents
+	var buffer [1024]byte                                 // on the stack; large enough for most documents
 	text, _ := jsontext.AppendUnquote(buffer[:0], quoted) // the only possible error is an unpaired surrogate, which becomes U+FFFD
 	return string(text)
 }

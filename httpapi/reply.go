@@ -22,7 +22,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// statusOf returns the status of a response: 200 with data, otherwise the status of its first error.
+// statusOf returns 200 for a response with data, and the status of the first error for a response without data.
 func statusOf(resp *graphql.Response) int {
 	if resp.Data != nil || len(resp.Errors) == 0 {
 		return http.StatusOK

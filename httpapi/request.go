@@ -48,7 +48,7 @@ func newRequest(r *http.Request) *request {
 
 // withoutCredentials removes credentials from Header. It does not change the headers of Request.
 func (r *request) withoutCredentials() {
-	r.Header = maps.Clone(r.Header) // nobody changes the values
+	r.Header = maps.Clone(r.Header) // a shallow copy is sufficient, because nobody changes the values
 	r.Header.Del(CredentialsHeader)
 	r.Header.Del(authorization)
 }

@@ -35,7 +35,7 @@ type subscriptions struct {
 	held *quota.Shared
 	// acquire waits until an operation may execute, and fills the operation's slot.
 	acquire func(context.Context, *slot) error
-	// secret is the HMAC key that makes the keys of groups from documents, variables and credentials.
+	// secret is the HMAC key for the keys of groups. With HMAC, the key of a group reveals nothing about credentials.
 	secret [32]byte
 }
 
@@ -231,7 +231,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watched returns the number of ids that a subscription follows: the total length of its lists of ids, or 1 if it has none.
+// watched returns the number of ids that a subscription follows: the total length of its lists of ids, or 1 without such a list.
 func (o *operation) watched() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {

@@ -110,7 +110,7 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 func (t *transports) drain(ctx context.Context) {
 	t.events.close()
 	t.sockets.Drain(ctx)
-	t.events.streams.Wait() // each stream ends with its request, for which the server waits
+	t.events.streams.Wait() // needs no timeout, because each stream ends with its request and the HTTP server ends the requests
 	t.subscriptions.hub.Close()
 }
 

@@ -1,6 +1,6 @@
-// Package hosts refuses requests whose Host header is not a name of the service. The owner of a web page can
-// make the page's host name resolve to a loopback or private address (DNS rebinding). The browser then treats the service as
-// the page's own host, and only the Host header shows the attack.
+// Package hosts refuses requests whose Host header is not a name of the service. The owner of a web page can make the page's host
+// name resolve to a loopback or private address (DNS rebinding). The browser then treats the service as the page's own host. Only
+// the Host header shows the attack.
 package hosts
 
 import (

@@ -100,7 +100,7 @@ func (f *file) check(l line, assigns bool, known []string) error {
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		var of *fs.PathError // its text contains the path, which the caller adds
+		var of *fs.PathError // remove the path from the error, because the caller adds it
 		if errors.As(err, &of) {
 			err = of.Err
 		}

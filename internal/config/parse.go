@@ -315,7 +315,7 @@ func flagOf(k *kong.Kong, name string) *kong.Flag {
 	return k.Model.Flags[slices.IndexFunc(k.Model.Flags, func(f *kong.Flag) bool { return f.Name == name })]
 }
 
-// suggest returns the most similar known name, if one is similar enough.
+// suggest returns the end of an error about an unknown name: the most similar known name, or a reference to --help.
 func suggest(before, name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range known {

@@ -71,7 +71,7 @@ func (c Config) String() string {
 	return b.String()
 }
 
-// GoString returns String, so that %#v shows no more than %v.
+// GoString returns String, because %#v would print URLs without redaction.
 func (c Config) GoString() string { return c.String() }
 
 // LogValue returns the values that differ from their defaults, by flag, without user info and queries of URLs.

@@ -13,7 +13,7 @@ import (
 )
 
 // Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of them. It logs
-// every failed operation unless the buffer of the log is full. It is safe for concurrent use.
+// every failed operation for which the buffer of the log has space. It is safe for concurrent use.
 type Operations struct {
 	log      *slog.Logger
 	lines    slog.Handler // writes without redaction
@@ -110,7 +110,7 @@ func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	return attrs
 }
 
-// levelOf returns the level of a line. Failures of the venue or the service are warnings.
+// levelOf returns the level of an operation's line: an error for an internal error, a warning for a failure of the venue.
 func levelOf(outcome string) slog.Level {
 	switch market.Code(outcome) {
 	case market.CodeInternal:

@@ -117,8 +117,8 @@ func contextOf(c reqctx.TraceContext) trace.SpanContext {
 }
 
 // Began starts the span of an operation if the operation is sampled. If trusted is true, the span in traceparent is the parent. If
-// not, the operation starts a new trace with a link to the span in traceparent, because clients must not control the sampling. Began
-// ignores tracestate and baggage, because clients can write anything into them.
+// not, the operation starts a new trace with a link to the span in traceparent, because clients must not control the sampling.
+// Began ignores tracestate and baggage, because clients can write anything into them.
 func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)

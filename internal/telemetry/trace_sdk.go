@@ -40,7 +40,7 @@ func (e *otelErrorHandler) reading(variables ...string) {
 	e.variables = variables
 }
 
-// open returns the collected errors, or nil. Later messages are logged.
+// open returns the collected errors, or nil. From then on, the handler logs the messages.
 func (e *otelErrorHandler) open() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -18,7 +18,7 @@ type Writer struct {
 
 	// mu protects the fields below.
 	mu sync.Mutex
-	// waiting contains whole lines. spare is the buffer of the previous write, which is reused.
+	// waiting contains the buffered lines. spare is the memory of the previous write, for reuse.
 	waiting, spare []byte
 	limit          int
 	// busy is true while the goroutine writes lines or waits for more lines.
@@ -33,7 +33,7 @@ type Writer struct {
 // than to format the line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer with a destination. It buffers at most limit bytes.
+// NewWriter returns a Writer for the destination to. The Writer buffers at most limit bytes.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
@@ -77,7 +77,7 @@ func (w *Writer) hasten() {
 	}
 }
 
-// Flush waits until all lines buffered so far are written.
+// Flush waits until all buffered lines are written.
 func (w *Writer) Flush() {
 	w.hasten()
 	w.mu.Lock()
