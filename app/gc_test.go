@@ -2,7 +2,6 @@ package app
 
 import "testing"
 
-// TestGCPercent checks the GOGC value that gcPercent chooses for a size of the live heap.
 func TestGCPercent(t *testing.T) {
 	for _, test := range []struct {
 		live uint64

@@ -211,7 +211,7 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 }
 
 // TestRefusalsAreCounted checks that a token that was refused too often is rejected without a look-up, and that other tokens from
-// the same address are not.
+// the same address are looked up.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)

@@ -151,7 +151,7 @@ func TestPanics(t *testing.T) {
 		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
 	}
 	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
-	// With twice, the observer panics, too. Then an outer recover must send the response.
+	// twice makes the observer panic, too. Then an outer recover must send the response.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
 			cfg.Observer = ended(func(j *reqctx.Log) {
@@ -188,7 +188,7 @@ func TestPanics(t *testing.T) {
 		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
 		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
 		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
-			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame has neither
+			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame contains no error
 		}, "Forbidden", 0},
 		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
 	} {
