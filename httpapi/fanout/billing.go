@@ -11,13 +11,13 @@ type billing map[netip.Prefix]*payer
 type payer struct {
 	client  netip.Prefix
 	members int
-	// delivered counts the deliveries of the present event. It is guarded by the group's lock.
+	// delivered counts how many members of the client got the present event. The group's lock guards delivered.
 	delivered int
 	// release may be called more than once.
 	release func()
 }
 
-// charge adds a member to the payer of a client. For the client's first member, it calls the function charge.
+// charge adds a member to the payer of a client. If the client has no payer yet, the method calls the function charge.
 func (ps billing) charge(client netip.Prefix, charge func() (release func(), err error)) (*payer, error) {
 	p := ps[client]
 	if p == nil {

@@ -14,37 +14,37 @@ import (
 // notReceiving is the value of seat.since for a member that gets only the events that are addressed to its cohort.
 const notReceiving = math.MaxUint64
 
-// Group is an execution and its members. The execution calls Announce before it returns an event. It sends the present state to
-// the members that TakeWaiting returns. A Group is safe for concurrent use.
+// Group is an execution of a subscription with its members. The execution calls Announce before it returns an event. It sends the
+// present state to the members that TakeWaiting returns. A Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
 	key    Key
 	cancel context.CancelFunc
-	// waiting is signalled while members wait for the present state.
+	// waiting is signalled when members wait for the present state.
 	waiting chan struct{}
-	// paused reports that the execution waits until a member wants more events. wanted wakes the execution.
+	// paused is true while the execution waits until a member wants more events. wanted wakes the execution.
 	paused atomic.Bool
 	wanted chan struct{}
-	// billing is guarded by the hub's lock.
+	// The hub's lock guards billing.
 	billing billing
 
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*seat
-	// newcomers are new members, and behind are members that have missed events. The members in both lists wait for the present
-	// state, and some of them may have left. resynced reports whether the members of the last batch were in the list behind.
+	// newcomers are new members, and behind are members that missed events. Both wait for the present state. Some may have left.
 	newcomers, behind []*seat
-	resynced          bool
+	// resynced reports that the members of the last batch were taken from behind.
+	resynced bool
 	// batches are the cohorts that are getting the present state.
 	batches []batch
 	cohorts follow.Cohort
-	// announced is the number of announced events. envelopes are the envelopes of announced events that were not delivered yet.
+	// announced is the number of announced events. envelopes are the envelopes of the announced events that are not delivered yet.
 	announced uint64
 	envelopes []follow.Envelope
 }
 
-// batch is a cohort with its members. After Join, admitted is the number of the first event that the cohort gets together with all
-// other members.
+// batch is a cohort with its members. admitted is the number of the first event that the cohort gets together with all other
+// members. Before Join, admitted is notReceiving.
 type batch struct {
 	to       follow.Cohort
 	members  []*seat
@@ -55,7 +55,7 @@ func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), billing: make(billing)}
 }
 
-// add gives a member its seat. If the group has already had an event, the member waits for the present state. The caller holds
+// add adds a member to the group. If the group has already had an event, the member waits for the present state. The caller holds
 // the hub's lock.
 func (g *Group) add(s *seat) {
 	g.mu.Lock()
@@ -70,7 +70,7 @@ func (g *Group) add(s *seat) {
 	}
 }
 
-// remove removes a member's seat and reports whether the group is empty now. The caller holds the hub's lock.
+// remove removes a member and reports whether the group is now empty. The caller holds the hub's lock.
 func (g *Group) remove(s *seat) (empty bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,13 +83,13 @@ func (g *Group) remove(s *seat) (empty bool) {
 	g.members = g.members[:last]
 	s.index = -1
 	g.signalWanted()
-	if last > 0 { // the last client is charged until the execution has ended
+	if last > 0 { // the hub charges the last client until the execution has ended
 		g.billing.leave(s.payer)
 	}
 	return last == 0
 }
 
-// signalWaiting wakes the execution for members that wait for the present state.
+// signalWaiting tells the execution that members wait for the present state.
 func (g *Group) signalWaiting() {
 	select {
 	case g.waiting <- struct{}{}:
@@ -108,14 +108,14 @@ func (g *Group) signalWanted() {
 	}
 }
 
-// wanting reports whether any member has less than limits.Ahead unread bytes, or there are no members.
+// wanting reports whether any member has fewer than Limits.Ahead unread bytes. It is also true if there are no members.
 func (g *Group) wanting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(s *seat) bool { return s.member.unread() < g.hub.limits.Ahead })
 }
 
-// await waits until a member wants more events and one of the clients has no debt, or until ctx ends.
+// await waits until a member wants more events and at least one client has no debt, or until ctx ends.
 func (g *Group) await(ctx context.Context) {
 	g.paused.Store(true)
 	defer g.paused.Store(false)
@@ -150,9 +150,9 @@ func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
-// TakeWaiting returns a cohort of members that wait for the present state. resync is true if these members have missed events, and
-// false if they are new. ok is false if no member waits. Until Join, the cohort gets only events that are addressed to it. If other
-// members still wait, Waiting is signalled again.
+// TakeWaiting returns a cohort of members that wait for the present state. resync is true if these members have missed events,
+// and false if they are new. ok is false if no member waits. Before Join, the cohort gets only the events that are addressed to
+// it. If other members still wait, TakeWaiting signals Waiting again.
 func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,7 +197,7 @@ func (g *Group) dropDelivered() {
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
 }
 
-// Announce passes the envelope of the next event that the execution returns.
+// Announce takes the envelope of the next event that the execution will return.
 func (g *Group) Announce(e follow.Envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,14 +267,14 @@ func (g *Group) deliver(payload []byte) {
 	g.hub.counts.deliveries.Add(delivered)
 }
 
-// resync makes a member wait for the present state. The member has missed events and has read everything before them.
+// resync makes a member wait for the present state if the member has missed events. The member's queue is empty.
 func (g *Group) resync(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !s.member.caughtUp(s) {
 		return
 	}
-	s.since = notReceiving // under the group's lock, so that no event comes before the present state
+	s.since = notReceiving // under the group's lock, so that the present state is the member's next event
 	if s.index >= 0 {
 		g.behind = append(g.behind, s)
 		g.signalWaiting()

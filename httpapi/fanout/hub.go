@@ -14,64 +14,64 @@ import (
 // Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Source is a running subscription. Next waits for an event and returns its response, which must not be changed. ok is false
-// after the last event.
+// Source is a running subscription.
 type Source interface {
+	// Next waits for an event and returns its response, which must not be changed. ok is false after the last event.
 	Next() (payload []byte, ok bool)
-	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or nil if
-	// there were none. A member of several groups gets event instead of the errors, and remains a member of the other groups. If
-	// event is nil, the errors end all memberships of the member.
+	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if there
+	// were no errors. If event is not nil, a member of several groups gets event instead of errors, and stays in its other groups.
+	// If event is nil, errors end all memberships of the member.
 	Last() (errors, event []byte)
 }
 
-// Open starts to execute a subscription for a group. The execution ends with ctx.
+// Open starts to execute a subscription for a group. The execution ends when ctx ends.
 type Open func(ctx context.Context, g *Group) Source
 
-// Limits bound the queue of one member. Zero means the default of the field.
+// Limits are the limits of a hub. For a field that is zero, New uses the default of the field.
 type Limits struct {
-	// Events is the number of Append events that may wait for a member. One more ends the membership. The default is 1,000.
+	// Events is the largest number of Append events in a member's queue. One more event ends the membership. The default is 1,000.
 	Events int
-	// Deltas is the number of deltas that may wait for a member. After one more, the member restarts from the present state. The
-	// default is 64.
+	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
+	// state. The default is 64.
 	Deltas int
-	// Ahead is a number of unread bytes. While every member has at least that many unread bytes, the execution pauses, so that the
-	// changes during the pause become one event. The default is 64 KiB.
+	// Ahead is a number of bytes. The execution pauses while every member has at least Ahead unread bytes. All changes during the
+	// pause become one event. The default is 64 KiB.
 	Ahead int
-	// Pace bounds the rate of a client's events; nil means no limit. An event costs its size plus perEvent. Each delivery adds a
-	// sixteenth of this cost.
+	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus perEvent.
+	// Each delivery costs a sixteenth of that.
 	Pace Pace
-	// Groups is the number of groups that may be open after JoinParts. The default is 4,000.
+	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
-	// Bytes bounds the size of the payloads that wait for a member. An event that exceeds the bound ends the membership. A
-	// single waiting event may be larger. The default is 4 MiB.
+	// Bytes is the largest total size of the payloads in the queue of a member. An event that exceeds it ends the membership. An
+	// event that is alone in the queue may be larger. The default is 4 MiB.
 	Bytes int
 }
 
 // Pace limits the rate of each client. Its methods do not wait.
 type Pace interface {
-	// Spend charges a client for n bytes. Debt returns the time until the client is out of debt.
+	// Spend charges a client for n bytes.
 	Spend(client netip.Prefix, n int)
+	// Debt returns the time until the client is out of debt.
 	Debt(client netip.Prefix) time.Duration
 }
 
-// perEvent is added to an event's size in bytes to get the cost of the event. Each delivery adds a deliveryShare-th of this cost.
+// The cost of an event is its size in bytes plus perEvent. Each delivery costs one deliveryShare-th of this cost.
 const perEvent, deliveryShare = 512, 16
 
-// Stats are the hub's gauges, and its counters since the start.
+// Stats are the present gauges of a hub, and its counters since the start.
 type Stats struct {
-	// Groups and Members are the present numbers of groups and members.
 	Groups, Members int
-	// Executions counts the executions that were started. Events counts their events. Deliveries counts each event once for every
-	// queue to which the event was added.
+	// Executions counts the executions that were started. Events counts the events of all executions. Deliveries counts an event
+	// once for every queue that the event was added to.
 	Executions, Events, Deliveries uint64
-	// Conflated counts events that a newer event replaced in a queue. Lost counts restarts of members that missed deltas. Dropped
-	// counts members that were ended because too much waited for them.
+	// Conflated counts events that a newer event replaced in a queue. Lost counts how often a member missed deltas and restarted.
+	// Dropped counts members that were ended because their queue exceeded Limits.Events or Limits.Bytes.
 	Conflated, Lost, Dropped uint64
-	// Crowded counts events that did not fit into a client's memory. The member was restarted or ended.
+	// Crowded counts events that did not fit into a client's memory. Such an event restarts or ends the member.
 	Crowded uint64
 }
 
-// Hub contains the groups. It is safe for concurrent use. Close ends the groups.
+// Hub contains all groups. It is safe for concurrent use. Close ends the groups.
 type Hub struct {
 	limits Limits
 	counts counts
@@ -83,7 +83,7 @@ type Hub struct {
 	// mu protects the rest. Lock order: the hub, then a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
-	// lists contains the clients that are charged for subscriptions in parts, by the key of the whole subscription.
+	// lists contains the clients that are charged for subscriptions made with JoinParts, by the key of the whole subscription.
 	lists  map[Key]billing
 	closed bool
 }
@@ -102,16 +102,16 @@ func New(l Limits) *Hub {
 	return h
 }
 
-// Join adds m to the group with a key, and opens the group if there is none. The context of the group has the values of ctx and
-// ends when the last member leaves. A member may join only once. A member that has left does not join.
+// Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx. It
+// ends when the last member leaves. A member may join only once. If m has left already, Join does nothing.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. charge is called
-// before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. release is called
-// after the client's last member has left. For the last client of the group, release is called after the execution has ended.
-// charge and release must not use the hub.
+// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. JoinCharged calls
+// charge before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. The hub
+// calls release after the client's last member has left. For the last client of the group, the hub calls release after the
+// execution has ended. charge and release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +140,8 @@ func (h *Hub) refuses(m *Member) bool {
 	return h.closed
 }
 
-// group returns the group of a key. If there is none, it returns a new group, which take will open. The caller holds the lock.
+// group returns the group of a key. If there is no such group, it returns a new group, which take will open. The caller holds the
+// lock.
 func (h *Hub) group(key Key) *Group {
 	if g := h.groups[key]; g != nil {
 		return g
@@ -148,7 +149,7 @@ func (h *Hub) group(key Key) *Group {
 	return newGroup(h, key)
 }
 
-// take gives a member its seat and opens the group if it is new. The caller holds the lock.
+// take adds a member to a group and opens the group if it is new. The caller holds the lock.
 func (h *Hub) take(ctx context.Context, s *seat, open Open) {
 	g := s.group
 	g.add(s)
@@ -180,7 +181,7 @@ func (h *Hub) leave(seats []seat, paid listPayment) {
 	h.unpay(paid)
 }
 
-// spend charges the clients of a group for an event of the given size and for its deliveries.
+// spend charges the clients of a group for an event of the given size in bytes and for the deliveries of the event.
 func (h *Hub) spend(g *Group, bytes int) {
 	if h.limits.Pace == nil {
 		return
@@ -196,7 +197,7 @@ func (h *Hub) spend(g *Group, bytes int) {
 	}
 }
 
-// debt returns the time until the first client of a group is out of debt.
+// debt returns the time until at least one client of a group is out of debt.
 func (h *Hub) debt(g *Group) (least time.Duration) {
 	if h.limits.Pace == nil {
 		return 0
@@ -225,7 +226,7 @@ func (h *Hub) release(g *Group) {
 	}
 }
 
-// forget ends a group. The caller holds the lock.
+// forget removes a group from the hub and cancels its context. The caller holds the lock.
 func (h *Hub) forget(g *Group) {
 	if h.groups[g.key] == g {
 		delete(h.groups, g.key)
@@ -240,7 +241,7 @@ func (h *Hub) ended(g *Group) {
 	h.forget(g)
 }
 
-// Close ends all groups and waits for their executions. The owners of the members must end the members themselves.
+// Close ends all groups and waits for their executions. It does not end the members: their owners must do that.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true

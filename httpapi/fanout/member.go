@@ -8,48 +8,50 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of a member's unread bytes that are not counted. The subscription itself needs more memory than that.
+// freeBytes is the number of unread bytes of each member that are not taken from Memory. The member itself needs more memory than
+// that.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
 type Memory interface {
-	// Take reserves n bytes for a client. It returns false if there is not enough memory. Give undoes Take.
+	// Take reserves n bytes for a client. It returns false if there is not enough memory.
 	Take(client netip.Prefix, n int) bool
+	// Give undoes Take.
 	Give(client netip.Prefix, n int)
 }
 
-// Member is the subscription of one client. Its owner calls Take after each wake, and Leave at the end. A Member is safe for
-// concurrent use.
+// Member is the subscription of one client. The owner of a Member calls Take whenever wake was called, and Leave at the end. A
+// Member is safe for concurrent use.
 type Member struct {
 	wake func(*Member)
 
 	// mu protects the rest.
 	mu sync.Mutex
-	// hub is nil before the member joins. seats are the memberships in groups. open is the number of these groups that have not
-	// ended.
-	hub   *Hub
+	// hub is nil before the member joins.
+	hub *Hub
+	// seats are the memberships in groups. open is the number of these groups that have not ended.
 	seats []seat
 	open  int
 	paid  listPayment
 	queue []*event
 	bytes int
-	// memory limits the bytes of queued payloads, of the payload that is being written, of the reservation for Send, and of the
-	// final errors; nil means no limit. held is the number of bytes taken from memory. writing is the size of the payload that is
-	// being written. promised is the size of the reservation.
-	memory                  Memory
-	client                  netip.Prefix
+	// memory limits the bytes of the queued payloads, of the payload that is being written, of the reservation for Send, and of the
+	// final errors. If memory is nil, there is no limit.
+	memory Memory
+	client netip.Prefix
+	// held is the number of bytes taken from memory. writing is the size of the payload that is being written. promised is the
+	// number of bytes that Reserve has reserved.
 	held, writing, promised int
-	// deltas and appended are the numbers of queued events with the modes Delta and Append. behind reports that events were lost.
-	// In this case, the member waits for the present state of its groups as soon as its queue is empty.
+	// deltas and appended are the numbers of queued events with the modes Delta and Append.
 	deltas, appended int
-	behind           bool
-	// problem is the last problem of a member of several groups. Groups often have equal problems.
+	// behind reports that events were dropped. When the queue is empty, the member waits for the present state of its groups.
+	behind bool
+	// problem is the last problem event that a member of several groups got. Several groups often report the same problem.
 	problem []byte
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
 	end  End
-	// events is the number of events that Take has returned. taken is their total size in bytes. onLeave is called when the member
-	// leaves.
+	// events is the number of events that Take has returned. taken is their total size in bytes.
 	events, taken int64
 	left          bool
 	onLeave       func(MemberStats)
@@ -57,33 +59,33 @@ type Member struct {
 
 // MemberStats are the figures of a member.
 type MemberStats struct {
-	// Events and Bytes are the number and the size of the events that Take has returned.
+	// Events and Bytes are the number and the total size of the events that Take has returned.
 	Events, Bytes int64
-	// End is the end of the subscription. It is zero if the subscription has not ended or has ended without an error.
+	// End says how the subscription ended. It is zero before the end, and after an end without an error.
 	End End
 }
 
-// event is an immutable payload that all queues share, with its envelope.
+// event is an immutable payload with its envelope. All queues share it.
 type event struct {
 	payload []byte
 	follow.Envelope
 }
 
-// End is the end of a subscription for a member. The zero value means an end without an error.
+// End says how a subscription ended for a member. The zero value means an end without an error.
 type End struct {
 	// Errors is a JSON list of the errors that ended the subscription.
 	Errors []byte
 	// Err is the error that ended the subscription for this member only.
 	Err error
-	// Unread reports that the client has too much unread output. The errors are not sent to such a client.
+	// Unread reports that the client has too much unread output. No errors are sent to such a client.
 	Unread bool
 }
 
-// NewMember returns a member without a group. wake is called when Take has something to return. wake may run under the group's
-// lock, so it must not wait and must not call the member.
+// NewMember returns a member without a group. The member calls wake when Take has something to return. wake must not wait and
+// must not call methods of the member, because it may run under a group's lock.
 func NewMember(wake func(*Member)) *Member { return &Member{wake: wake} }
 
-// join sets the member's groups. It returns false if the member must not join. The caller holds the hub's lock.
+// join sets the member's groups. It returns false if the member has ended already. The caller holds the hub's lock.
 func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +97,7 @@ func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
 	return true
 }
 
-// OnLeave makes the member call f once when it leaves, or at once if it has left.
+// OnLeave makes the member call f once when it leaves. If the member has left already, OnLeave calls f at once.
 func (m *Member) OnLeave(f func(MemberStats)) {
 	m.mu.Lock()
 	left, stats := m.left, m.stats()
@@ -111,7 +113,7 @@ func (m *Member) OnLeave(f func(MemberStats)) {
 // stats returns the member's figures. The caller holds the lock.
 func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.end} }
 
-// Leave ends the membership. A member that has not joined yet will not join. Further calls do nothing.
+// Leave ends all memberships. A member that has not joined yet will not join. Further calls do nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
 	h, seats, paid, onLeave, stats := m.hub, m.seats, m.paid, m.onLeave, m.stats()
@@ -128,7 +130,7 @@ func (m *Member) Leave() {
 	}
 }
 
-// Send queues a response for a member without a group. The operation of such a member is executed only for it.
+// Send queues a response for a member without a group. The operation of such a member is executed for that member alone.
 func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
 	if m.left {
@@ -143,7 +145,7 @@ func (m *Member) Send(payload []byte) {
 	m.wake(m)
 }
 
-// SetMemory sets the memory in which the member's unread bytes are counted for a client. Call it before any other method.
+// SetMemory sets the memory from which the member takes bytes for a client. Call SetMemory before any other method.
 func (m *Member) SetMemory(memory Memory, client netip.Prefix) { m.memory, m.client = memory, client }
 
 // Reserve reserves n bytes for the next Send. It returns false if there is not enough memory.
@@ -161,8 +163,8 @@ func (m *Member) Reserve(n int) bool {
 	return true
 }
 
-// settle adjusts the reserved bytes to the needed bytes. It returns false if there is not enough memory. The caller holds the
-// lock.
+// settle takes or gives back memory until the member holds what it needs. It returns false if there is not enough memory. The
+// caller holds the lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
 		return true
@@ -187,7 +189,8 @@ func (m *Member) unread() int {
 	return m.bytes + m.writing
 }
 
-// Written releases the payload of the last Take, whether it was written or discarded. It may be called after Leave.
+// Written releases the payload of the last Take. The payload may have been written or discarded. Written may be called after
+// Leave.
 func (m *Member) Written() {
 	m.mu.Lock()
 	before := m.bytes + m.writing
@@ -198,8 +201,8 @@ func (m *Member) Written() {
 	signalWanted(wanting)
 }
 
-// wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead, and nil in all other
-// cases. before is the previous number of unread bytes. The caller holds the lock.
+// wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead. Otherwise it returns
+// nil. before is the previous number of unread bytes. The caller holds the lock.
 func (m *Member) wantsAgain(before int) (seats []seat) {
 	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
 		return nil
@@ -207,19 +210,20 @@ func (m *Member) wantsAgain(before int) (seats []seat) {
 	return m.seats
 }
 
-// signalWanted wakes the executions that wait for a member to read.
+// signalWanted wakes the executions that wait until a member has read more.
 func signalWanted(seats []seat) {
 	for i := range seats {
 		seats[i].group.signalWanted()
 	}
 }
 
-// Finish ends the operation of a member without a group. Take still returns the queued responses before e. If there is not enough
-// memory for the errors, Take returns an End with Unread instead of e.
+// Finish ends the operation of a member without a group. Take returns the queued responses before it returns e. If there is not
+// enough memory for the errors, Take returns an End with Unread instead of e.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
-// Take returns the next response, which must not be changed. The response counts as unread until Written or the next Take. If
-// payload is nil and over is true, no response will follow; end is the reason.
+// Take returns the next response, which must not be changed. The response counts as unread until the next call of Written or
+// Take. If payload is nil and over is true, no response will follow, and end is the reason. If payload is nil and over is false,
+// the queue is empty.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
 	before := m.bytes + m.writing
@@ -269,7 +273,7 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// caughtUp lets a member get events of a group again, and reports whether the member has missed events. The caller holds the
+// caughtUp lets a member get events of the group again. It reports whether the member has missed events. The caller holds the
 // group's lock.
 func (m *Member) caughtUp(s *seat) (missed bool) {
 	m.mu.Lock()
@@ -278,8 +282,8 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends the membership in one group. It ends the queue if the member has no other membership, or if errors is not nil and
-// event is nil.
+// finishPart ends the membership in a group that has ended. It ends the whole member in two cases: the member has no other
+// membership, or errors is not nil and event is nil.
 func (m *Member) finishPart(s *seat, errors, event []byte) {
 	if m.continues(s, errors, event) {
 		return
@@ -287,7 +291,8 @@ func (m *Member) finishPart(s *seat, errors, event []byte) {
 	m.finish(errors, nil)
 }
 
-// continues reports whether a member of an ended group still gets events of other groups. It queues event, if there is one.
+// continues reports whether a member of an ended group still gets events of other groups. If payload is not nil, continues queues
+// it.
 func (m *Member) continues(s *seat, errors, payload []byte) bool {
 	m.mu.Lock()
 	m.open--
@@ -304,7 +309,7 @@ func (m *Member) continues(s *seat, errors, payload []byte) bool {
 // tooMuchUnread ends a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
-// finish ends the queue.
+// finish ends the member. Take still returns the queued payloads.
 func (m *Member) finish(errors []byte, err error) {
 	m.mu.Lock()
 	if m.over {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Part is one of the executions that serve a member together. Each event belongs to one part.
+// Part is one of the executions that a member gets its events from. Each event belongs to one part.
 type Part struct {
 	Key  Key
 	Open Open
@@ -15,28 +15,29 @@ type Part struct {
 type seat struct {
 	member *Member
 	group  *Group
-	// payer is guarded by the hub's lock.
+	// The hub's lock guards payer.
 	payer *payer
 
-	// The group's lock guards index and since. index is the position in the group's members, -1 if there is none. since
-	// is the number of the first event that the member gets.
+	// index is the position in Group.members, or -1 if the member is not in the group. The group's lock guards index and since.
 	index int
+	// since is the number of the first event that the member gets.
 	since uint64
 
-	// The member's lock guards the rest. behind is true from the loss of an event until Group.resync. over is true after the group
-	// has ended.
+	// behind is true after an event was dropped, until Group.resync. over is true after the group has ended. The member's lock
+	// guards both fields.
 	behind, over bool
 }
 
-// listPayment records which client is charged for a subscription in parts. The zero value is for a subscription without parts.
+// listPayment records which client is charged for a subscription made with JoinParts. For other subscriptions, it is zero.
 type listPayment struct {
 	key   Key
 	payer *payer
 }
 
-// JoinParts adds m to the group of each part and opens the groups that do not exist. It charges the client once for all of the
-// client's members with the same key, which identifies the whole subscription. charge and release are as for JoinCharged, but
-// release is always called when the client's last member leaves. joined is false if more groups than Limits.Groups would be open.
+// JoinParts adds m to the group of each part and opens the groups that do not exist. The key identifies the whole subscription.
+// All members of a client with the same key are charged once. JoinParts calls charge before the first of these members joins, and
+// calls release when the last of them leaves. charge and release must not use the hub. joined is false if charge fails, or if
+// more than Limits.Groups groups would be open.
 func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +73,7 @@ func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Pr
 	return true, nil
 }
 
-// pay charges a client for a subscription in parts. The caller holds the lock.
+// pay charges a client for a subscription made with JoinParts. The caller holds the lock.
 func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), err error)) (listPayment, error) {
 	payers := h.lists[key]
 	if payers == nil {

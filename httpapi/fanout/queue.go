@@ -7,14 +7,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue in the way that its envelope requires. The caller holds the group's lock.
+// enqueue adds an event to the queue in the way that its envelope requires, and wakes the member. The caller holds the group's
+// lock.
 func (m *Member) enqueue(s *seat, e *event) {
 	if m.add(s, e) {
 		m.wake(m)
 	}
 }
 
-// add adds an event of a group to the queue. It reports whether Take has something new to return.
+// add adds an event of a group to the queue. It reports whether Take now has something new to return.
 func (m *Member) add(s *seat, e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,8 +25,8 @@ func (m *Member) add(s *seat, e *event) bool {
 	return m.append(e)
 }
 
-// knows reports whether the previous problem of a member was equal to problem, and stores problem for the next call. For a member
-// of one group, knows stores nothing and returns false. The caller holds the lock.
+// knows reports whether problem is equal to the last problem that the member got. It stores problem for the next call. If the
+// member has only one group, knows stores nothing and returns false. The caller holds the lock.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false
@@ -35,7 +36,7 @@ func (m *Member) knows(problem []byte) bool {
 	return known
 }
 
-// append puts an event into the queue and reports whether Take has something new to return. The caller holds the lock.
+// append puts an event into the queue and reports whether Take now has something new to return. The caller holds the lock.
 func (m *Member) append(e *event) bool {
 	limits, counts := &m.hub.limits, &m.hub.counts
 	replaced := false
@@ -72,8 +73,9 @@ func (m *Member) append(e *event) bool {
 	return true
 }
 
-// crowd handles an event for which there is not enough memory. A member that is reading restarts from the present state. A
-// member that reads nothing, or that would miss an Append event, ends.
+// crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, which
+// must not be dropped. It also ends if reading is false: it then has no other unread event, and a restart would free no memory.
+// In all other cases, the member restarts from the present state.
 func (m *Member) crowd(reading bool) {
 	if m.appended > 0 || !reading {
 		m.clear()
@@ -92,8 +94,8 @@ func (m *Member) restart() {
 	}
 }
 
-// replace replaces the newest queued event of the same topic by e. It returns false if there is no such event or if the event may
-// not be replaced.
+// replace puts e in the place of the newest queued event of the same topic. It returns false if the queue has no such event or if
+// that event must stay.
 func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]
@@ -111,8 +113,8 @@ func (m *Member) replace(e *event) bool {
 	return false
 }
 
-// supersede removes the queued events of a topic, because the whole state of the topic follows. It keeps Append events. It also
-// keeps the first state, so that a reader gets the state at the start.
+// supersede removes the queued events of a topic, because an event with the whole state of the topic follows. It keeps Append
+// events. It also keeps the first queued state, so that the client gets the state at the start of the subscription.
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
