@@ -18,7 +18,6 @@ type till struct {
 	closed  bool
 }
 
-// charge returns a charge function for a client.
 func (c *till) charge(client string) func() (func(), error) {
 	return func() (func(), error) {
 		c.mu.Lock()
@@ -44,8 +43,7 @@ func (c *till) want(t *testing.T, when string, want map[string]int) {
 	}
 }
 
-// TestEachClientIsChargedOnce has clients with several members in a group. The group must charge each client once, until the
-// client's last member leaves.
+// TestEachClientIsChargedOnce checks that a client is charged once for all its members in a group, until the last of them leaves.
 func TestEachClientIsChargedOnce(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
@@ -82,7 +80,8 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	_ = h.JoinCharged(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), open)
 	of.want(t, "a member that had left", map[string]int{a: 0, b: 1})
 
-	// The last client is charged until the execution has ended, so that ending executions cannot pile up.
+	// The last client is charged until the execution has ended. Otherwise a client could leave behind many executions that are
+	// ending.
 	s.group.Announce(replaced)
 	other.Leave()
 	receive(t, s.closed)
@@ -90,7 +89,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded ends an execution before its members leave. The end must end the charges of all clients.
+// TestNobodyIsChargedForWhatHasEnded checks that the end of an execution ends the charges of all clients.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

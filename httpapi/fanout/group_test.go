@@ -17,8 +17,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestJoiner has a member join between events. The member must get the present state and exactly the events after that state, even
-// if the source has not yet returned earlier events.
+// TestJoiner checks that a member that joins between events gets the present state and then exactly the events after that state.
 func TestJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -29,8 +28,8 @@ func TestJoiner(t *testing.T) {
 	if !s.waiting() {
 		t.Fatal("Waiting was not signalled for the joiner")
 	}
-	// The test announces three events before the script returns the first of them, because a source may lag behind its
-	// announcements.
+	// The test announces three events before the script returns the first of them. A source may lag behind its announcements like
+	// this.
 	s.group.Announce(delta)
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
@@ -50,8 +49,7 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// TestEarlyJoiner has a member join before the first event. The first event is the state, so that the member must get no separate
-// state.
+// TestEarlyJoiner checks that a member that joins before the first event gets no separate state.
 func TestEarlyJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -67,8 +65,7 @@ func TestEarlyJoiner(t *testing.T) {
 	second.expect(t, "not announced", "I")
 }
 
-// TestTurns has members join while other members miss events. The two kinds must be served in turn, so that neither kind waits
-// forever.
+// TestTurns checks that new members and members that missed events get the present state in turn.
 func TestTurns(t *testing.T) {
 	open, opened := open(t)
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
@@ -91,8 +88,7 @@ func TestTurns(t *testing.T) {
 	slow.expect(t, "state")
 }
 
-// TestMany has a thousand members join together. The present state must be executed once for all of them, and never for members
-// that have left.
+// TestMany checks that a thousand members that join together share one execution of the present state.
 func TestMany(t *testing.T) {
 	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()
@@ -130,7 +126,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestLast expects an execution to end when its last member leaves, and not earlier. The next join must open a new execution.
+// TestLast checks that an execution ends when its last member leaves, and that the next join opens a new execution.
 func TestLast(t *testing.T) {
 	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -161,8 +157,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestLeftBeforeJoining has a member leave before it joins. The later join must open no group, and the hub must not count the
-// member.
+// TestLeftBeforeJoining checks that a member that has left does not join.
 func TestLeftBeforeJoining(t *testing.T) {
 	open, opened := open(t)
 	h, gone, there := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -179,7 +174,7 @@ func TestLeftBeforeJoining(t *testing.T) {
 	}
 }
 
-// TestKeys: subscriptions with different keys have different executions.
+// TestKeys checks that subscriptions with different keys have different executions.
 func TestKeys(t *testing.T) {
 	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -193,7 +188,7 @@ func TestKeys(t *testing.T) {
 	b.expect(t, "b")
 }
 
-// TestEnd has the source end an execution. The members must get the reason after all queued events.
+// TestEnd checks that members get the End of an execution after all queued events.
 func TestEnd(t *testing.T) {
 	for _, errors := range []string{"", `[{"message":"no"}]`} {
 		open, opened := open(t)
@@ -232,7 +227,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestClose closes a hub. The executions must end, but their members must get no End. Later joins must be refused.
+// TestClose checks that Close ends the executions but not the members, and that a closed hub refuses new members.
 func TestClose(t *testing.T) {
 	open, opened := open(t)
 	h, a := newHub(t, fanout.Limits{}), newReader()
@@ -256,15 +251,15 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// counter is a subscription to a number that grows by one with each event. After the last number, counter still sends that number
-// to joiners until it is stopped.
+// counter is a subscription to a number that grows by one with each event. At the last number, counter stays open and sends that
+// number to members that join, until stopped is closed.
 type counter struct {
 	ctx     context.Context
 	group   *fanout.Group
 	to      int
 	events  chan string
 	stopped chan struct{}
-	// reached is called with each number before the next one.
+	// reached is called after the event for each number was posted.
 	reached func(number int)
 	// present counts how often the present number was sent to waiting members.
 	present atomic.Int64
@@ -328,8 +323,8 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the events as a client does. It returns when it has read the last number, which is the argument to, or when the
-// member ends.
+// replay reads the events as a client does, until it has read the number to or the member ends. It returns an error if an event
+// does not follow from the number before it.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
@@ -365,13 +360,12 @@ func (r *reader) replay(to, pause int) error {
 	}
 }
 
-// TestReplay has members join at different numbers and read at different speeds. The events of each member must lead to the last
-// number.
+// TestReplay checks that members that join at different numbers and read at different speeds all arrive at the last number.
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})
 	random := rand.New(rand.NewPCG(1, 2))
-	// joiners holds, for each number, how many members join when it is reached.
+	// joiners contains, for each number, how many members join when counter reaches that number.
 	joiners := make([]int, to+1)
 	for range readers {
 		joiners[random.IntN(to)]++
@@ -405,7 +399,7 @@ func TestReplay(t *testing.T) {
 		go c.run()
 		return c
 	}
-	anchor := newReader() // this member keeps the group open
+	anchor := newReader() // keeps the group open
 	h.Join(context.Background(), key("k"), anchor.Member, open)
 	if err := anchor.replay(to, 0); err != nil {
 		t.Errorf("the first reader: %v", err)

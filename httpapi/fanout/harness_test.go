@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of a test.
+// patience is the longest time that a test waits for one event.
 const patience = 20 * time.Second
 
 // script is a subscription whose events the test returns one by one.
@@ -24,15 +24,15 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// laid is signalled when the group calls Next. At that time the previous event is in the queues.
+	// laid is signalled when the group calls Next for the second time and later. Then the previous event is in the queues.
 	laid        chan struct{}
 	asked       bool
 	last, event []byte
-	// closed is closed when the execution's context has ended.
+	// closed is closed when Next notices that the context of the execution has ended.
 	closed chan struct{}
 }
 
-// open returns an Open, and a function that waits for the script that the Open starts.
+// open returns an Open that starts a script, and a function that waits for this script.
 func open(t *testing.T) (fanout.Open, func() *script) {
 	opened := make(chan *script, 1)
 	return func(ctx context.Context, g *fanout.Group) fanout.Source {
@@ -64,14 +64,14 @@ func (s *script) Next() ([]byte, bool) {
 
 func (s *script) Last() (errors, event []byte) { return s.last, s.event }
 
-// hand makes the script's Next return an event without an announcement. It waits until the event is in the queues.
+// hand makes Next return an event that was not announced. It waits until the event is in the queues.
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))
 	receive(s.t, s.laid)
 }
 
-// post announces an event and passes it to hand.
+// post announces an event and makes Next return it. It waits until the event is in the queues.
 func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
 	s.group.Announce(e)

@@ -42,10 +42,10 @@ func (r *memory) want(t *testing.T, free int) {
 	}
 }
 
-// text returns a payload of kib KiB that begins with name. The first 2 KiB of a member are not counted.
+// text returns a payload of kib KiB that begins with name.
 func text(name string, kib int) string { return name + strings.Repeat(" ", kib<<10-len(name)) }
 
-// TestMemory expects events in a queue and events that are being written to take memory of the member's client.
+// TestMemory checks that queued events and events that are being written take memory of the member's client.
 func TestMemory(t *testing.T) {
 	h := newHub(t, fanout.Limits{})
 	r := &memory{free: 10 << 10}
@@ -58,7 +58,7 @@ func TestMemory(t *testing.T) {
 	}
 	m, s := begin("a")
 	s.post(text("I", 2), state(delta))
-	r.want(t, 10<<10) // the first 2 KiB are not counted
+	r.want(t, 10<<10) // the first 2 KiB of a member are not counted
 	s.post(text("a", 6), delta)
 	r.want(t, 4<<10)
 	s.post(text("b", 4), delta)
@@ -104,7 +104,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfASend reserves memory for the response of an operation that only one member executes, and sends the response.
+// TestMemoryOfASend checks that Reserve takes the memory for the next Send.
 func TestMemoryOfASend(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	one, other := newReader(), newReader()
@@ -122,7 +122,7 @@ func TestMemoryOfASend(t *testing.T) {
 	one.Written()
 	r.want(t, 8<<10)
 	other.Leave()
-	other.Send([]byte(text("b", 4))) // the member has left
+	other.Send([]byte(text("b", 4))) // does nothing, because the member has left
 	r.want(t, 10<<10)
 }
 
@@ -137,7 +137,7 @@ func (s *script) askedAgain() bool {
 	}
 }
 
-// TestPause expects an execution to pause while each member has at least Limits.Ahead unread bytes.
+// TestPause checks that an execution pauses while each member has at least Limits.Ahead unread bytes.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(t, fanout.Limits{Ahead: 10})
@@ -178,7 +178,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// debts is a Pace. until is the time at which the debt of a client ends.
+// debts is a Pace.
 type debts struct {
 	mu    sync.Mutex
 	spent map[netip.Prefix]int
@@ -197,8 +197,7 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients charges two clients for an execution and its deliveries. The next event must wait until the first of the two
-// clients is out of debt.
+// TestPaceOfClients checks that the next event of two clients waits until the first of them is out of debt.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -232,8 +231,7 @@ func TestPaceOfClients(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeMemory ends members with errors. The errors must take memory of the member's client. If the errors do not fit, the
-// End must have Unread set instead.
+// TestErrorsTakeMemory checks that the errors that end a member take memory, and that End.Unread is set if they do not fit.
 func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// scripts opens the parts of lists, with a script for each part. It keeps the scripts that are running.
+// scripts opens the parts of lists and keeps the latest script of each part.
 type scripts struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -25,7 +25,6 @@ func newScripts(t *testing.T) *scripts {
 	return &scripts{t: t, byPart: make(map[string]*script), ready: make(chan struct{}, 1000)}
 }
 
-// parts returns the parts of a list.
 func (s *scripts) parts(names ...string) (parts []fanout.Part) {
 	for _, name := range names {
 		parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
@@ -48,7 +47,7 @@ func (s *scripts) of(name string) *script {
 
 func free() (func(), error) { return func() {}, nil }
 
-// join makes a new reader a member of the groups of a list and waits for the executions that it opens.
+// join makes a new reader a member of the groups of a list. It waits until as many executions as opens have started.
 func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()
@@ -61,8 +60,8 @@ func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	return r
 }
 
-// TestPartsShareExecutions has members with different lists. Each part must be executed once, and each member must get the events
-// of its parts in order. A group must end when its last member leaves.
+// TestPartsShareExecutions checks that each part of several lists is executed once, and that members get the events of their
+// parts.
 func TestPartsShareExecutions(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	one := s.join(h, 2, "a", "b")
@@ -94,8 +93,7 @@ func TestPartsShareExecutions(t *testing.T) {
 	}
 }
 
-// TestSlowMemberOfParts has one member read nothing. In its queue, a new event of a part must replace only the event of that part.
-// The other member must get every event.
+// TestSlowMemberOfParts checks that an event of one part replaces no queued event of another part.
 func TestSlowMemberOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	slow, fast := s.join(h, 2, "a", "b"), s.join(h, 0, "b", "a")
@@ -107,9 +105,7 @@ func TestSlowMemberOfParts(t *testing.T) {
 	slow.expect(t, "a2", "b2")
 }
 
-// TestUnknownPart ends the executions of parts one by one. If an execution ends with an event, a member must get the event and
-// continue with its other parts. After the last part, or if an execution ends without an event, the member must end with the
-// errors.
+// TestUnknownPart checks that a member whose part ends with an event continues with its other parts.
 func TestUnknownPart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")
@@ -146,7 +142,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-// TestProblemOfParts has several parts report equal problems. A member must get the problem once.
+// TestProblemOfParts checks that a member gets a problem once if several of its parts report it.
 func TestProblemOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := s.join(h, 2, "a", "b")
@@ -158,8 +154,7 @@ func TestProblemOfParts(t *testing.T) {
 	r.expect(t, "down", "B", "other")
 }
 
-// TestPartsRestart sends an event that does not fit a member's memory. The member must get no events until it reads. After that, it
-// must get the present state of all its parts.
+// TestPartsRestart checks that a member gets the present state of all its parts after an event did not fit into its memory.
 func TestPartsRestart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := newReader()
@@ -187,8 +182,7 @@ func TestPartsRestart(t *testing.T) {
 	r.expect(t, "b now", "a now", "b next")
 }
 
-// TestPartsAreCharged joins several members of a client with equal lists. The client must be charged once, until its last member
-// leaves. A client whose charge is refused must join no group.
+// TestPartsAreCharged checks that a client is charged once for all its members with equal lists, until the last of them leaves.
 func TestPartsAreCharged(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{Groups: 3}), newScripts(t)
 	charged, released := 0, 0
@@ -229,7 +223,7 @@ func TestPartsAreCharged(t *testing.T) {
 	}
 }
 
-// TestPartsAtOnce joins, reads and leaves on many goroutines while events come.
+// TestPartsAtOnce checks that members can join, read and leave on many goroutines while events come.
 func TestPartsAtOnce(t *testing.T) {
 	h := newHub(t, fanout.Limits{Ahead: 1})
 	names := n("t%d", 0, 19)

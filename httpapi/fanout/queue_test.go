@@ -12,13 +12,12 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// step is an event with its envelope.
 type step struct {
 	payload string
 	follow.Envelope
 }
 
-// TestQueue posts events for a member that does not read. The envelopes determine which events stay in the member's queue.
+// TestQueue checks which events stay in the queue of a member that does not read.
 func TestQueue(t *testing.T) {
 	initial, resync := state(replaced), state(replaced)
 	for _, test := range []struct {
@@ -79,7 +78,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestLargeEvents posts events larger than Limits.Bytes. A member that reads each event before the next one must get all of them.
+// TestLargeEvents checks that a member gets events larger than Limits.Bytes if it reads each event before the next one.
 func TestLargeEvents(t *testing.T) {
 	for name, e := range map[string]follow.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +103,7 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestTooMuch has one member read nothing until its queue exceeds a limit. The hub must end this member and no other member.
+// TestTooMuch checks that the hub ends a member whose queue exceeds a limit, and no other member.
 func TestTooMuch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -145,22 +144,21 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestLostDelta has a member miss deltas. When the member reads, it must get the present state and then the deltas after that
-// state.
+// TestLostDelta checks that a member that missed deltas gets the present state and then the deltas after that state.
 func TestLostDelta(t *testing.T) {
 	open, opened := open(t)
 	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
 	h.Join(context.Background(), key("k"), slow.Member, open)
 	h.Join(context.Background(), key("k"), quick.Member, open)
 	s := opened()
-	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds the limit of three
+	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds Limits.Deltas, which is three
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)
 	}
 	if s.waiting() {
 		t.Fatal("a member that has not read yet waits for the present state")
 	}
-	slow.expect(t) // the queued deltas were dropped, because one delta is lost
+	slow.expect(t) // the fourth delta made the member drop its queue
 	if !s.waiting() {
 		t.Fatal("a member that missed something does not wait for the present state")
 	}
@@ -196,7 +194,7 @@ func deltas(from, to int) (all []step) {
 	return all
 }
 
-// TestSlowMember has one member read nothing. The other members must get all events in order.
+// TestSlowMember checks that all other members get all events in order if one member reads nothing.
 func TestSlowMember(t *testing.T) {
 	for name, e := range map[string]follow.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +223,7 @@ func TestSlowMember(t *testing.T) {
 	}
 }
 
-// TestAlone sends responses to a member without a group and ends it. The member must get the responses and then the End.
+// TestAlone checks that a member without a group gets its responses and then its End.
 func TestAlone(t *testing.T) {
 	r := newReader()
 	r.Send([]byte("a"))
