@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// interval is the time between two polls of a file.
 	interval = 500 * time.Millisecond
-	// goneAfter is the number of polls in a row after which a missing file counts as gone. Some programs remove a file before they
-	// write a new one.
+	// goneAfter is the number of consecutive polls after which a missing file counts as gone. Some programs remove a file before
+	// they write a new one.
 	goneAfter = 3
-	// minAge is the age that a file's last change must have before equal metadata proves that the file is unchanged. Two changes
-	// within one tick of the file system's clock have the same time.
+	// minAge is the age of a file's last change above which equal metadata proves that the file is unchanged. Two changes within one
+	// tick of the file system's clock have the same time.
 	minAge = 2 * time.Second
 )
 
@@ -31,15 +30,15 @@ type Options struct {
 	// What names the file in errors and logs, such as "accounts file".
 	What string
 	Path string
-	// MaxSize is the greatest size in bytes.
+	// MaxSize is the largest size of the file in bytes.
 	MaxSize int64
 	// Private makes Open refuse a file that users other than its owner can access.
 	Private bool
-	// Use gets new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error must not
-	// contain secrets from the file.
+	// Use gets each new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error must
+	// not contain secrets from the file.
 	Use func(content []byte) error
-	// Gone is called once when three polls in a row have not found the file. If Gone is nil, the last content stays in use. When
-	// the file exists again, Use is called. Use and Gone are never called concurrently.
+	// Gone is called after the third consecutive poll that has not found the file. If Gone is nil, the last content stays in use.
+	// When the file exists again, Use is called with its content. Calls of Use and Gone never overlap.
 	Gone func()
 	Log  *slog.Logger
 }
@@ -50,29 +49,30 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not lock mu, so Status never waits.
 	mu sync.Mutex
-	// info is the metadata of the file at the last read. stable is false if the file was younger than minAge, so that a later
-	// change could have the same metadata.
+	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at that
+	// time: a later change could then have the same metadata.
 	info   fs.FileInfo
 	stable bool
-	// digest is the SHA-256 of the last content that was checked. result is the error of that check, or of Use.
-	digest  [sha256.Size]byte
-	result  error
+	// digest is the SHA-256 of the last content that was read. result is the error of the check of this content, or of Use.
+	digest [sha256.Size]byte
+	result error
+	// missing is the number of consecutive polls that have not found the file.
 	missing int
-	// reported is the error that was last logged, or returned by Reload.
+	// reported is the text of the last error that was logged or that Reload returned.
 	reported string
 	status   atomic.Pointer[Status]
 }
 
 // Status is the state of a file.
 type Status struct {
-	// Since is the time at which the content in use was loaded. It is zero if Options.Gone was called and no content was loaded
-	// since.
+	// Since is the time at which the content in use was loaded. It is zero after a call of Options.Gone, until content is loaded
+	// again.
 	Since time.Time
-	// Err is the reason why the present content of the file is not in use; nil if it is in use.
+	// Err is the reason why the present content of the file is not in use. It is nil if the content is in use.
 	Err error
 }
 
-// Open reads a file and uses it. There is nothing to close.
+// Open reads a file and uses its content. A File need not be closed.
 func Open(o Options) (*File, error) {
 	f := &File{o: o}
 	f.status.Store(&Status{})
@@ -96,8 +96,7 @@ func (f *File) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the file now and uses changed content. It returns the error, which Status also returns from then on. Reload does
-// not log the error.
+// Reload reads the file now and uses changed content. Status also returns the error of Reload. Reload does not log the error.
 func (f *File) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +132,7 @@ func (f *File) poll() {
 	f.report(f.load())
 }
 
-// gone handles a file that has been missing for long enough.
+// gone handles a file that goneAfter polls have not found.
 func (f *File) gone(err error) {
 	f.stable, f.info = false, nil
 	if f.o.Gone != nil {
@@ -181,7 +180,8 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets Status.Err. It logs an error that differs from the last one, and logs that the file is valid again.
+// report sets Status.Err. It logs an error if the error differs from the last one. After an error, it logs that the file is valid
+// again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {
@@ -194,15 +194,15 @@ func (f *File) report(err error) {
 	}
 }
 
-// unchanged reports whether two polls saw the same file.
+// unchanged reports whether a and b have the same file, time of change, size, mode and owner.
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }
 
-// read returns the content of a regular file. It opens the file before the check, so that the checked file is also the file that is
-// read.
+// read returns the content of a regular file. It opens the file before it checks the metadata. Otherwise another file could take
+// the path after the check.
 func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would block
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a named pipe would block
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,9 +227,9 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	return content, info, nil
 }
 
-// exposed reports whether users other than the owner can access a file. self is the user of this process. If root owns the file and
-// self is not root, exposed accepts that the group can read the file. Kubernetes with an fsGroup, for example, gives a secret to an
-// unprivileged program in this way.
+// exposed reports whether users other than the owner can access a file. self is the user id of this process. If root owns the
+// file and this process does not run as root, the group may read the file. Kubernetes with an fsGroup gives secrets to an
+// unprivileged process in this way.
 func exposed(mode fs.FileMode, owner, self int) bool {
 	if owner == 0 && self != 0 {
 		return mode.Perm()&0o037 != 0

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a polled file that records how it is used. The race detector needs the lock, because it does not see the order that
-// fake time guarantees.
+// fixture is a polled file that records how it is used. Its lock is only for the race detector, which does not know the order
+// that the fake time of synctest guarantees.
 type fixture struct {
 	*File
 	t    *testing.T
@@ -34,14 +34,13 @@ type fixture struct {
 	log         bytes.Buffer
 }
 
-// locked runs f with the lock held.
 func (x *fixture) locked(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f()
 }
 
-// Write implements io.Writer for the log.
+// Write makes a fixture the io.Writer of the log.
 func (x *fixture) Write(p []byte) (n int, err error) {
 	x.locked(func() { n, err = x.log.Write(p) })
 	return n, err
@@ -63,7 +62,7 @@ func (x *fixture) options(path string) Options {
 	}
 }
 
-// polled runs a test in a synctest bubble. It polls a file with the content [1], which was written an hour ago.
+// polled runs a test in a synctest bubble. It polls a file with the content [1] that was last changed an hour ago.
 func polled(t *testing.T, change func(*Options), test func(x *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &fixture{t: t, path: filepath.Join(t.TempDir(), "f")}
@@ -78,7 +77,6 @@ func polled(t *testing.T, change func(*Options), test func(x *fixture)) {
 	})
 }
 
-// run opens a file and polls it until the test ends.
 func (x *fixture) run(o Options) {
 	x.t.Helper()
 	var err error
@@ -115,7 +113,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age sets a file's time of change back, so that later polls trust its metadata.
+// age sets a file's time of change to a number of hours ago, so that later polls trust its metadata.
 func age(t *testing.T, path string, hours int) {
 	t.Helper()
 	stamp(t, path, time.Now().Add(-time.Duration(hours)*time.Hour))
@@ -144,7 +142,7 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// polls lets n polls pass.
+// polls waits until n polls have been made.
 func polls(n int) {
 	time.Sleep(time.Duration(n) * interval)
 	synctest.Wait()
@@ -193,8 +191,8 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// TestSameMetadata changes the content of a file but not its metadata. A change soon after the last read is noticed by a poll. A
-// later change is noticed only by Reload.
+// TestSameMetadata checks that a poll notices a change that keeps the metadata if the file is younger than minAge. Reload always
+// notices it.
 func TestSameMetadata(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		now := time.Now()
@@ -218,7 +216,7 @@ func TestSameMetadata(t *testing.T) {
 	})
 }
 
-// TestVolume swaps the directory behind symbolic links as Kubernetes does.
+// TestVolume checks that a poll notices when Kubernetes replaces the directory behind the symbolic links.
 func TestVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, dir := &fixture{t: t}, t.TempDir()
@@ -332,7 +330,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestBriefGaps has polls find the file missing now and then. Gone must be called only after consecutive polls without the file.
+// TestBriefGaps checks that Gone is called only after consecutive polls without the file.
 func TestBriefGaps(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		for range 3 {
@@ -347,7 +345,7 @@ func TestBriefGaps(t *testing.T) {
 	})
 }
 
-// TestWithoutGone removes a file whose Options have no Gone. The content of the file must stay in use.
+// TestWithoutGone checks that the content of a removed file stays in use if Options.Gone is nil.
 func TestWithoutGone(t *testing.T) {
 	polled(t, func(o *Options) { o.Gone = nil }, func(x *fixture) {
 		if err := os.Remove(x.path); err != nil {
@@ -402,7 +400,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestStatusDoesNotWait calls Status during a call of Use.
+// TestStatusDoesNotWait checks that Status returns during a call of Use.
 func TestStatusDoesNotWait(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		use, end := x.o.Use, make(chan struct{})

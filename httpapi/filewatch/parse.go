@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// check returns an error unless content is JSON in UTF-8. The error contains a position and never quotes the content, which may
-// be secret.
+// check returns an error if content is not JSON in UTF-8. The error may contain a position. It never quotes the content, which
+// may be secret.
 func check(content []byte) error {
 	if !utf8.Valid(content) {
 		return errors.New("it is not UTF-8")
@@ -32,7 +32,7 @@ func check(content []byte) error {
 	return nil
 }
 
-// Members calls do for every member of a JSON object in order, even for repeated names. It returns the first error of do. If
+// Members calls do for every member of a JSON object in order, even if a name is repeated. It returns the first error of do. If
 // object is not a JSON object, the error does not quote it.
 func Members(object []byte, do func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
@@ -72,7 +72,7 @@ func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
 	return nil
 }
 
-// Text decodes a JSON string; ok is false for any other value.
+// Text decodes a JSON string. ok is false if value is not a string.
 func Text(value json.RawMessage) (s string, ok bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
