@@ -13,14 +13,14 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// listeners are clients that count frames and allocate nothing, so that all allocations are the server's.
+// listeners are clients that count frames. They allocate nothing, so that the test measures only the server's allocations.
 type listeners struct {
 	t       testing.TB
 	wanted  atomic.Int64
 	arrived chan struct{}
 }
 
-// listen connects n clients with a subscription each. size is the size of the largest frame.
+// listen connects n clients and starts one subscription for each. size is the size of the largest frame in bytes.
 func listen(t testing.TB, address, query string, n, size int) *listeners {
 	l := &listeners{t: t, arrived: make(chan struct{}, 1)}
 	for range n {
@@ -30,7 +30,7 @@ func listen(t testing.TB, address, query string, n, size int) *listeners {
 		if _, _, err := r.hear(); err != nil {
 			t.Fatal(err)
 		}
-		go l.follow(r.in, make([]byte, size)) // ends with the connection
+		go l.follow(r.in, make([]byte, size)) // returns when the connection ends
 	}
 	return l
 }
@@ -46,7 +46,7 @@ func (l *listeners) follow(in *bufio.Reader, buf []byte) {
 	}
 }
 
-// hear calls send and waits for the given number of frames.
+// hear calls send and waits until the clients have received the given number of frames.
 func (l *listeners) hear(frames int, send func()) {
 	l.wanted.Store(int64(frames))
 	send()
@@ -61,8 +61,7 @@ func price(size int) []byte {
 	return fmt.Appendf(nil, `{"data":{"priceChanged":{"price":"0.5","note":"%s"}}}`, strings.Repeat("x", size))
 }
 
-// TestAllocations bounds the allocations of the delivery of an event: at most one for each socket of a group, for small and large
-// events.
+// TestAllocations checks that the delivery of an event costs at most one allocation for each socket of a group.
 func TestAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return

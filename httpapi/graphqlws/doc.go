@@ -1,7 +1,6 @@
 // Package graphqlws serves GraphQL over WebSocket with the protocol graphql-transport-ws
-// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md). It implements the protocol and the sockets. An Operator
-// authenticates clients and executes operations.
+// (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md). An Operator authenticates clients and executes operations.
 //
-// An idle socket has one goroutine, which reads. A second goroutine exists while there are frames to write. One goroutine of
-// the server pings all sockets. It closes sockets whose client is silent or does not read.
+// An idle socket has one goroutine, which reads. A second goroutine exists while there are frames to write. One goroutine of the
+// server, the sweeper, pings all sockets. The sweeper closes sockets whose client is silent or does not read.
 package graphqlws

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/httpapi/graphqlws"
 )
 
-// FuzzMessages sends each line as a message, and then a ping. The client must get only messages of the protocol. It must get either
-// the pong for that ping or a close code of the protocol.
+// FuzzMessages sends each line as a message, and then a ping. It checks that the client gets only messages of the protocol, up to
+// the pong or a close code of the protocol.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		initialise, pinging, `{"type":"pong"}`, subscribing("1", "query"), subscribing("1", "refused"), subscribing("", "query"),
@@ -33,7 +33,7 @@ func FuzzMessages(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() {
-			_ = conn.(*net.TCPConn).SetLinger(0) // without lingering connections, so that the ports do not run out
+			_ = conn.(*net.TCPConn).SetLinger(0) // closed ports are then free at once and do not run out
 			_ = conn.Close()
 		}()
 		_ = conn.SetDeadline(time.Now().Add(patience))
@@ -41,7 +41,7 @@ func FuzzMessages(f *testing.F) {
 		for line := range bytes.SplitSeq(lines, []byte("\n")) {
 			out = append(out, frame(opText, string(line))...)
 		}
-		go func() { _, _ = conn.Write(append(out, frame(opText, `{"type":"ping","payload":`+last+`}`)...)) }() // ends with the connection
+		go func() { _, _ = conn.Write(append(out, frame(opText, `{"type":"ping","payload":`+last+`}`)...)) }() // returns when the connection ends
 		for {
 			first, payload, err := readFrame(in, nil)
 			if err != nil {

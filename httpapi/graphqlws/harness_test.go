@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of a test.
+// patience is the longest time that a test waits for one event.
 const patience = 20 * time.Second
 
 // operator executes documents by their first word:
@@ -108,7 +108,7 @@ func (o *operator) Errors(_ context.Context, err error) []byte {
 
 func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
 
-// deep grows the stack, as the execution of an operation does.
+// deep makes the stack grow, as the execution of an operation does.
 //
 //go:noinline
 func deep(n int) byte {
@@ -119,7 +119,7 @@ func deep(n int) byte {
 	return frame[n/2]
 }
 
-// topic is the source of a subscription's events.
+// topic contains the events of a subscription.
 type topic struct {
 	events chan []byte
 	ended  chan []byte
@@ -151,7 +151,7 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	return g
 }
 
-// publish announces an event of a subscription and passes the payload to the group's source.
+// publish announces an event of a subscription and makes the subscription's source return the payload.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
 	o.group(t, query).Announce(follow.Envelope{Mode: mode})
@@ -191,7 +191,6 @@ func (s *source) Next() (payload []byte, ok bool) {
 
 func (s *source) Last() (errors, event []byte) { return s.last, nil }
 
-// service is a server with its operator.
 type service struct {
 	t testing.TB
 	*operator
@@ -199,7 +198,7 @@ type service struct {
 	http *httptest.Server
 }
 
-// serve starts a server and stops it when the test ends. Timeouts that cfg does not set are an hour, so that they do not end on a
+// serve starts a server and stops it when the test ends. A timeout that cfg does not set is an hour, so that it does not end on a
 // slow machine.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	cfg = required(cfg, o)
@@ -224,7 +223,7 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	return s
 }
 
-// required sets the required fields that a test leaves empty.
+// required sets the required fields of a Config.
 func required(cfg graphqlws.Config, o *operator) graphqlws.Config {
 	cfg.Operator = o
 	cfg.Quota = cmp.Or(cfg.Quota, quota.New(quota.Limits{}))
@@ -238,13 +237,11 @@ func required(cfg graphqlws.Config, o *operator) graphqlws.Config {
 	return cfg
 }
 
-// awaitSockets waits until n sockets are open.
 func (s *service) awaitSockets(n int) {
 	s.t.Helper()
 	await(s.t, "sockets", func() bool { return s.Stats().Sockets == n })
 }
 
-// client is a client that uses the WebSocket library.
 type client struct {
 	t    testing.TB
 	conn *websocket.Conn
@@ -315,7 +312,7 @@ func (c *client) expect(messages ...string) {
 	}
 }
 
-// expectClose waits for a close with the code and returns the messages before it.
+// expectClose waits for a close frame with the code and returns the messages before it.
 func (c *client) expectClose(code websocket.StatusCode) (before []string) {
 	c.t.Helper()
 	for {
@@ -331,7 +328,6 @@ func (c *client) expectClose(code websocket.StatusCode) (before []string) {
 	}
 }
 
-// subscribe starts an operation.
 func (c *client) subscribe(id, query string) {
 	c.t.Helper()
 	c.say(subscribing(id, query))
@@ -349,7 +345,7 @@ func (c *client) settled() {
 	c.expect(`{"type":"pong","payload":{"settled":true}}`)
 }
 
-// raw is a client that writes the bytes itself.
+// raw is a client that writes and reads WebSocket frames without the library.
 type raw struct {
 	t testing.TB
 	net.Conn
@@ -393,7 +389,7 @@ func upgrade(conn net.Conn) (*bufio.Reader, error) {
 const upgradeRequest = "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + graphqlws.Subprotocol + "\r\n\r\n"
 
-// upgraded reads the response to an upgradeRequest and returns a reader of the frames that follow.
+// upgraded reads the response to an upgradeRequest and returns a reader of the frames after the response.
 func upgraded(conn net.Conn) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(conn, 512)
 	resp, err := http.ReadResponse(in, nil)
@@ -443,7 +439,7 @@ func (r *raw) hear() (first byte, payload []byte, err error) {
 	return readFrame(r.in, nil)
 }
 
-// readFrame reads a server's frame into buf, or into a new buffer if buf is too short.
+// readFrame reads a frame of the server into buf, or into a new buffer if buf is too short.
 func readFrame(in *bufio.Reader, buf []byte) (first byte, payload []byte, err error) {
 	var head [2]byte
 	if head[0], err = in.ReadByte(); err == nil {
@@ -476,7 +472,7 @@ func readFrame(in *bufio.Reader, buf []byte) (first byte, payload []byte, err er
 	return head[0], buf[:n], err
 }
 
-// expectClose reads frames up to a close with the code.
+// expectClose reads frames until it gets a close frame, which must have the code.
 func (r *raw) expectClose(code websocket.StatusCode) {
 	r.t.Helper()
 	for {
@@ -494,7 +490,7 @@ func (r *raw) expectClose(code websocket.StatusCode) {
 	}
 }
 
-// expectEnd reads frames until the connection ends without a close.
+// expectEnd reads frames until the connection ends. The server must send no close frame.
 func (r *raw) expectEnd() {
 	r.t.Helper()
 	for {
@@ -531,7 +527,6 @@ func send[T any](t testing.TB, c chan<- T, v T) {
 	}
 }
 
-// await calls done until it returns true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(time.Millisecond)

@@ -7,12 +7,11 @@ import (
 )
 
 const (
-	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The read
-	// buffer of net/http is eight times as large, and its write buffer is twice as large. The two buffers of net/http would be most
-	// of the memory of an idle socket.
+	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The
+	// buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener bounds
-	// only unsent bytes. It does not bound the bytes that were sent to a client that acknowledges nothing.
+	// sendBuffer limits the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener limits
+	// only unsent bytes, and not the bytes that were sent to a client that acknowledges nothing.
 	sendBuffer = 128 << 10
 )
 
@@ -22,7 +21,6 @@ type hijacker struct {
 	conn net.Conn
 }
 
-// Hijack implements http.Hijacker.
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {

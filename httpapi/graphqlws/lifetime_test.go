@@ -22,9 +22,9 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// TestSigns expects the server to ping clients. A client must stay connected while it sends anything or answers pings.
+// TestSigns checks that a client stays connected as long as it sends anything or answers pings.
 func TestSigns(t *testing.T) {
-	// The server disconnects a client that sends nothing after two seconds and at most four pings.
+	// A client that sends nothing gets at most four pings, and the server disconnects it after two seconds.
 	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
 	var clients sync.WaitGroup
 	for name, answer := range map[string][]byte{
@@ -65,7 +65,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// TestSlow has one client not read. The server must disconnect this client, and the other clients must still get events.
+// TestSlow checks that the server disconnects a client that does not read, and that other clients still get events.
 func TestSlow(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestSlow(t *testing.T) {
 				if _, err := quick.hear(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond) // much less than the slow client's limit of half a second
+				time.Sleep(time.Millisecond) // much shorter than WriteTimeout
 			}
 			o.awaitMembers(t, 1)
 			s.awaitSockets(1)
@@ -98,7 +98,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestStale has a client read slowly. The kernel must buffer little for it, so that the next event that the client reads is recent.
+// TestStale checks that the kernel buffers at most 1 MiB for a client that does not read.
 func TestStale(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -130,8 +130,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFlood has a client send many messages. The server must read them at the allowed rate, and only while the client reads the
-// replies.
+// TestFlood checks that the server reads messages at the allowed rate, and only while the client reads the replies.
 func TestFlood(t *testing.T) {
 	for name, ping := range map[string][]byte{"messages": frame(opText, pinging), "WebSocket pings": frame(opPing, ""), "WebSocket pongs": frame(opPong, "")} {
 		t.Run("pace of "+name, func(t *testing.T) {
@@ -183,7 +182,6 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestManySubscriptions: all operations that a socket may have are served.
 func TestManySubscriptions(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{Operations: 1000, Quota: quota.New(quota.Limits{Operations: 1000})}, o)
@@ -206,7 +204,7 @@ func TestManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestVanished breaks connections in different states. The server must keep nothing of a broken connection.
+// TestVanished checks that the server keeps nothing of a broken connection.
 func TestVanished(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -236,8 +234,7 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-// TestEndlessFrame has the server close a client that answers with an endless frame instead of a close frame. The server must
-// disconnect this client after a timeout.
+// TestEndlessFrame checks that the server disconnects a client that answers a close frame with an endless frame.
 func TestEndlessFrame(t *testing.T) {
 	t.Parallel() // takes five seconds
 	s := serve(t, graphqlws.Config{}, newOperator())
@@ -250,15 +247,15 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage has a client send the frames of an endless message and WebSocket pings between them. The server must close this
-// client, but not a client that is silent between messages.
+// TestSlowMessage checks that the server closes a client that sends an endless message, but not a client that is silent between
+// messages.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()
 	slow.say(initialise)
 	idle.say(initialise)
 	idle.hear()
-	slow.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
+	slow.send(frame(opText&^0x80, `{"type":`)) // begins a message of several frames
 	var sender sync.WaitGroup
 	defer sender.Wait()
 	closed := make(chan struct{})
@@ -289,8 +286,7 @@ func (r *raw) endless() {
 	}
 }
 
-// TestDrain drains a server. Sockets without a running query must be closed at once, even if they have subscriptions. A socket with
-// a running query must be closed after the query has ended. New clients must be refused.
+// TestDrain checks that a drain closes each socket as soon as it has no running query, and refuses new clients.
 func TestDrain(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -315,9 +311,9 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new connection: %v", err)
 	}
 	busy.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // the query keeps the socket open
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // a busy socket still gets events
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
-	busy.subscribe("late", "query") // the server sends no response to this query, only the close frame
+	busy.subscribe("late", "query") // gets no response, because the server is draining
 	busy.settled()
 	select {
 	case <-drained:
@@ -332,7 +328,7 @@ func TestDrain(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainCompleted has the client complete its operation during a drain. The drain must not wait for this operation.
+// TestDrainCompleted checks that a drain does not wait for an operation that the client completes.
 func TestDrainCompleted(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -355,8 +351,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds drains a server with stubborn clients: an operation of one does not end, and others do not answer a close frame, do
-// not read, or send an endless frame. Drain must return soon after its context ends.
+// TestDrainEnds checks that Drain returns soon after its context ends, even if operations do not end and clients do not answer,
+// do not read or send an endless frame.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -398,7 +394,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestServeWhileDraining: a client that connects during a drain is refused or closed.
+// TestServeWhileDraining checks that the server refuses or closes a client that connects during a drain.
 func TestServeWhileDraining(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -407,7 +403,7 @@ func TestServeWhileDraining(t *testing.T) {
 		wg.Go(func() {
 			conn, in, err := handshake(s.http.Listener.Addr().String())
 			if err != nil {
-				return // refused
+				return // the server has refused the client
 			}
 			defer func() { _ = conn.Close() }()
 			_ = conn.SetDeadline(time.Now().Add(patience))

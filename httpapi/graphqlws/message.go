@@ -18,9 +18,9 @@ import (
 const (
 	// maxID is the greatest length of an operation's id in bytes.
 	maxID = 128
-	// maxEcho is the greatest size of a ping's payload that the pong repeats, in bytes.
+	// maxEcho is the size in bytes of a ping's payload above which the pong does not repeat the payload.
 	maxEcho = 1 << 10
-	// maxPooled is the greatest capacity of a pooled buffer in bytes.
+	// maxPooled is the capacity in bytes above which a buffer does not return to a pool.
 	maxPooled = 64 << 10
 )
 
@@ -31,11 +31,11 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers[i] is a pool of buffers of 1 KiB << i for frames.
+// buffers[i] is a pool of frame buffers with a capacity of 1 KiB << i.
 var buffers [7]sync.Pool
 
-// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB, so that a small
-// frame that a client does not read never uses a large buffer.
+// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB. So a small frame
+// that a client does not read never uses a large buffer.
 func buffer(size int) *bytes.Buffer {
 	class := bits.Len(uint(size-1) >> 10)
 	if class >= len(buffers) {
@@ -48,16 +48,16 @@ func buffer(size int) *bytes.Buffer {
 	return bytes.NewBuffer(make([]byte, 0, 1<<10<<class))
 }
 
-// putBuffer returns a buffer to its pool, unless it is larger than maxPooled.
+// putBuffer returns a buffer to its pool. It drops a buffer that is larger than maxPooled.
 func putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxPooled {
 		buffers[bits.Len(uint(b.Cap()-1)>>10)].Put(b)
 	}
 }
 
-// read handles messages until the connection ends or a message breaks the protocol. When the operator has run on this
-// goroutine, read returns true and must be called again on a new goroutine. The operator makes the stack grow, and a goroutine
-// keeps a grown stack for several garbage collections. A grown stack is larger than the rest of an idle socket.
+// read handles messages until the connection ends or a message breaks the protocol. After a call of the operator, read returns
+// true, and the caller must call it again on a new goroutine. The reason is that the operator makes the stack grow. A goroutine
+// keeps a grown stack for several garbage collections, and the grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.deep {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
@@ -141,7 +141,6 @@ func pong(payload json.RawMessage) []byte {
 	return fmt.Appendf(nil, `{"type":"pong","payload":%s}`, payload)
 }
 
-// quote returns an id as JSON.
 func quote(id string) []byte {
 	b, _ := json.Marshal(id) // every string can be marshalled
 	return b

@@ -2,7 +2,7 @@ package graphqlws
 
 import "testing"
 
-// TestBufferOfAFrame returns large buffers and then takes buffers for small frames. No buffer may be much larger than its frame.
+// TestBufferOfAFrame checks that no buffer is much larger than its frame, even if large buffers were returned before.
 func TestBufferOfAFrame(t *testing.T) {
 	for range 10 {
 		for _, size := range []int{100 << 10, 64 << 10, 64<<10 - 1, 5000, 1025, 1024, 100, 1} {

@@ -16,22 +16,23 @@ import (
 type operation struct {
 	socket *socket
 	id     string
-	// prefix is the start of each frame with a response.
+	// prefix is the first part of each frame that contains a response. The payload follows it.
 	prefix []byte
 	member *fanout.Member
 
-	// The socket's lock guards these fields. queued reports whether the operation is in the socket's ready list. over reports
-	// whether the operation has ended for the client.
+	// queued reports whether the operation is in socket.ready. over reports whether the operation has ended for the client. The
+	// socket's lock guards these and all following fields.
 	queued, over bool
-	// pending reports that a drain must wait for the operation, because the end of a query or mutation was not sent yet. Every
-	// operation starts as pending. For a subscription, pending becomes false at once. slot reports whether the operation uses one
-	// of the socket's slots. cancel ends a query or mutation.
+	// pending reports that a drain must wait for the operation. It is true at the start. It becomes false when the operation turns
+	// out to be a subscription, or when the end of a query or mutation was sent. slot reports whether the operation uses one of
+	// socket.slots.
 	pending, slot bool
-	cancel        context.CancelFunc
+	// cancel ends a query or mutation.
+	cancel context.CancelFunc
 }
 
-// maxExecuting bounds a socket's queries and mutations that execute or whose response waits to be written. So a client that
-// does not read causes no further work.
+// maxExecuting limits the queries and mutations of a socket that execute or whose response waits to be written. So a client that
+// does not read cannot cause further work.
 const maxExecuting = 10
 
 var errDuplicate, errClosing = errors.New("duplicate id"), errors.New("the socket is closing")
@@ -44,7 +45,7 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	case errors.Is(err, errDuplicate):
 		return k.close(codeSubscriber, "Subscriber for "+id+" already exists")
 	case errors.Is(err, errClosing):
-		return true // the socket is closing; its close frame tells the client to connect again
+		return true // the close frame will tell the client to connect again
 	case err != nil:
 		return k.reply(failed(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
@@ -63,8 +64,8 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	return true
 }
 
-// register adds an operation to the socket's operations. It is called before the operation starts, because the operation may
-// end at once. The error is errDuplicate, errClosing, or the reason for refusing the operation.
+// register adds an operation to the socket's operations. Call it before the operation starts, because the operation may end at
+// once. The error is errDuplicate, errClosing, or the reason for refusing the operation.
 func (k *socket) register(op *operation) error {
 	cfg := &k.server.cfg
 	k.mu.Lock()
@@ -89,7 +90,7 @@ func (k *socket) register(op *operation) error {
 	return nil
 }
 
-// execute calls once on a new goroutine as soon as the operation has a slot.
+// execute calls once on a new goroutine as soon as acquireSlot succeeds.
 func (k *socket) execute(op *operation, once func(context.Context)) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	k.mu.Lock()
@@ -110,7 +111,7 @@ func (k *socket) execute(op *operation, once func(context.Context)) {
 	})
 }
 
-// acquireSlot waits for a slot, which settle releases. It returns false if the operation has ended.
+// acquireSlot waits for one of socket.slots, which settle releases. It returns false if the operation has ended.
 func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
 	if k.slots.Acquire(ctx, 1) != nil {
 		return false
@@ -135,7 +136,7 @@ func (k *socket) complete(id string) bool {
 	return true
 }
 
-// release ends an operation and makes its id available. Nothing more is sent for the operation. It returns false if the
+// release ends an operation and makes its id available. Nothing more is sent for the operation. release returns false if the
 // operation had already ended.
 func (k *socket) release(op *operation) bool {
 	k.mu.Lock()
@@ -155,7 +156,7 @@ func (k *socket) release(op *operation) bool {
 	return true
 }
 
-// settle records that a drain need not wait for an operation, because the operation is a subscription or its end was sent.
+// settle records that a drain need not wait for an operation: the operation is a subscription, or its end was sent.
 func (k *socket) settle(op *operation) {
 	k.mu.Lock()
 	if op.pending {

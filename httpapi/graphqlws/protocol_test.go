@@ -24,7 +24,7 @@ const (
 	pinging    = `{"type":"ping"}`
 )
 
-// TestViolations expects each violation of the protocol to close the socket with the code that the protocol assigns to it.
+// TestViolations checks that each violation of the protocol closes the socket with the code that the protocol assigns to it.
 func TestViolations(t *testing.T) {
 	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
 	long := strings.Repeat("x", 129)
@@ -108,7 +108,7 @@ func TestViolations(t *testing.T) {
 		}
 	})
 	t.Run("duplicate id is named", func(t *testing.T) {
-		id := strings.Repeat("ü", 64) // the reason is cut in the middle of a character
+		id := strings.Repeat("ü", 64) // two bytes for each letter; maxReason cuts the reason in the middle of a letter
 		c := s.initialised()
 		c.say(subscribing(id, "slow"), subscribing(id, "slow"))
 		var closed websocket.CloseError
@@ -127,7 +127,7 @@ func TestViolations(t *testing.T) {
 	})
 }
 
-// TestFrames: bytes that are no valid WebSocket frame end the connection with a close code of WebSocket.
+// TestFrames checks that invalid WebSocket frames end the connection with a close code of WebSocket.
 func TestFrames(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	for _, test := range []struct {
@@ -173,7 +173,7 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// TestInit expects the server to close a client that sends no connection_init in time, or whose connection_init is refused.
+// TestInit checks that the server closes a client that sends no connection_init in time, or that the operator refuses.
 func TestInit(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond}, newOperator())
@@ -186,7 +186,7 @@ func TestInit(t *testing.T) {
 			c.say(initialise)
 			first, err := c.hear()
 			if websocket.CloseStatus(err) == 4408 {
-				continue // the machine is too slow
+				continue // the machine is too slow for this timeout
 			}
 			if err != nil || first != `{"type":"connection_ack"}` {
 				t.Fatal(first, err)
@@ -258,8 +258,7 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// TestPing expects the server to answer a ping at any time with a pong that has the ping's payload. The server must accept a pong
-// without a ping.
+// TestPing checks that the server answers each ping with a pong that has the same payload, and accepts a pong without a ping.
 func TestPing(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	c := s.dial()
@@ -267,12 +266,11 @@ func TestPing(t *testing.T) {
 	c.expect(`{"type":"pong"}`, `{"type":"pong"}`, `{"type":"pong","payload":{"a":[1,"ü"]}}`)
 	c.say(initialise, pinging)
 	c.expect(`{"type":"connection_ack"}`, `{"type":"pong"}`)
-	c.say(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 2000) + `"}}`) // too large to be sent back
+	c.say(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 2000) + `"}}`) // larger than maxEcho
 	c.expect(`{"type":"pong"}`)
 }
 
-// TestOperations expects queries and subscriptions to run concurrently, to end as the protocol says, and to free their ids at the
-// end.
+// TestOperations checks that operations run concurrently, end as the protocol says, and free their ids at the end.
 func TestOperations(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -286,7 +284,7 @@ func TestOperations(t *testing.T) {
 	send(t, o.release, struct{}{})
 	c.expect(`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`)
 
-	t.Run("refused", func(t *testing.T) { // an error without a complete
+	t.Run("refused", func(t *testing.T) { // gets an error, but no complete
 		c.subscribe("e", "refused")
 		c.expect(`{"id":"e","type":"error","payload":[{"message":"refused"}]}`)
 		c.settled()
@@ -351,8 +349,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// TestLimits opens operations and sockets up to the limits of a socket and of an address. The server must refuse only those beyond
-// the limits.
+// TestLimits checks that the server refuses only operations and sockets above the limits of a socket and of an address.
 func TestLimits(t *testing.T) {
 	o := newOperator()
 	q := quota.New(quota.Limits{Connections: 2, Operations: 3})
@@ -386,8 +383,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemoryForMessages expects a message that does not fit the memory for messages to close its socket. A handled message must
-// free its memory.
+// TestMemoryForMessages checks that a message that does not fit into the memory closes its socket, and that a handled message
+// frees its memory.
 func TestMemoryForMessages(t *testing.T) {
 	const long = 100 << 10
 	memory := quota.NewMemory(2 * long)
@@ -399,9 +396,9 @@ func TestMemoryForMessages(t *testing.T) {
 		a.expect(`{"type":"pong"}`)
 	}
 	a.say(pinging)
-	a.expect(`{"type":"pong"}`) // the server released the memory of the previous message before it read this one
+	a.expect(`{"type":"pong"}`) // the memory of the previous message is free again
 	r := s.raw()
-	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // the first of several frames
+	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // begins a message of several frames
 	if first, _, err := r.hear(); first != opPong {
 		t.Fatal(first, err)
 	}
@@ -411,7 +408,7 @@ func TestMemoryForMessages(t *testing.T) {
 	a.expect(`{"type":"pong"}`)
 }
 
-// TestQuotaIsReturned ends all operations and sockets of a client. After that, the quota must count nothing for the client.
+// TestQuotaIsReturned checks that the quota counts nothing for a client after its operations and sockets have ended.
 func TestQuotaIsReturned(t *testing.T) {
 	q := quota.New(quota.Limits{Connections: 50, Operations: 50})
 	address := netip.MustParseAddr("192.0.2.1")
@@ -431,7 +428,7 @@ func TestQuotaIsReturned(t *testing.T) {
 		_ = s.raw().Close()
 		s.dial("")
 	}
-	if resp, err := s.http.Client().Get(s.http.URL); err != nil || resp.StatusCode != http.StatusUpgradeRequired { // not a WebSocket
+	if resp, err := s.http.Client().Get(s.http.URL); err != nil || resp.StatusCode != http.StatusUpgradeRequired { // a request without an upgrade
 		t.Error(resp, err)
 	} else {
 		_ = resp.Body.Close()
@@ -449,7 +446,7 @@ func TestQuotaIsReturned(t *testing.T) {
 	}
 }
 
-// TestOrigin: a page connects only if CheckOrigin returns no error.
+// TestOrigin checks that the server refuses a page if CheckOrigin returns an error.
 func TestOrigin(t *testing.T) {
 	s := serve(t, graphqlws.Config{CheckOrigin: func(r *http.Request) error {
 		if r.Header.Get("Origin") != "https://app.example" {

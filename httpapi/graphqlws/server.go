@@ -20,7 +20,7 @@ import (
 // Subprotocol is the name of the protocol in the handshake.
 const Subprotocol = "graphql-transport-ws"
 
-// These are close codes of the protocol. Cases for which the protocol has no code use codes of WebSocket.
+// These are the close codes of the protocol (44xx) and of WebSocket (10xx). WebSocket codes are used if the protocol has no code.
 const (
 	codeBadRequest     websocket.StatusCode = 4400
 	codeUnauthorized   websocket.StatusCode = 4401
@@ -35,55 +35,60 @@ const (
 
 // Operator authenticates clients and executes their operations. It must be safe for concurrent use.
 type Operator interface {
-	// Init authenticates a client by the payload of its connection_init; nil means no payload. The socket uses the returned
-	// context from then on. When that context ends, or if Init returns an error, the socket closes with Forbidden.
+	// Init authenticates a client by the payload of its connection_init. The payload is nil if the client sent none. The socket uses
+	// the returned context for all operations. If Init returns an error, or when the returned context ends, the socket closes with
+	// Forbidden.
 	Init(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Operate starts an operation that queues its responses in m. If the operation cannot start, errors is a JSON list for the
-	// client. For a subscription, once is nil; the subscription lasts until m leaves. For other operations, the socket calls once
-	// on a new goroutine to execute the operation; once must return promptly when its context ends. If the payload breaks the
-	// protocol, malformed is not nil, and the socket closes with the text of malformed.
+	// Operate starts an operation that queues its responses in m.
+	//
+	//   - If the operation cannot start, errors is a JSON list for the client.
+	//   - If the operation is a subscription, once is nil. The subscription lasts until m leaves.
+	//   - If the operation is a query or mutation, the socket calls once on a new goroutine. once must return soon after its context
+	//     ends.
+	//   - If the payload breaks the protocol, the socket closes with the text of malformed.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
-	// Refuse returns the errors of an operation that is not started, as a JSON list.
+	// Refuse returns err as a JSON list of errors. The operation was not started.
 	Refuse(ctx context.Context, err error) []byte
-	// Errors returns the errors of an operation that has ended, as a JSON list.
+	// Errors returns err as a JSON list of errors. The operation has ended with err.
 	Errors(ctx context.Context, err error) []byte
 }
 
-// Config configures a Server.
+// Config configures a Server. The first five fields are required. Every other field has a default, which New uses if the field is
+// zero.
 type Config struct {
-	// These fields are required. CheckOrigin returns an error for the client if pages of the request's origin must not connect.
-	// Client returns the address of the client. Quota bounds the sockets and operations of one address. Incoming bounds the memory
-	// of messages while they are handled.
-	Operator    Operator
+	Operator Operator
+	// CheckOrigin returns an error for the client if pages of the request's origin must not connect.
 	CheckOrigin func(r *http.Request) error
-	Client      func(r *http.Request) netip.Addr
-	Quota       *quota.Clients
-	Incoming    *quota.Memory
+	// Client returns the address of the client.
+	Client func(r *http.Request) netip.Addr
+	// Quota limits the sockets and operations of one address.
+	Quota *quota.Clients
+	// Incoming limits the memory of messages while they are handled.
+	Incoming *quota.Memory
 
-	// The following fields have defaults. Zero means the default.
-
-	// InitTimeout bounds the wait for connection_init; the default is 10 s.
+	// InitTimeout limits the wait for connection_init. The default is 10 s.
 	InitTimeout time.Duration
-	// Ping is the time between two pings; the default is 25 s. A client that is silent for longer than twice Ping plus
-	// WriteTimeout is disconnected.
+	// Ping is the time between two pings. The server disconnects a client that is silent for more than 2*Ping + WriteTimeout. The
+	// default is 25 s.
 	Ping time.Duration
-	// WriteTimeout bounds the write of a frame, and the read of a message from its first byte to its last; the default is 10 s.
+	// WriteTimeout limits the time to write a frame, and the time between the first and the last byte of a message. The default is
+	// 10 s.
 	WriteTimeout time.Duration
-	// Frame is the greatest size of a client's message in bytes; the default is 256 KiB.
+	// Frame is the greatest size of a client's message in bytes. The default is 256 KiB.
 	Frame int64
-	// Operations is the greatest number of concurrent operations of a socket; the default is 100.
+	// Operations is the greatest number of concurrent operations of a socket. The default is 100.
 	Operations int
-	// MessagesPerSecond and MessageBurst limit the rate at which a client's messages are read; the defaults are 200 and 1,000.
+	// MessagesPerSecond and MessageBurst limit the rate of messages from one socket. The defaults are 200 and 1,000.
 	MessagesPerSecond, MessageBurst int
 }
 
-// Stats are the server's gauges, and its counters since the start.
+// Stats are the present gauges of a server, and its counters since the start.
 type Stats struct {
-	// Sockets and Operations are the numbers of open sockets and operations.
 	Sockets, Operations int
-	// Accepted counts all sockets. Silent and Slow count sockets that were closed because the client was silent or did not read.
+	// Accepted counts all sockets. Silent counts sockets that were closed because the client was silent. Slow counts sockets that
+	// were closed because the client did not read.
 	Accepted, Silent, Slow uint64
-	// Crowded counts sockets that were closed because the client used too much memory for unread output.
+	// Crowded counts sockets that were closed because the client left too much output unread.
 	Crowded uint64
 }
 
@@ -102,7 +107,7 @@ type Server struct {
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool
-	// hurrying reports whether the context of Drain has ended.
+	// hurrying is true after the context of Drain has ended.
 	hurrying bool
 }
 
@@ -203,7 +208,7 @@ func (s *Server) all(to []*socket) []*socket {
 	return to
 }
 
-// sweep checks all sockets regularly until ctx ends; see socket.check.
+// sweep calls socket.check for all sockets regularly, until ctx ends.
 func (s *Server) sweep(ctx context.Context) {
 	every := min(time.Second, s.cfg.WriteTimeout/4, s.cfg.Ping/4, s.cfg.InitTimeout/4)
 	tick := time.NewTicker(every)
@@ -224,7 +229,7 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// Drain refuses new sockets and operations and waits for queries and mutations until ctx ends. It then tells the clients to
+// Drain refuses new sockets and operations, and waits for running queries and mutations until ctx ends. It tells the clients to
 // connect again. It returns when all sockets are closed, at most a second after the end of ctx.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
@@ -253,7 +258,7 @@ func (s *Server) Drain(ctx context.Context) {
 	s.sweeper.Wait()
 }
 
-// Stats returns the present figures.
+// Stats returns the present gauges and counters.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	n := len(s.sockets)
@@ -264,8 +269,7 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// started is the origin of monotonic.
 var started = time.Now()
 
-// monotonic returns the time in nanoseconds, at least 1, so that 0 can mean no time.
+// monotonic returns the time since started in nanoseconds. It is at least 1, so that 0 can mean that a time is not set.
 func monotonic() int64 { return int64(time.Since(started)) + 1 }

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxReason is the greatest length of the reason of a close in bytes, by RFC 6455.
+	// maxReason is the greatest length of the reason of a close in bytes, as RFC 6455 says.
 	maxReason = 123
-	// closeTimeout bounds the time until a client has read and answered a close frame.
+	// closeTimeout limits the time until a client has read and answered a close frame.
 	closeTimeout = 2 * time.Second
-	// lastTimeout replaces closeTimeout when the context of Drain has ended.
+	// lastTimeout replaces closeTimeout after the context of Drain has ended.
 	lastTimeout = time.Second
 )
 
@@ -28,46 +28,48 @@ const (
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
-	// netConn is the connection below conn.
+	// netConn is the connection that conn reads from and writes to.
 	netConn net.Conn
 	client  netip.Addr
 	pace    *rate.Limiter
-	// base is the socket's context, ended by cancel. ctx is the client's context after Init; only the reader sets it.
+	// base is the context of the socket, and cancel ends it. ctx is the context that Operator.Init returned, or base before that.
+	// Only the goroutine that reads sets ctx.
 	base, ctx context.Context
 	cancel    context.CancelFunc
-	// initialised reports that the client has sent connection_init. acknowledged reports that connection_init was accepted. Only
-	// the reader sets them.
-	initialised  atomic.Bool
+	// initialised reports that the client has sent connection_init.
+	initialised atomic.Bool
+	// acknowledged reports that the operator has accepted connection_init. Only the goroutine that reads uses acknowledged.
 	acknowledged bool
-	// deep reports that the operator has made the reader's stack grow. Only the reader uses it.
+	// deep reports that a call of the operator has made the stack of the reading goroutine grow. Only that goroutine uses deep.
 	deep bool
 
-	// These times are results of monotonic. writeStart is the start of the present write, and readStart the start of the present
-	// message; 0 means none.
+	// These times are results of monotonic. writeStart is the start of the present write, or 0. readStart is the start of the
+	// present message, or 0.
 	openedAt, lastPing               int64
 	lastHeard, writeStart, readStart atomic.Int64
 
-	// work waits for the socket's goroutines except the reader.
+	// work waits for all goroutines of the socket except the one that reads.
 	work sync.WaitGroup
 	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
 
-	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu is held.
+	// mu protects the rest. A caller may hold locks of fanout when it locks mu. So the holder of mu must not take a lock of fanout.
 	mu         sync.Mutex
 	operations map[string]*operation
-	// slots bounds the concurrent queries and mutations. It is nil until the first one.
+	// slots limits the concurrent queries and mutations. It is nil until the first of them.
 	slots *semaphore.Weighted
-	// pending counts the queries and mutations whose end was not sent yet.
+	// pending counts the operations that a drain must wait for.
 	pending int
-	// ready are the operations with something to send. replies are frames that are sent before the frames of these operations.
-	// replyBytes is the total size of replies.
-	ready      []*operation
+	// ready are the operations that may have something to send.
+	ready []*operation
+	// replies are frames that are sent before the frames of all operations. replyBytes is the total size of replies.
 	replies    [][]byte
 	replyBytes int
 	// written is signalled when the writer takes a reply.
-	written  sync.Cond
+	written sync.Cond
+	// flushing reports that the writer is running.
 	flushing bool
-	// draining reports that the socket closes as soon as pending is 0. closing reports that the socket is closing.
+	// draining reports that the socket closes as soon as pending is 0. closing reports that the socket is closing already.
 	draining, closing bool
 }
 
@@ -100,14 +102,14 @@ func (k *socket) run() {
 	k.server.remove(k)
 }
 
-// alive records that the client is alive. It waits if the client sends faster than its rate allows. It returns false if the
-// socket is closing.
+// alive records that the client has sent something. It waits if the client sends faster than its rate allows. It returns false if
+// the socket is closing.
 func (k *socket) alive() bool {
 	k.lastHeard.Store(monotonic())
 	return k.pace.Wait(k.base) == nil
 }
 
-// close starts to close the socket with a code and returns false. Further calls have no effect.
+// close starts to close the socket with a code. It always returns false. Further calls have no effect.
 func (k *socket) close(code websocket.StatusCode, reason string) bool {
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
@@ -119,13 +121,14 @@ func (k *socket) close(code websocket.StatusCode, reason string) bool {
 	return false
 }
 
-// abort closes the connection without a close frame, which nobody would read. It reports whether the socket was open.
+// abort closes the connection without a close frame, because the client would not read one. It reports whether the socket was
+// open.
 func (k *socket) abort() (first bool) {
 	return k.end(func() {}, func() { _ = k.conn.CloseNow() })
 }
 
-// end ends all operations and the connection. It returns false if the socket was already closing. prepare is called at once and
-// must not wait. hangUp is called on a new goroutine.
+// end ends all operations and the connection. It returns false if the socket was already closing. end calls prepare at once, so
+// prepare must not wait. It calls hangUp on a new goroutine.
 func (k *socket) end(prepare, hangUp func()) (first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,8 +152,8 @@ func (k *socket) end(prepare, hangUp func()) (first bool) {
 	return true
 }
 
-// drain ends the socket when its queries and mutations have ended. Subscriptions end with the socket; the client starts
-// them again elsewhere.
+// drain ends the socket when its queries and mutations have ended. Subscriptions end with the socket, because the client can
+// start them again elsewhere.
 func (k *socket) drain() {
 	k.mu.Lock()
 	k.draining = true
@@ -164,13 +167,13 @@ func (k *socket) drain() {
 // restart tells the client to connect again.
 func (k *socket) restart() { k.close(codeServiceRestart, "Service restart") }
 
-// hurry gives the client a second to read the close.
+// hurry closes the socket and gives the client lastTimeout to read the close frame.
 func (k *socket) hurry() {
 	k.restart()
 	_ = k.netConn.SetDeadline(time.Now().Add(lastTimeout))
 }
 
-// check closes the socket if a deadline has passed, and pings a silent client. Only the sweeper calls it.
+// check closes the socket if a deadline has passed, and pings a silent client. Only the sweeper calls check.
 func (k *socket) check(now int64) {
 	cfg := &k.server.cfg
 	if began := k.writeStart.Load(); began != 0 && now-began > int64(cfg.WriteTimeout) {
@@ -191,7 +194,7 @@ func (k *socket) check(now int64) {
 	case silence > int64(cfg.Ping) && now-k.lastPing > int64(cfg.Ping):
 		k.lastPing = now
 		k.mu.Lock()
-		if len(k.replies) == 0 { // a ping would only wait behind the waiting replies; WriteTimeout closes the socket of a client that does not read
+		if len(k.replies) == 0 { // if replies are waiting, the client does not read, and WriteTimeout will close the socket
 			k.replies = append(k.replies, framePing)
 			k.replyBytes += len(framePing)
 			k.startWriter()
@@ -211,7 +214,7 @@ func (k *socket) initialise(payload json.RawMessage) bool {
 		return k.close(codeForbidden, "Forbidden")
 	}
 	k.ctx = ctx
-	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // without effect if the socket has closed
+	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // does nothing if the socket has closed
 	k.acknowledged = true
 	return k.reply(frameAck)
 }

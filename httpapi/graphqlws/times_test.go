@@ -31,7 +31,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// inBubble runs a test with a server and a client in a synctest bubble.
+// inBubble runs a test in a synctest bubble, with a server and a client that has a WebSocket.
 func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
 	inBubbleConnected(t, cfg, func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn) {
 		in, err := upgrade(conn)
@@ -42,7 +42,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *gra
 	})
 }
 
-// inBubbleConnected is inBubble with a connection before its handshake.
+// inBubbleConnected is like inBubble, but calls test before the handshake.
 func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()
@@ -64,7 +64,7 @@ func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.
 	})
 }
 
-// TestTimesAreKept expects the server to act on each timeout, at most a quarter of its shortest timeout late.
+// TestTimesAreKept checks that the server acts on each timeout at most a quarter of its shortest timeout late.
 func TestTimesAreKept(t *testing.T) {
 	const short = 100 * time.Millisecond
 	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
@@ -83,7 +83,7 @@ func TestTimesAreKept(t *testing.T) {
 	t.Run("ping", func(t *testing.T) {
 		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: short, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			r.say(initialise)
-			if _, _, err := r.hear(); err != nil { // the acknowledgement
+			if _, _, err := r.hear(); err != nil { // connection_ack
 				t.Fatal(err)
 			}
 			began := time.Now()
@@ -96,14 +96,14 @@ func TestTimesAreKept(t *testing.T) {
 	t.Run("message", func(t *testing.T) {
 		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: time.Hour, WriteTimeout: short}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			began := time.Now()
-			r.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
+			r.send(frame(opText&^0x80, `{"type":`)) // begins a message of several frames
 			r.expectClose(websocket.StatusPolicyViolation)
 			onTime(t, "the close", began, short)
 		})
 	})
 }
 
-// TestDrainIsBrief drains with an ended context while a client neither reads nor answers. The drain must take at most a second.
+// TestDrainIsBrief checks that Drain with an ended context takes at most a second, even if a client neither reads nor answers.
 func TestDrainIsBrief(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
 		ended, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// expect reads a frame.
+// expect reads a frame and compares it.
 func (r *raw) expect(want string) {
 	r.t.Helper()
 	if _, payload, err := r.hear(); err != nil || string(payload) != want {
@@ -22,15 +22,15 @@ func (r *raw) expect(want string) {
 	}
 }
 
-// TestEndOfACompletedOperation has a client complete an operation and reuse its id before the server has written the end of that
-// operation. The client must get only frames of the new operation.
+// TestEndOfACompletedOperation checks that a client that completes an operation and reuses its id gets only frames of the new
+// operation.
 func TestEndOfACompletedOperation(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
 		r.expect(`{"type":"connection_ack"}`)
 		r.say(subscribing("1", "subscription a"))
 		o.publish(t, "subscription a", []byte(`"old"`), follow.Append)
-		synctest.Wait() // the writer waits for the client to read
+		synctest.Wait() // now the writer waits for the client to read
 		r.say(subscribing("q", "refused"), `{"type":"complete","id":"q"}`, subscribing("q", "subscription b"))
 		o.publish(t, "subscription b", []byte(`"new"`), follow.Append)
 		synctest.Wait()
@@ -39,8 +39,7 @@ func TestEndOfACompletedOperation(t *testing.T) {
 	})
 }
 
-// TestWaitingReplies has a client send messages without reading the replies. The server must stop reading from the client, and
-// continue when the client reads.
+// TestWaitingReplies checks that the server stops reading while a client does not read the replies, and then continues.
 func TestWaitingReplies(t *testing.T) {
 	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 		const pings = 100
@@ -50,7 +49,7 @@ func TestWaitingReplies(t *testing.T) {
 				r.say(pinging)
 			}
 		})
-		synctest.Wait() // neither side can continue
+		synctest.Wait() // now the client waits for the server to read, and the server waits for the client to read
 		for range pings {
 			r.expect(`{"type":"pong"}`)
 		}
@@ -58,7 +57,7 @@ func TestWaitingReplies(t *testing.T) {
 	})
 }
 
-// TestDrainOfSeveralOperations: a drained socket does not close while an operation is still executing.
+// TestDrainOfSeveralOperations checks that a drained socket stays open while an operation is executing.
 func TestDrainOfSeveralOperations(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
@@ -66,7 +65,7 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 		drained := make(chan struct{})
 		for _, id := range []string{"a", "b"} {
 			r.say(subscribing(id, "slow"))
-			synctest.Wait() // the operations wait in this order
+			synctest.Wait() // starts the operations in this order
 		}
 		go func() { s.Drain(context.Background()); close(drained) }()
 		synctest.Wait()
@@ -82,8 +81,8 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 	})
 }
 
-// TestWaitingResults expects ten operations of a socket to execute concurrently. The eleventh operation must start when the server
-// has written a result.
+// TestWaitingResults checks that ten operations of a socket execute concurrently, and the eleventh when a result has been
+// written.
 func TestWaitingResults(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		begun := func(want int) {
@@ -100,7 +99,7 @@ func TestWaitingResults(t *testing.T) {
 		}
 		begun(10)
 		o.release <- struct{}{}
-		begun(10) // the client has not read the result
+		begun(10) // the client has not read the first result
 		for range 2 {
 			if _, _, err := r.hear(); err != nil {
 				t.Fatal(err)
@@ -110,15 +109,14 @@ func TestWaitingResults(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake begins a drain during the handshake of a socket. The server must close this socket like the others. If
-// the context of Drain has already ended, Drain does not wait for the client's answer to the close frame.
+// TestDrainDuringAHandshake checks that a drain also closes a socket whose handshake is not finished.
 func TestDrainDuringAHandshake(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
 			if _, err := io.WriteString(conn, upgradeRequest); err != nil {
 				t.Fatal(err)
 			}
-			synctest.Wait() // the server waits for the client to read the response
+			synctest.Wait() // now the server waits for the client to read the response
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if brief {

@@ -8,10 +8,10 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// maxReplies is the number of bytes of waiting replies above which reading pauses. A single reply may be larger.
+// maxReplies is the number of bytes of waiting replies above which the socket stops reading. A single reply may be larger.
 const maxReplies = 4 << 10
 
-// reply queues a frame before all responses. It waits while the client does not read its replies.
+// reply queues a frame before all responses. If too many replies are waiting, it waits until the client has read some of them.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -64,8 +64,8 @@ func (k *socket) write() {
 	}
 }
 
-// next returns the next frame to write, or the operation that has the next frame. If there is nothing to write, ok is false, and
-// the writer must end.
+// next returns the next frame to write, or the operation that may have it. ok is false if there is nothing to write. The writer
+// must then end.
 func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *socket) send(op *operation) bool {
 		return ok
 	case !over:
 		return true
-	case !k.release(op): // release first, so that the client may use the id again when it gets the end
+	case !k.release(op): // before the client gets the end, so that it can use the id again at once
 		return true // the client has completed the operation
 	}
 	if end.Unread {
@@ -133,11 +133,11 @@ func (k *socket) send(op *operation) bool {
 // put writes a frame. It returns false when the connection is broken.
 func (k *socket) put(frame []byte) bool {
 	k.writeStart.Store(monotonic())
-	// A deadline would cost eleven allocations. Instead, check closes the connection when a write takes too long.
+	// A write deadline would cost eleven allocations. Instead, check closes the connection if a write takes too long.
 	err := k.conn.Write(context.Background(), websocket.MessageText, frame)
 	k.writeStart.Store(0)
 	if err != nil {
-		k.abort() // ends the reader, too
+		k.abort() // also ends the goroutine that reads
 	}
 	return err == nil
 }
