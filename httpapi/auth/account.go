@@ -8,9 +8,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Account is the account of a bearer token. It is immutable and safe for concurrent use.
+// Account is an account at the venue, which a bearer token gives access to. It is immutable and safe for concurrent use.
 type Account struct {
-	// Name identifies the account in logs; it may be empty.
+	// Name identifies the account in logs. It may be empty.
 	Name    string
 	Address market.Address
 	// Credentials are the venue's credentials for Address. They may contain Address.
@@ -19,12 +19,12 @@ type Account struct {
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key and expiry limit a session. An account of the file has neither.
+	// key and expiry limit a session. They are zero in an account that is not a session.
 	key    context.Context
 	expiry time.Time
 }
 
-// errRevoked is the cause of contexts that end because their account was revoked.
+// errRevoked is the cause of a context that ends because its account was revoked.
 var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account of this request was revoked")
 
 func newAccount(e entry) *Account {
@@ -40,19 +40,20 @@ func (a *Account) renamed(name string) *Account {
 	return &b
 }
 
-// errExpired is the cause of contexts that end because their session expired.
+// errExpired is the cause of a context that ends because its session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns the account for the holder of a token. The session ends when the account is revoked, after lifetime, or when
-// the context key ends. The caller need not release the session.
+// Session returns a copy of the account for the holder of a token. The session ends when the account is revoked, after lifetime,
+// or when the context key ends. The caller need not release the session.
 func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
 	s := *a
 	s.key, s.expiry = key, time.Now().Add(lifetime)
 	return &s
 }
 
-// Err returns nil while the account or session is valid. It returns a market.Error with CodeUnauthenticated after the token was
-// removed or has expired, after its key was withdrawn, and after the account got a new address or new credentials.
+// Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated. An account
+// ends when it is removed from the accounts file, or when the file gives it a new address or new credentials. A session also ends
+// when its token expires, or when the issuer withdraws the key of the token.
 func (a *Account) Err() error {
 	switch {
 	case a.revoked.Err() != nil:
@@ -66,7 +67,7 @@ func (a *Account) Err() error {
 }
 
 // Limit returns a context that ends when ctx ends or when the account is no longer valid. In the second case, the cause of the
-// context is the error of Err. The context uses a timer and other resources until it ends, so ctx must end at some time.
+// context is the error of Err. The context holds a timer and other resources until it ends. So ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

@@ -1,3 +1,3 @@
-// Package auth identifies clients: it maps bearer tokens to accounts at the venue, finds a client's address behind
-// proxies, and counts refused credentials by address.
+// Package auth identifies clients. It maps bearer tokens to accounts at the venue. It finds a client's address behind proxies. It
+// counts refused credentials by address.
 package auth

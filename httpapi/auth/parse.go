@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	// maxSize bounds the size of an accounts file in bytes. maxAccounts bounds its number of accounts.
-	maxSize     = 8 << 20
+	// maxSize is the largest size of an accounts file in bytes.
+	maxSize = 8 << 20
+	// maxAccounts is the largest number of accounts in a file.
 	maxAccounts = 10_000
 	// maxName is the greatest number of characters in a name.
 	maxName = 64
-	// maxSubject is the greatest number of bytes of a subject.
+	// maxSubject is the greatest number of bytes in a subject.
 	maxSubject = 255
 )
 
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder says to whom an account belongs: to the holder of a token, to a subject of JWTs, or to both. At least one of the two
-// is set.
+// holder says who may use an account: the holder of a token, the subject of a JWT, or both. digest is valid if token is true.
+// subject is empty if there is none.
 type holder struct {
 	token   bool
 	digest  digest
@@ -45,8 +46,8 @@ type entry struct {
 	credentials *market.Credentials
 }
 
-// parse parses an accounts file. Its errors contain the position of the problem and the right form. They never quote the file, not
-// even unknown names, because a name may be a secret if the file has the wrong form.
+// parse parses an accounts file. Its errors contain the position of the problem and the right form. They never quote the file.
+// They do not even quote unknown field names, because a name may be a secret if the file has the wrong form.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {
@@ -107,7 +108,7 @@ func parseEntry(object []byte) (e entry, err error) {
 	return e, nil
 }
 
-// parseHolder parses the members that say to whom an account belongs; nil means absent.
+// parseHolder parses the fields that say who may use an account. An argument is nil if the field is absent.
 func parseHolder(token, subject json.RawMessage) (h holder, err error) {
 	if subject != nil {
 		text, ok := filewatch.Text(subject)
@@ -148,7 +149,7 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	c, err := market.ParseCredentials(value)
 	var known *market.Error
 	if errors.As(err, &known) {
-		return nil, errors.New(known.Message) // the message quotes nothing of the file
+		return nil, errors.New(known.Message) // the message quotes nothing from the file
 	}
 	named, stated := c.Address()
 	switch {
@@ -160,7 +161,7 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	return c.Of(a), nil
 }
 
-// fields returns an object's members by name. Unknown and repeated names are errors.
+// fields returns an object's members by name. An unknown or repeated name is an error.
 func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(known))
 	err := filewatch.Members(object, func(name string, value json.RawMessage) error {

@@ -103,7 +103,6 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// TestOpenRefusesOpenFile: Open refuses a file that other users can read.
 func TestOpenRefusesOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "accounts.json")
 	write(t, path, file())
@@ -115,7 +114,7 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse parses arbitrary files. The parser must not panic, quote the file in an error or exceed its limits.
+// FuzzParse checks that the parser does not panic, quote the file in an error or exceed its limits.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))

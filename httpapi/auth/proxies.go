@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// maxProxies bounds the number of configured networks. maxHops bounds the number of entries of a header that are checked.
+	// maxProxies is the largest number of configured networks.
 	maxProxies = 256
-	maxHops    = 32
-	// maxHop is the greatest length of an address with a port in a header.
+	// maxHops is the number of entries of X-Forwarded-For that are checked.
+	maxHops = 32
+	// maxHop is the greatest length of an address with a port, in bytes.
 	maxHop = 64
 )
 
-// Proxies are the networks of proxies that are trusted to report a client's address. The zero value trusts no proxy. Proxies
-// must not be changed.
+// Proxies are the networks of proxies that are trusted to report a client's address. The zero value trusts no proxy. Proxies must
+// not be changed.
 type Proxies []netip.Prefix
 
 // ParseProxies parses addresses and prefixes such as 10.0.0.0/8 and fd00::1.
@@ -65,9 +66,9 @@ func parseProxy(text string) (netip.Prefix, error) {
 // ClientAddress returns the address of a request's client. If the peer is not a trusted proxy, the result is the peer's address.
 // If the peer is a trusted proxy, the result is the last address in X-Forwarded-For that does not belong to a trusted proxy.
 //
-// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. If the search reaches
-// an invalid entry or the 32nd entry, the result is the last address that a trusted proxy reported. The result is invalid if the
-// peer has no address, as on a Unix socket.
+// A proxy appends the address that it sees. So a client can forge everything to the left of the first untrusted address from the
+// right. If an entry is invalid, the search ends, and the result is the address of the trusted proxy that reported the entry. The
+// search also ends after 32 entries. The result is invalid if the peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {
@@ -102,7 +103,7 @@ func fromRight(lines []string) iter.Seq[string] {
 	}
 }
 
-// TrustsPeer reports whether a request comes directly from a trusted proxy, so that its headers can be trusted.
+// TrustsPeer reports whether a request comes directly from a trusted proxy. Only then can its headers be trusted.
 func (p Proxies) TrustsPeer(r *http.Request) bool {
 	return len(p) > 0 && p.Trusts(parseHop(r.RemoteAddr))
 }
@@ -117,7 +118,7 @@ func (p Proxies) Trusts(addr netip.Addr) bool {
 	return false
 }
 
-// parseHop parses an address with or without a port and brackets. For anything else it returns the invalid address.
+// parseHop parses an address with or without a port and brackets. It returns the zero netip.Addr if s is not an address.
 func parseHop(s string) netip.Addr {
 	if len(s) > maxHop {
 		return netip.Addr{}

@@ -28,7 +28,7 @@ func TestClientAddress(t *testing.T) {
 		{"10.0.0.1:99", []string{"6.6.6.6,1.1.1.1 ,\t10.0.0.2"}, "1.1.1.1"},
 		{"10.0.0.1:99", []string{"6.6.6.6", "1.1.1.1, 10.0.0.2", "192.0.2.7"}, "1.1.1.1"},
 		{"10.0.0.1:99", []string{"1.1.1.1", "6.6.6.6"}, "6.6.6.6"},
-		{"10.0.0.1:99", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"}, // all are proxies
+		{"10.0.0.1:99", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"}, // all addresses are proxies
 		{"10.0.0.1:99", []string{"1.1.1.1, unknown"}, "10.0.0.1"},
 		{"10.0.0.1:99", []string{"1.1.1.1, unknown, 10.0.0.2"}, "10.0.0.2"},
 		{"10.0.0.1:99", []string{"1.1.1.1,"}, "10.0.0.1"},
@@ -102,8 +102,8 @@ func TestParseProxies(t *testing.T) {
 	}
 }
 
-// FuzzClientAddress compares the client address with the result of a simple loop. The loop starts at the peer. It goes on to the
-// next element of X-Forwarded-For while the present address is a trusted proxy.
+// FuzzClientAddress compares ClientAddress with a simple loop. The loop starts at the peer and goes to the previous element of
+// X-Forwarded-For while the present address is a trusted proxy.
 func FuzzClientAddress(f *testing.F) {
 	f.Add("10.0.0.1:1", "1.1.1.1, 10.0.0.2", "10.0.0.3")
 	f.Add("1.1.1.1:1", "2.2.2.2", "")

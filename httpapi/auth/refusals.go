@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// MaxRefusals bounds the number of entries of each kind; the least recently used entries are evicted. RefusalBytes is the
-	// approximate total size in bytes of three entries, one of each kind.
-	MaxRefusals  = 1 << 12
+	// MaxRefusals is the number of entries in each of the three LRU caches of Refusals.
+	MaxRefusals = 1 << 12
+	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
 	// refusalLimit is the number of times that a key of an address may be refused within refusalWindow. After that, requests with
 	// the key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit bounds the number of guesses of an address; see Refusals. Running guesses and the guesses that were refused within
-	// refusalWindow are counted.
+	// guessLimit is the number of guesses that an address may make; see Refusals. It limits the sum of the running guesses and of
+	// the guesses that were refused within refusalWindow.
 	guessLimit = 20
 )
 
@@ -39,14 +39,14 @@ func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true}
 // CredentialsKey returns the key of credentials.
 func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
 
-// pair is a key that was sent from an address. The field network is the quota.Network of the address.
+// pair is a key that was sent from an address. network is the quota.Network of the address.
 type pair struct {
 	network netip.Prefix
 	key     Key
 }
 
 // Refusals counts refused tokens and credentials by client address and key. So one client's bad key does not lock out other
-// clients behind the same address. Refusals also bounds the guesses of an address. A guess is a read of user data with
+// clients behind the same address. Refusals also limits the guesses of an address. A guess is a read of user data with
 // credentials that the venue has not accepted yet. Refusals is safe for concurrent use.
 type Refusals struct {
 	clock market.Clock
@@ -59,11 +59,11 @@ type Refusals struct {
 	accepted *simplelru.LRU[Key, struct{}]
 }
 
-// instant is a time in nanoseconds since 1970; 0 means none.
+// instant is a time in nanoseconds since 1970. 0 means that there was no such time.
 type instant int64
 
-// left returns the remaining time of the refusalWindow that began with a refusal at i. The result is 0 or less if this window has
-// ended before now.
+// left returns the remaining time of the refusalWindow that began at i. The result is 0 or less if the window has ended before
+// now.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -71,20 +71,20 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the oldest time from at and appends now. The times in at are in ascending order.
+// push removes the first, oldest time from at and appends now.
 func push(at []instant, now time.Time) {
 	copy(at, at[1:])
 	at[len(at)-1] = instant(now.UnixNano())
 }
 
-// guesses are the guesses of an address: the times of the last refused guesses, and the number of running reads for each key.
-// All running reads of a key count as one guess.
+// guesses are the guesses of an address. refused contains the times of the last refused guesses. underWay contains the number of
+// running reads for each key. All running reads of a key count as one guess.
 type guesses struct {
 	refused  [guessLimit]instant
 	underWay map[Key]int
 }
 
-// NewRefusals returns an empty count.
+// NewRefusals returns a Refusals without entries.
 func NewRefusals(clock market.Clock) *Refusals {
 	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
 }
@@ -98,7 +98,7 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 }
 
 // Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials. Call
-// Refused at most once for a request. Do not call Refused for an error of Check, because every retry would prolong the refusal.
+// Refused at most once for a request. Do not call it for an error of Check: every retry would then prolong the refusal.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
@@ -111,16 +111,16 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	again := last[refusalLimit-1].left(now) > 0
 	push(last[:], now)
 	if key.token {
-		return // invalid tokens cause no calls to the venue
+		return // an invalid token causes no call to the venue
 	}
 	r.accepted.Remove(key)
 	if again {
-		return // repeated refusals of a key are one guess
+		return // all refusals of a key within refusalWindow are one guess
 	}
 	push(r.guessesOf(of.network).refused[:], now)
 }
 
-// guessesOf returns the guesses of an address. The caller holds the lock.
+// guessesOf returns the guesses of a network. The caller holds the lock.
 func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	g, known := r.guesses.Get(network)
 	if !known {
@@ -130,7 +130,7 @@ func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	return g
 }
 
-// Check returns an error with CodeRateLimited and RetryAfter for a key that was refused too often from an address.
+// Check returns an error with CodeRateLimited and RetryAfter if the key was refused too often from the address.
 func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -148,9 +148,9 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	return e
 }
 
-// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused one; concurrent
-// reads with the same credentials are one guess. The caller must call end once and report whether the venue accepted the
-// credentials. The error has CodeRateLimited and RetryAfter.
+// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused guess.
+// Concurrent reads with the same credentials are one guess. The caller must call end once and report whether the venue accepted
+// the credentials. The error has CodeRateLimited and RetryAfter.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -185,7 +185,7 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether no further guess is allowed now. wait is the time after which to try again.
+// full reports whether no further guess is allowed now. wait is the time after which the client may try again.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	for _, at := range g.refused {

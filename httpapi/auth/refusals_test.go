@@ -88,8 +88,8 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses makes as many guesses as an address may make. Guesses in progress and guesses refused within the last minute count
-// equally. Tokens and accepted credentials do not count.
+// TestGuesses checks that running guesses and guesses refused within the last minute count, and that tokens and accepted
+// credentials do not.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -132,7 +132,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
 		t.Errorf("after as many refusals: %v", err)
 	}
-	r.Refused(addr, key(100)) // the venue no longer accepts the credentials
+	r.Refused(addr, key(100)) // now the venue refuses these credentials
 	if _, err := r.Guess(addr, key(100)); err == nil {
 		t.Error("credentials that were accepted once, and refused since, are not counted")
 	}
@@ -140,8 +140,7 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
-// TestOneGuessOfManyReads makes many reads with equal credentials. The reads must count as one guess, both in progress and when
-// they are refused.
+// TestOneGuessOfManyReads checks that many reads with equal credentials count as one guess.
 func TestOneGuessOfManyReads(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -166,13 +165,13 @@ func TestOneGuessOfManyReads(t *testing.T) {
 	for n := range guessLimit - 1 {
 		guess(other(n))
 	}
-	guess(other(0)) // a guess with these credentials is already in progress
+	guess(other(0)) // a guess with these credentials is already running
 	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
 }
 
-// TestRefusalsAreBounded records refusals of more addresses and keys than Refusals remembers.
+// TestRefusalsAreBounded checks that Refusals remembers a limited number of addresses and keys.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }

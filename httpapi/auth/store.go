@@ -12,16 +12,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// bucket is the part of a digest by which accounts are looked up.
+// bucket is the first part of a digest. Accounts are looked up by bucket.
 type bucket [8]byte
 
-// assignment is an account with its holder.
 type assignment struct {
 	holder
 	account *Account
 }
 
-// table contains all accounts of one version of the file, by token and by subject of JWTs.
+// table contains all accounts of one version of the file, by token and by subject.
 type table struct {
 	all      []assignment
 	tokens   map[bucket][]assignment
@@ -30,9 +29,9 @@ type table struct {
 
 // find returns the account of a digest, or nil.
 //
-// Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses eight bytes of the digest to
-// find a bucket, and compares all 32 bytes in constant time. The duration of the look-up may reveal how many of the eight bytes
-// of a guess are right. That does not help an attacker, because an attacker cannot choose a token by its hash.
+// Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses the first eight bytes of the
+// digest to find a bucket, and compares all 32 bytes in constant time. Its duration may reveal how many of the eight bytes of a
+// guess are right. That does not help an attacker, because an attacker cannot choose a token by its hash.
 func (t *table) find(d digest) *Account {
 	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {
@@ -42,7 +41,7 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account that belongs to exactly this holder, or nil.
+// same returns the account that belongs to exactly this holder. It returns nil if there is none.
 func (t *table) same(of holder) *Account {
 	if of.token {
 		for _, h := range t.tokens[bucket(of.digest[:])] {
@@ -58,9 +57,9 @@ func (t *table) same(of holder) *Account {
 	return nil
 }
 
-// Store contains the accounts of a file, or fixed ones. It is safe for concurrent use.
+// Store contains the accounts of a file, or the accounts given to Fixed. It is safe for concurrent use.
 type Store struct {
-	file  *filewatch.File // nil for fixed accounts
+	file  *filewatch.File // nil for the accounts of Fixed
 	table atomic.Pointer[table]
 
 	mu        sync.Mutex
@@ -74,7 +73,7 @@ type Status struct {
 	Accounts int
 }
 
-// Open reads an accounts file. It fails if users other than the owner can access the file.
+// Open reads an accounts file. It returns an error if users other than the owner can access the file.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{}
 	s.table.Store(&table{})
@@ -116,15 +115,15 @@ type FixedAccount struct {
 	Credentials *market.Credentials
 }
 
-// Run polls the file twice a second until ctx ends, so a change takes effect within a second. An invalid file changes nothing.
-// If the file is missing at three polls in a row, all accounts are revoked. Run returns at once if the accounts are fixed.
+// Run polls the file twice a second until ctx ends. An invalid file changes nothing. If three consecutive polls do not find the
+// file, Run revokes all accounts. If the accounts are fixed, Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)
 	}
 }
 
-// Reload reads the file now. After an error the accounts are unchanged. A callback of OnRevoke must not call Reload.
+// Reload reads the file now. If it returns an error, the accounts are unchanged. A callback of OnRevoke must not call Reload.
 func (s *Store) Reload() error {
 	if s.file == nil {
 		return nil
@@ -141,19 +140,19 @@ func (s *Store) Status() Status {
 	return status
 }
 
-// Lookup returns the account of a token. Its duration reveals nothing about other tokens.
+// Lookup returns the account of a token. The duration of Lookup does not help to guess other tokens.
 func (s *Store) Lookup(token string) (*Account, bool) {
 	a := s.table.Load().find(sha256.Sum256([]byte(token)))
 	return a, a != nil
 }
 
-// Subject returns the account of a subject of JWTs.
+// Subject returns the account for a subject of JWTs.
 func (s *Store) Subject(subject string) (*Account, bool) {
 	h, ok := s.table.Load().subjects[subject]
 	return h.account, ok
 }
 
-// OnRevoke makes Run and Reload call f for every account that is revoked, and wait for f. When f is called, the account's sessions
+// OnRevoke registers f. Run and Reload call f for every account that is revoked, and wait for f. By then the account's sessions
 // have ended, and Lookup no longer finds the account. Another account may have the same credentials.
 func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
@@ -161,7 +160,7 @@ func (s *Store) OnRevoke(f func(*Account)) {
 	s.listeners = append(s.listeners, f)
 }
 
-// replace replaces all accounts. Unchanged accounts stay valid. It is never called concurrently.
+// replace replaces all accounts. Unchanged accounts stay valid. Calls of replace never overlap.
 func (s *Store) replace(entries []entry) {
 	before, next := s.table.Load(), &table{tokens: make(map[bucket][]assignment, len(entries)), subjects: map[string]assignment{}}
 	unchanged := make(map[holder]bool, len(entries))

@@ -60,7 +60,6 @@ func open(t testing.TB, content string) (*Store, string) {
 	return s, path
 }
 
-// lookup returns the account of a known token.
 func lookup(t testing.TB, s *Store, token string) *Account {
 	t.Helper()
 	a, ok := s.Lookup(token)
@@ -94,7 +93,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupComparesAll looks up an unknown hash. The bytes that select the bucket equal those of a known hash.
+// TestLookupComparesAll checks that an unknown hash finds no account if its first bytes equal those of a known hash.
 func TestLookupComparesAll(t *testing.T) {
 	known := sha256.Sum256([]byte("token"))
 	other := digest(known)
@@ -183,7 +182,7 @@ func TestBrokenFileRevokesNobody(t *testing.T) {
 	}
 }
 
-// TestRemovedFile: removing the file revokes all accounts within two seconds. Package filewatch tests changes of the content.
+// TestRemovedFile checks that removing the file revokes all accounts within two seconds.
 func TestRemovedFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, path := open(t, file(line("token", alice, "ka", "alice")))
@@ -208,8 +207,7 @@ func TestRemovedFile(t *testing.T) {
 	})
 }
 
-// TestLookupDuringReload looks up accounts while the file is reloaded. A lookup must not see parts of two versions. The race
-// detector must find nothing.
+// TestLookupDuringReload checks that a look-up never sees parts of two versions of the file.
 func TestLookupDuringReload(t *testing.T) {
 	versions := [2]string{
 		file(line("both", alice, "k1", "x"), line("even", alice, "k2", "x")),
@@ -244,7 +242,7 @@ func TestLookupDuringReload(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAccountShowsNoSecret prints an account in every possible way.
+// TestAccountShowsNoSecret checks that no way to print an account shows its secrets.
 func TestAccountShowsNoSecret(t *testing.T) {
 	s, _ := open(t, file(line("canary-token", alice, "canary-key", "alice")))
 	a := lookup(t, s, "canary-token")

@@ -33,7 +33,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey
-	answer http.HandlerFunc // replaces the handler that responds with the keys, unless it is nil
+	answer http.HandlerFunc // answers requests for the keys, if it is not nil
 	reads  int
 }
 
@@ -84,13 +84,11 @@ func ecKey(t testing.TB) *ecdsa.PrivateKey {
 	return k
 }
 
-// published returns the public half of a key.
 func published(id string, private crypto.Signer) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private.Public(), KeyID: id, Use: "sig"}
 }
 
-// signed returns a signed token. The claims are valid. The map change replaces or adds claims. A nil value in it
-// removes a claim.
+// signed returns a signed token with valid claims. The map change replaces or adds claims. A nil value removes a claim.
 func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, now time.Time, change map[string]any) string {
 	t.Helper()
 	options := &jose.SignerOptions{}
@@ -114,7 +112,7 @@ func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string,
 	return token
 }
 
-// accountsFile has one account with the subject alice; revoke empties the file.
+// accountsFile returns a store with one account, which has the subject alice. revoke empties the file.
 func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")

@@ -22,23 +22,24 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the duration of a read of the keys. maxKeySet bounds the size of the response in bytes. maxKeys bounds
-	// the number of keys that are used.
+	// fetchTimeout limits the duration of a read of the keys.
 	fetchTimeout = 5 * time.Second
-	maxKeySet    = 256 << 10
-	maxKeys      = 64
+	// maxKeySet limits the size of the response in bytes.
+	maxKeySet = 256 << 10
+	// maxKeys limits the number of keys that are used.
+	maxKeys = 64
 	// minRSA is the smallest accepted size of an RSA key in bits.
 	minRSA = 2048
-	// afterSuccess is the time after a successful read of the keys in which an unknown key causes no further read. afterFailure is
-	// this time after a failed read.
+	// After a successful read of the keys, an unknown key causes no further read for afterSuccess. After a failed read, an unknown
+	// key causes no further read for afterFailure.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )
 
-// errWithdrawn is the cause of sessions that end because the issuer no longer publishes their key.
+// errWithdrawn is the cause of a session that ends because the issuer no longer publishes its key.
 var errWithdrawn = market.Errorf(market.CodeUnauthenticated, "the issuer has withdrawn the key that the token was signed with; send a new token")
 
-// key is a public key of the issuer. Its context ends when the issuer withdraws it.
+// key is a public key of the issuer. ctx ends when the issuer no longer publishes the key.
 type key struct {
 	jose.JSONWebKey
 	ctx      context.Context
@@ -54,10 +55,10 @@ type keys struct {
 
 	mu    sync.Mutex
 	known []*key
-	// next is the earliest time of the next read. failed reports whether the last read failed.
+	// next is the earliest time at which an unknown key causes another read. failed reports whether the last read failed.
 	next   time.Time
 	failed bool
-	// reading is closed when the present read ends; nil if there is none.
+	// reading is closed when the running read ends. It is nil if no read is running.
 	reading chan struct{}
 }
 
@@ -70,8 +71,9 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key that a token names. If the token names no key and there is only one key, find returns that key. If the
-// key is unknown, find reads the keys again, unless they were read recently. The error is a market.Error, or the cause of ctx.
+// find returns the key with the id that a token names. If the token names no key and only one key is known, find returns that
+// key. If the key is unknown, find reads the keys again, except soon after the last read. The error is a market.Error, or the
+// cause of ctx.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -104,8 +106,8 @@ func (k *keys) named(id string) *key {
 	return nil
 }
 
-// refresh reads the keys, or waits for a read that is already running. Without force, it does nothing if the keys were read
-// recently. After a failed read the known keys stay in use. The error is the cause of ctx.
+// refresh reads the keys, or waits for a read that is already running. If force is false, refresh does nothing soon after the
+// last read. If the read fails, the known keys stay in use. The error is the cause of ctx.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
 	if reading := k.reading; reading != nil {
@@ -123,12 +125,12 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 	}
 	k.reading = make(chan struct{})
 	k.mu.Unlock()
-	fetched, err := k.fetch(context.WithoutCancel(ctx)) // other callers may wait for this read
+	fetched, err := k.fetch(context.WithoutCancel(ctx)) // without ctx's end, because other callers may wait for this read
 	k.replace(fetched, err)
 	return nil
 }
 
-// replace handles the result of a read.
+// replace stores the keys that fetch has returned, and ends the sessions of keys that are not among them.
 func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -167,13 +169,12 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	}
 }
 
-// equal reports whether two public keys are the same. The keys of package crypto have the method Equal.
+// equal reports whether two public keys are the same.
 func equal(a, b any) bool {
 	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && key.Equal(b)
 }
 
-// fetch reads the keys from the issuer.
 func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -200,7 +201,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys returns the keys of a set that can verify signatures. RFC 7517 requires that other keys are ignored.
+// parseKeys returns those keys of a set that can verify signatures. RFC 7517 requires that other keys are ignored.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {

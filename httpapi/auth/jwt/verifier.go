@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// MaxSessions is the number of verified tokens that a Verifier remembers. Further tokens are verified again for each request.
-	// SessionBytes bounds the memory of one remembered token in bytes.
-	MaxSessions  = 4096
+	// MaxSessions is the number of verified tokens that a Verifier remembers. It verifies all other tokens again for each request.
+	MaxSessions = 4096
+	// SessionBytes is an upper bound for the memory of one remembered token in bytes.
 	SessionBytes = 1 << 9
 
 	// leeway is the accepted difference between this clock and the issuer's clock.
 	leeway = 30 * time.Second
-	// refreshEvery is the time from a successful read of the keys to the next read. retryEvery is this time after a failed read.
+	// refreshEvery is the time between a successful read of the keys and the next read.
 	refreshEvery = 10 * time.Minute
-	retryEvery   = 30 * time.Second
+	// retryEvery is the time between a failed read of the keys and the next read.
+	retryEvery = 30 * time.Second
 )
 
 // algorithms are the accepted signature algorithms. None of them uses a shared secret.
@@ -37,13 +38,13 @@ var algorithms = []jose.SignatureAlgorithm{
 
 // Config says which tokens are accepted. All fields are required.
 type Config struct {
-	// Issuer and Audience must be in the claims iss and aud.
+	// Issuer must be the claim iss of a token. Audience must be in its claim aud.
 	Issuer, Audience string
 	// URL is the address at which the issuer publishes its keys.
 	URL string
 	// Claim is the name of the claim that identifies the account.
 	Claim string
-	// Account returns the account whose subject is the value of the claim.
+	// Account returns the account for the value of the claim. It returns false if there is no such account.
 	Account func(subject string) (*auth.Account, bool)
 	Clock   market.Clock
 	Log     *slog.Logger
@@ -64,7 +65,7 @@ type session struct {
 	expiry  time.Time
 }
 
-// New returns a Verifier without keys; Run reads them.
+// New returns a Verifier that has no keys yet. Run reads the keys.
 func New(cfg Config) *Verifier {
 	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {

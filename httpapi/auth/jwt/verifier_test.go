@@ -96,8 +96,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestKeysAreRotated has the issuer sign with a new key and later withdraw the old key. The withdrawal must end the sessions of the
-// old key.
+// TestKeysAreRotated checks that tokens of a new key are accepted, and that the withdrawal of a key ends the sessions of the key.
 func TestKeysAreRotated(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	i := newIssuer(t, published("1", one))
@@ -134,7 +133,7 @@ func TestKeysAreRotated(t *testing.T) {
 	<-fresh.Limit(t.Context()).Done()
 }
 
-// TestUnknownKeysAreFetchedOnce sends tokens with many unknown keys.
+// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown keys cause one read of the keys.
 func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -157,8 +156,8 @@ func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestTheIssuerFails has the issuer fail. Keys that were read before must stay in use. While no keys are known, the error for a
-// token must not say that the token is invalid.
+// TestTheIssuerFails checks that known keys stay in use if the issuer fails, and that without known keys the error does not say
+// that the token is invalid.
 func TestTheIssuerFails(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	good, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("1", one), published("2", two)}})
@@ -215,8 +214,8 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestTheIssuerHangs has the issuer hang. A read of the keys must end after fetchTimeout. A second caller that waits for the read
-// must return when its context ends.
+// TestTheIssuerHangs checks that a read of the keys ends after fetchTimeout, and that a waiting caller returns when its context
+// ends.
 func TestTheIssuerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{})
@@ -247,8 +246,7 @@ func TestTheIssuerHangs(t *testing.T) {
 
 }
 
-// TestSessionsAreRemembered sends a valid token twice. The verifier must verify the token once and then remember the session until
-// the session expires or the account is revoked.
+// TestSessionsAreRemembered checks that a token is verified once, until its session expires or its account is revoked.
 func TestSessionsAreRemembered(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -281,8 +279,7 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded measures the size of a session. It then verifies more tokens than the verifier remembers. Forgotten
-// sessions must free their memory.
+// TestSessionsAreBounded checks that a session needs at most SessionBytes, and that forgotten sessions free their memory.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
@@ -320,7 +317,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsExpire limits contexts by a valid session and by an expired session.
+// TestSessionsExpire checks that a context that Limit returns ends when the session expires.
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, revoke := accountsFile(t)
@@ -346,7 +343,8 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// TestLimitedContextsLeaveNothing limits contexts that end long before the session, like those of requests.
+// TestLimitedContextsLeaveNothing checks that contexts that end long before the session, like those of requests, free their
+// memory.
 func TestLimitedContextsLeaveNothing(t *testing.T) {
 	store, _ := accountsFile(t)
 	account, _ := store.Subject("alice")
@@ -361,8 +359,8 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 		cancel()
 		<-limited.Done()
 	}
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines still release contexts
-		if left := (heap() - before) / n; left < 200 { // a map does not shrink, so that some bytes remain
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines may still be releasing contexts
+		if left := (heap() - before) / n; left < 200 { // some bytes remain, because a map does not shrink
 			break
 		} else if time.Now().After(late) {
 			t.Fatalf("a context leaves %d bytes", left)
@@ -371,7 +369,7 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 	runtime.KeepAlive(session)
 }
 
-// heap returns the bytes in use.
+// heap returns the number of heap bytes in use.
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
