@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Compile returns the plan of an operation of a document that was validated against the guard's schema.
+// Compile returns the plan of an operation. The document must have been validated against the schema given to New.
 func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Plan {
 	c := &compiler{&Plan{limit: g.limits.Cost, fields: []planField{{parent: none, items: constant(1)}}}}
 	c.object(object{page: constant(1), selections: []scoped{{set: op.SelectionSet}}})
@@ -16,12 +16,12 @@ func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Pl
 
 type compiler struct{ plan *Plan }
 
-// object is an object, or each object of a list, with the selections on it.
+// object is an object of the response, or each object of a list, with the selections on it.
 type object struct {
 	field int32
 	// page is the number of items in the object's lists.
 	page number
-	// known are the reads whose cost was already counted.
+	// known are the reads that this object needs and whose cost was already counted.
 	known      reads
 	selections []scoped
 }
@@ -32,7 +32,7 @@ type scoped struct {
 	when []condition
 }
 
-// selected is a field as it is executed: all selections on an object with the same response key and the same conditions.
+// selected is a field of an object. It merges all selections with the same response key and the same conditions.
 type selected struct {
 	*ast.Field
 	when       []condition
@@ -82,7 +82,7 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict adds the conditions of directives to when. ok is false if the conditions can never be met.
+// restrict returns when and the conditions of directives. ok is false if the conditions can never be met.
 func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
 	all = when
 	for _, d := range directives {
@@ -122,8 +122,7 @@ func (c *compiler) field(o *object, f *selected) {
 	}
 }
 
-// number returns the value of a quantity for a field. objectsPage is the number of items in each list of the object to which the
-// field belongs.
+// number returns the value of the quantity q for a field of an object. objectsPage is object.page of that object.
 func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
 	switch {
 	case q.ofPage:

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// priceOf returns the points of a document's first operation. variables is a JSON object, or empty.
+// priceOf returns the cost of a document's first operation in points. variables is a JSON object, or empty.
 func priceOf(t testing.TB, g *Guard, text, variables string) (int64, error) {
 	t.Helper()
 	doc := accepted(t, g, text)
@@ -40,12 +40,12 @@ func coerced(t testing.TB, op *ast.OperationDefinition, variables string) map[st
 	return values
 }
 
-// list is a JSON list of n ids.
+// list returns a JSON list of n ids.
 func list(n int) string {
 	return `["` + strings.Join(strings.Split(strings.Repeat("7", n), ""), `","`) + `"]`
 }
 
-// TestCost compares costs with values, keys and calls counted by hand.
+// TestCost compares costs with values, keys and calls that were counted by hand.
 func TestCost(t *testing.T) {
 	const user = `user(address:"0x2222222222222222222222222222222222222222")`
 	for _, test := range []struct {
@@ -55,7 +55,7 @@ func TestCost(t *testing.T) {
 		{`{serviceStatus{version stream{state}}}`, "", 4, 0, 0},
 		{`{__typename a:__typename}`, "", 2, 0, 0},
 		{`{token(tokenId:"1"){id tokenId}}`, "", 3, 0, 0},
-		// Keys, by kind. Fields of one object share a key, whatever their order and aliases.
+		// Keys of each kind: fields of one object share a key, in any order and with any aliases.
 		{`{token(tokenId:"1"){price{price}}}`, "", 3, 1, 0},
 		{`{a:token(tokenId:"1"){price{price}} b:token(tokenId:"2"){price{price}}}`, "", 6, 2, 0},
 		{`{token(tokenId:"1"){price{price} spread{spread}}}`, "", 5, 2, 0},
@@ -71,7 +71,7 @@ func TestCost(t *testing.T) {
 		{`{tokenPrices(tokenIds:` + list(21) + `){price} spreads(tokenIds:["1"]){spread}}`, "", 44, 22, 0},
 		{`{node(id:"x"){id}}`, "", 2, 1, 0},
 		{`query($i:[ID!]!){nodes(ids:$i){id ...on Token{price{price}}}}`, `{"i":["1","2"]}`, 2 * 4, 2 * 2, 0},
-		// Calls.
+		// Calls of each kind:
 		{`{tokens(tokenIds:` + list(3) + `){orderbook{midpoint}}}`, "", 9, 0, 3},
 		{`{tokens(tokenIds:` + list(3) + `){orderbook{midpoint} fillEstimate(side:BUY,size:1){complete}}}`, "", 15, 0, 3},
 		{`{token(tokenId:"1"){history{from} candles{open}}}`, "", 1 + 2 + 200, 0, 2},
@@ -82,7 +82,7 @@ func TestCost(t *testing.T) {
 		{`{token(tokenId:"1"){orderbook{bids{price} asks{price}}}}`, "", 2 + 40 + 40, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:5000){bids{price}}}}`, "", 2 + 400, 0, 1},
-		// Markets by id come with their details, markets of a search do not.
+		// A market that is requested by id comes with its details. A market of a search comes without them.
 		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 20 + 4, 1, 0},
 		{`{market(slug:"1"){id}}`, "", 2, 1, 0},
 		{`{markets(marketIds:` + list(80) + `){resolution{source winningToken{winner}}}}`, "", 80 * 5, 80, 0},
@@ -98,20 +98,20 @@ func TestCost(t *testing.T) {
 		{`query($n:Int=7){searchMarkets(first:$n){nodes{id}}}`, `{"n":3}`, 1 + 6, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":-3}`, 1, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":2147483647}`, 1 + 200, 0, 1},
-		// The title of an event comes with its market. Other fields of the event need a call.
+		// The title of an event needs no call. The other fields of the event need one call together.
 		{`{event(eventId:"1"){title startsAt markets(first:50){nodes{tokens{price{price}}}}}}`, "", 1 + 3 + 50*(1+2*3), 100, 1},
 		{`{markets(marketIds:["1","2","3"]){event{title}}}`, "", 3 * 3, 3, 0},
 		{`{markets(marketIds:["1","2","3"]){event{volume endsAt}}}`, "", 3 * 4, 3, 3},
 		{`{markets(marketIds:["1","2","3"]){event{markets(first:3){nodes{tokens{price{price}}}}}}}`, "", 3 * (1 + 1 + 1 + 3*(1+2*3)), 3 + 18, 3},
 		{`{token(tokenId:"1"){price{price} market{tokens{price{price}}}}}`, "", 4 + 2*3, 1 + 1 + 2, 0},
-		// Accounts.
+		// Data of accounts:
 		{`{` + user + `{id address}}`, "", 3, 0, 0},
 		{`{` + user + `{balance{id} b:balance{cashBalance} orders{totalCount}}}`, "", 7, 0, 2},
 		{`{` + user + `{trades{nodes{price}} b:trades(first:10){nodes{price}}}}`, "", 1 + 1 + 100 + 1 + 20, 0, 2},
 		{`{` + user + `{positions(first:80){nodes{redeemable market{id} valuation{value}}}}}`, "", 2 + 80*6, 80 * 2, 1},
 		{`{` + user + `{positions{totalCount} portfolio{totalValue availableCash}}}`, "", 6, 0, 1 + 2},
-		// Fields with equal response keys count as one field, even across fragments. A field with a condition counts if the
-		// variables select it.
+		// Fields with equal response keys count as one field, even across fragments. A field with a condition counts if the variables
+		// select it.
 		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":true}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":false}`, 1, 0, 0},
@@ -124,9 +124,9 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1, 0},
 		{`{token(tokenId:"1"){price@include(if:false){price} spread@skip(if:true){id} id@include(if:true)}}`, "", 2, 0, 0},
-		// Two fields share a call. If the first field is not selected, the second field counts the call.
+		// Two fields share a call. If the variables exclude the first field, the second field pays for the call.
 		{`query($a:Boolean!){token(tokenId:"1"){o:orderbook@include(if:$a){midpoint} orderbook{midpoint}}}`, `{"a":false}`, 3, 0, 1},
-		// A subscription costs its first events.
+		// A subscription costs as much as its first events.
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 50, 0},
 		{`subscription{priceChanged(tokenIds:` + list(3) + `){token{history{from}}}}`, "", 3 * 4, 3, 3},
 		{`subscription{orderbookChanged(tokenId:"1",depth:10){bids{price} book{asks{price}} token{orderbook{hash}}}}`, "", 1 + 20 + 1 + 20 + 3, 0, 1},
@@ -141,7 +141,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfUse expects typical requests of frontends to cost at most half of the default limit.
+// TestCostOfUse checks that typical requests of frontends cost at most half of the default limit.
 func TestCostOfUse(t *testing.T) {
 	g := guarding(t)
 	documents := documentsOfUse(t)
@@ -168,7 +168,7 @@ func TestCostOfUse(t *testing.T) {
 	}
 }
 
-// TestCostIsRefused checks the error that clients get for too much cost, and that the sum does not overflow.
+// TestCostIsRefused checks the error for a cost above the limit, and that the sum does not overflow.
 func TestCostIsRefused(t *testing.T) {
 	g := guarding(t)
 	for _, test := range []struct{ text, says string }{
@@ -199,7 +199,6 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// TestCostAtTheLimit checks a cost at the limit and a cost of one point more.
 func TestCostAtTheLimit(t *testing.T) {
 	for limit, rule := range map[int64]string{42: "", 41: RuleCost} {
 		_, err := priceOf(t, guarding(t, func(l *Limits) { l.Cost = limit }), `query($i:[String!]!){tokens(tokenIds:$i){id}}`, `{"i":`+list(21)+`}`)
@@ -209,7 +208,7 @@ func TestCostAtTheLimit(t *testing.T) {
 	}
 }
 
-// TestVariablesOfAllForms passes numbers and lists in the forms that they may have after validation.
+// TestVariablesOfAllForms checks numbers and lists in all forms that they may have after validation.
 func TestVariablesOfAllForms(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[ID!]!){searchMarkets(first:$n){nodes{id}} nodes(ids:$i){id}}`)
@@ -236,7 +235,7 @@ func TestVariablesOfAllForms(t *testing.T) {
 	}
 }
 
-// TestPlansAreShared evaluates a plan concurrently for the race detector. No evaluation may change the result of a later one.
+// TestPlansAreShared checks that concurrent calls of Cost do not change each other's results. The race detector checks it, too.
 func TestPlansAreShared(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)
@@ -258,7 +257,6 @@ func TestPlansAreShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCostDoesNotAllocate checks that Cost allocates nothing.
 func TestCostDoesNotAllocate(t *testing.T) {
 	g := guarding(t)
 	for name, text := range documentsOfUse(t) {
@@ -271,7 +269,7 @@ func TestCostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesAField expects the error to name the most expensive field, even if the fields of the root cost more together.
+// TestRefusalNamesAField checks that the error names the most expensive field, even if the root fields together cost more.
 func TestRefusalNamesAField(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.Cost = 3 })
 	for text, says := range map[string]string{
@@ -284,7 +282,6 @@ func TestRefusalNamesAField(t *testing.T) {
 	}
 }
 
-// TestSaturation checks sums and products that overflow.
 func TestSaturation(t *testing.T) {
 	const most = math.MaxInt64
 	for _, test := range []struct{ got, want int64 }{
@@ -297,7 +294,7 @@ func TestSaturation(t *testing.T) {
 	}
 }
 
-// TestManySteps has a plan that is too large for the scratch array.
+// TestManySteps checks a plan that is too large for the scratch array of Cost.
 func TestManySteps(t *testing.T) {
 	g := guarding(t)
 	points, err := priceOf(t, g, "{"+repeat(70, func(i int) string { return fmt.Sprintf(`t%d:token(tokenId:"%d"){price{price} spread{id}}`, i, i) })+"}", "")

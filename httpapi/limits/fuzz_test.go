@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// FuzzDocument passes arbitrary documents to the guard, which must not panic. Accepted documents must be validated, compiled and
-// evaluated in a bounded number of steps.
+// FuzzDocument checks that the guard does not panic, and that accepted documents are validated, compiled and evaluated in a
+// limited number of steps.
 func FuzzDocument(f *testing.F) {
 	for _, text := range documentsOfUse(f) {
 		f.Add(text)

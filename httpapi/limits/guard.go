@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxRefused is the number of refused documents that are remembered. Each needs about 500 bytes.
+	// maxRefused is the number of refused documents that a Guard remembers. Each needs about 500 bytes.
 	maxRefused = 1000
-	// maxSyntaxError bounds the text of a syntax error in bytes, because the text may quote a long string of the client.
+	// maxSyntaxError is the largest size of a syntax error's text in bytes. The text may quote a long string of the client.
 	maxSyntaxError = 300
 )
 
@@ -28,8 +28,8 @@ type Guard struct {
 	refused *lru.Cache[[sha256.Size]byte, error]
 }
 
-// New returns a guard for operations on a schema. It returns an error if a limit is less than 1, or if the table of
-// weights does not fit the schema.
+// New returns a guard for operations on a schema. It returns an error if a limit is less than 1, or if the table of weights does
+// not fit the schema.
 func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err := limits.check(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
@@ -44,11 +44,11 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	return &Guard{limits: limits, refused: refused}, nil
 }
 
-// Document parses and measures a document. The returned document has at least one operation and no fragment cycle, and its
-// validation takes a bounded time. The returned document is not validated yet. The caller may change it. Document remembers a
-// refusal by the SHA-256 of the text, so the same text is not parsed again. Document does not remember accepted documents.
+// Document parses and measures a document, but does not validate it. The returned document has at least one operation and no
+// fragment cycle, and validation of it takes a limited time. The caller may change the returned document. Document remembers the
+// SHA-256 of each refused text and does not parse that text again. It does not remember accepted documents.
 //
-// A syntax error is a gqlerror.Error with a location. The gqlerror.Error wraps a market.Error with CodeParseFailed.
+// A syntax error is a gqlerror.Error with a location. It wraps a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	if n := len(text); n > g.limits.DocumentBytes {
 		return nil, refuse(RuleDocumentBytes, "the document has %d bytes; at most %d are accepted: move values into variables", n, g.limits.DocumentBytes)
@@ -68,7 +68,7 @@ func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	return doc, nil
 }
 
-// parse parses a text. The parser recurses, so its token limit also bounds its stack.
+// parse parses a text. The parser is recursive, so the limit of tokens also limits its stack.
 func (g *Guard) parse(text string) (*ast.QueryDocument, error) {
 	if !utf8.ValidString(text) {
 		return nil, syntaxError("the document is not valid UTF-8", nil)

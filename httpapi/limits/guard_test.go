@@ -26,7 +26,7 @@ var schema = sync.OnceValue(func() *ast.Schema {
 	return gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: string(text)})
 })
 
-// guarding returns a guard. Its limits are the default limits after the changes by the functions in set.
+// guarding returns a guard with the default limits, which the functions in set may change.
 func guarding(t testing.TB, set ...func(*Limits)) *Guard {
 	t.Helper()
 	limits := Default()
@@ -40,7 +40,7 @@ func guarding(t testing.TB, set ...func(*Limits)) *Guard {
 	return g
 }
 
-// accepted parses a document with the guard and validates it. The test fails if the document is refused or invalid.
+// accepted parses a document with the guard and validates it. It fails the test if the document is refused or invalid.
 func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := g.Document(text)
@@ -53,7 +53,7 @@ func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
 	return doc
 }
 
-// repeat joins f(0) to f(n-1).
+// repeat returns the concatenation of f(0) to f(n-1).
 func repeat(n int, f func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -66,11 +66,11 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// TestLimits tests every limit with a document at the limit and with a document that exceeds it by one.
+// TestLimits checks every limit with a document at the limit and with a document that exceeds the limit by one.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		rule string
-		// limit returns the limit to test, which the test sets to 7. text(n) returns a document with n of what the limit counts.
+		// limit returns the limit to test, which the test sets to 7. text(n) returns a document for which the measured value is n.
 		limit func(*Limits) *int
 		text  func(n int) string
 		says  string
@@ -112,13 +112,13 @@ func TestLimits(t *testing.T) {
 			return "{" + repeat(n-1, numbered("a%d:b ")) + " b b:b ...f}fragment f on Q{x:y}"
 		}, "more than 7 aliases"},
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { return "{" + strings.Repeat("a ", n) + "}" }, "a is selected 8 times of the same object; at most 7"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // on three objects that are merged
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the three objects o are merged
 			return "{o{a ...f} o{...on X{a} ...f} ...{o{" + strings.Repeat("a ", n-4) + "}}}fragment f on Q{a}"
 		}, "a is selected 8 times"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in a fragment that is not spread
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the fragment is not spread
 			return "{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in the second fragment of a name
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the second fragment with the same name
 			return "{...f}fragment f on Q{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
 		{RuleDirectives, func(l *Limits) *int { return &l.Directives }, func(n int) string {
@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNames puts a long name into every place where a document can have a name.
+// TestNames checks that a long name is refused in every place where a document can have a name.
 func TestNames(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.NameBytes = 12 })
 	for _, place := range []string{
@@ -161,8 +161,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFragmentCycles expects documents with cycles of fragments to be refused. Validation of the last of these documents would not
-// return.
+// TestFragmentCycles checks that documents with cycles of fragments are refused. Validation of the last of these documents would
+// never end.
 func TestFragmentCycles(t *testing.T) {
 	g := guarding(t)
 	for _, text := range []string{
@@ -181,7 +181,7 @@ func TestFragmentCycles(t *testing.T) {
 	for _, text := range []string{
 		"{...A ...B}fragment A on Query{...B}fragment B on Query{__typename}",
 		"{...A ...A}fragment A on Query{...C ...B}fragment B on Query{...C}fragment C on Query{__typename}",
-		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // validation refuses the second fragment of a name
+		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // validation refuses the second fragment with the same name
 		"{...unknown}",
 	} {
 		if _, err := g.Document(text); err != nil {
@@ -190,7 +190,7 @@ func TestFragmentCycles(t *testing.T) {
 	}
 }
 
-// hostile returns documents that must be refused before validation, and for each document the rule that must refuse it.
+// hostile returns documents that must be refused before validation, and the rule that must refuse each document.
 func hostile() map[string]struct{ text, rule string } {
 	const deep = 10_000
 	doubling := func(n int, between string) string {
@@ -250,7 +250,7 @@ func hostile() map[string]struct{ text, rule string } {
 	}
 }
 
-// repeatedTree returns a tree of selections that have every field twice. Validation compares the two fields at every level.
+// repeatedTree returns a tree of selections that contains every field twice. Validation compares the two fields at every level.
 func repeatedTree(depth int) string {
 	if depth == 0 {
 		return "{a}"
@@ -258,8 +258,8 @@ func repeatedTree(depth int) string {
 	return "{" + strings.Repeat("a"+repeatedTree(depth-1), 2) + "}"
 }
 
-// TestHostileDocuments bounds the memory and the allocations. Each step of parsing and measuring allocates, so that the allocations
-// bound the steps.
+// TestHostileDocuments checks that refusing a document needs little memory and few allocations. Each step of parsing and
+// measuring allocates. So few allocations also mean few steps.
 func TestHostileDocuments(t *testing.T) {
 	g := guarding(t)
 	for name, test := range hostile() {
@@ -279,7 +279,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// allocated returns the bytes and allocations of f.
+// allocated returns the bytes and the number of allocations of f.
 func allocated(f func()) (bytes, mallocs uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -288,8 +288,7 @@ func allocated(f func()) (bytes, mallocs uint64) {
 	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
 }
 
-// TestDepthAlone raises the limits that would refuse deep documents before the limit of depth does. The guard must refuse 10,000
-// levels without a stack overflow.
+// TestDepthAlone checks that the limit of depth alone refuses 10,000 levels, before the stack overflows.
 func TestDepthAlone(t *testing.T) {
 	const huge = 1 << 30
 	g := guarding(t, func(l *Limits) { l.Tokens, l.DocumentBytes, l.Selections, l.Fragments = huge, huge, huge, huge })
@@ -306,7 +305,7 @@ func TestDepthAlone(t *testing.T) {
 	}
 }
 
-// TestSyntaxErrors checks that syntax errors have a location and a bounded length.
+// TestSyntaxErrors checks that syntax errors have a location and a limited length.
 func TestSyntaxErrors(t *testing.T) {
 	g := guarding(t)
 	_, err := g.Document("{\n  a(b: )\n}")
@@ -324,8 +323,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered sends a refused document again. The guard must return the same error, and must do nothing except
-// compute the hash of the document.
+// TestRefusalsAreRemembered checks that the guard only computes the hash of a document that it has refused before, and returns
+// the same error.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"

@@ -5,38 +5,37 @@ import (
 	"reflect"
 )
 
-// Limits bounds requests. Every limit is the greatest accepted value and must be at least 1.
+// Limits are the largest accepted values of a request. Every limit must be at least 1.
 type Limits struct {
-	// DocumentBytes bounds the text of a document. Default 65,536.
+	// DocumentBytes limits the text of a document. The default is 65,536.
 	DocumentBytes int
-	// Tokens bounds the words, values and signs of a document, comments included. Default 1,500.
+	// Tokens limits the words, values and signs of a document, comments included. The default is 1,500.
 	Tokens int
-	// NameBytes bounds each name in a document: of a field, alias, argument, variable, type or operation. Default 128.
+	// NameBytes limits each name in a document: of a field, alias, argument, variable, type or operation. The default is 128.
 	NameBytes int
-	// Operations bounds the operations that a document defines. Default 10.
+	// Operations limits the operations that a document defines. The default is 10.
 	Operations int
-	// Fragments bounds the named fragments that a document defines. Default 50.
+	// Fragments limits the named fragments that a document defines. The default is 50.
 	Fragments int
-	// Selections bounds the fields and fragments of all operations together. The content of a fragment counts each time the
-	// fragment is spread. Default 1,000.
+	// Selections limits the fields and fragments of all operations together. The content of a fragment counts each time the fragment
+	// is spread. The default is 1,000.
 	Selections int
-	// Depth bounds the nesting of fields and fragments. It also bounds the nesting of lists and objects in arguments, variables
-	// and types. Default 20.
+	// Depth limits the nesting of fields and fragments. It also limits the nesting of lists and objects in arguments, variables and
+	// types. The default is 20.
 	Depth int
-	// RootFields bounds the fields at the root of an operation. Fields with the same response key count once. Default 100.
+	// RootFields limits the fields at the root of an operation. Fields with the same response key count once. The default is 100.
 	RootFields int
-	// Aliases bounds the number of fields with an alias in a document. Default 200.
+	// Aliases limits the fields with an alias in a document. The default is 200.
 	Aliases int
-	// Repeats bounds the number of times that a response key is selected on one object, including selections in fragments. Default
-	// 30.
+	// Repeats limits how often one object selects the same response key, including selections in fragments. The default is 30.
 	Repeats int
-	// Directives bounds the directives of a document. Default 50.
+	// Directives limits the directives of a document. The default is 50.
 	Directives int
-	// ListItems bounds the items of each list and the members of each object, in a document or in variables. Default 1,000.
+	// ListItems limits the items of each list and the members of each object, in a document or in variables. The default is 1,000.
 	ListItems int
-	// VariableBytes bounds the JSON text of the variables. Default 131,072.
+	// VariableBytes limits the JSON text of the variables. The default is 131,072.
 	VariableBytes int
-	// Cost bounds the points of an operation; see Plan.Cost. Default 100,000.
+	// Cost limits the points of an operation; see Plan.Cost. The default is 100,000.
 	Cost int64
 }
 

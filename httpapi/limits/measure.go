@@ -4,8 +4,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// measure returns an error if a parsed document exceeds a limit. It first visits every node once and computes the size of each
-// fragment once. If the sizes are within the limits, measure follows all fragment spreads and counts repeated response keys.
+// measure returns an error if a parsed document exceeds a limit. First, it visits every node once and computes the size of each
+// fragment once. If the sizes are within the limits, it follows all fragment spreads and counts repeated response keys.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
@@ -15,7 +15,7 @@ func measure(doc *ast.QueryDocument, limits *Limits) error {
 	}
 	m := &measurement{limits: limits, fragments: make(map[string]*fragment, len(doc.Fragments))}
 	for _, def := range doc.Fragments {
-		if m.fragments[def.Name] == nil { // validation refuses a second fragment with the name
+		if m.fragments[def.Name] == nil { // validation refuses a second fragment with the same name
 			m.fragments[def.Name] = &fragment{def: def}
 		}
 	}
@@ -38,15 +38,15 @@ type measurement struct {
 	aliases, directives int
 }
 
-// fragment is a named fragment with its size. The size includes the fragments that it spreads.
+// fragment is a named fragment. Its size includes the fragments that it spreads.
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered reports that the computation of size has begun. known reports that the computation has ended.
+	// entered reports that the computation of size has begun. known reports that it has ended.
 	entered, known bool
 }
 
-// size is the size of a selection including the fragments that it spreads. Numbers saturate instead of overflowing.
+// size is the size of a selection set, including the fragments that it spreads. selections is at most math.MaxInt64.
 type size struct {
 	selections int64
 	depth      int
@@ -58,8 +58,8 @@ type root struct {
 	operation bool
 }
 
-// visit visits every node once. It returns the operations and the fragments that no operation spreads. Validation visits these
-// fragments, too.
+// visit visits every node once. It returns the operations, and the fragments that no operation spreads, because validation also
+// visits these fragments.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
@@ -84,7 +84,7 @@ func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	for _, def := range doc.Fragments {
 		f := m.fragments[def.Name]
 		if f.def != def {
-			f = &fragment{def: def} // a second fragment with the name
+			f = &fragment{def: def} // a second fragment with the same name
 		}
 		if f.known {
 			continue
@@ -137,7 +137,7 @@ func (m *measurement) variable(v *ast.VariableDefinition) error {
 	return m.directiveList(v.Directives)
 }
 
-// enter computes the size of a fragment once.
+// enter computes the size of a fragment if it is not known yet.
 func (m *measurement) enter(f *fragment) error {
 	switch {
 	case f.known:
@@ -255,7 +255,7 @@ func (m *measurement) arguments(list ast.ArgumentList) error {
 	return nil
 }
 
-// value visits a value. level is its level of nesting; an argument has level 1.
+// value measures a value. level is its level of nesting, which is 1 for the value of an argument.
 func (m *measurement) value(v *ast.Value, level int) error {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
@@ -286,16 +286,16 @@ func (m *measurement) name(name string) error {
 	return nil
 }
 
-// merged are the selections on one object with the same response key.
+// merged contains the selections on one object with the same response key.
 type merged struct {
 	key   string
 	times int
 	sets  []ast.SelectionSet
 }
 
-// merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets of
-// each field. It ignores the types of fragments, because validation also compares fields of different types. The number of steps is
-// the number of selections.
+// merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets
+// of each field. It ignores the types of fragments, because validation also compares fields of different types. The number of
+// steps is the number of selections.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

@@ -5,8 +5,8 @@ type Plan struct {
 	limit int64
 	// counts are the list sizes that depend on a variable.
 	counts []count
-	// fields are the fields that return objects, cost more than 1 point, or have conditions. A parent comes before its fields. The
-	// first element is the operation itself.
+	// fields are the fields that return objects, cost more than 1 point, or have conditions. Each other field adds 1 to the points
+	// of its parent. A parent comes before its fields. The first element is the operation itself.
 	fields []planField
 }
 
@@ -15,7 +15,7 @@ type planField struct {
 	parent int32
 	// items is the number of objects that the field returns for each object of the parent.
 	items number
-	// own is the cost of the field for each parent object. points is the cost for each returned object.
+	// own is the cost of the field for each parent object. points is the cost for each object that the field returns.
 	own, points int64
 	when        []condition
 	// key is the response key.
@@ -24,8 +24,8 @@ type planField struct {
 
 const none = -1
 
-// number is a constant, or the result of one of the plan's counts. The field count is the index of that count, or none for a
-// constant.
+// number is a constant, or the result of one of the plan's counts. The field count is the index in Plan.counts. For a constant,
+// it is none.
 type number struct {
 	count    int32
 	constant int64
@@ -33,14 +33,14 @@ type number struct {
 
 func constant(n int64) number { return number{none, n} }
 
-// condition is a @skip or @include with a variable.
+// condition is a @skip or @include directive with a variable.
 type condition struct {
 	variable string
 	include  bool
 }
 
-// Cost returns the points of the operation. variables must be validated and include defaults. If the points exceed the limit,
-// Cost also returns an error.
+// Cost returns the points of the operation. The variables must be validated and include the defaults. If the points exceed the
+// limit, Cost also returns an error.
 func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	var small [128]int64
 	scratch := small[:]

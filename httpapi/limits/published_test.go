@@ -17,8 +17,8 @@ import (
 	"oddsgraph/graph/sdl"
 )
 
-// TestPublishedCosts computes the cost of queries from the published directives alone. The result must equal the cost that the
-// service computes. It may be greater if fields share reads.
+// TestPublishedCosts checks that the published directives alone give the cost that the service computes. If fields share reads,
+// they may give a higher cost.
 func TestPublishedCosts(t *testing.T) {
 	text, err := sdl.Print(schema().Types["Query"].Position.Src.Input, sdl.Options{Cost: Published})
 	if err != nil {
@@ -79,13 +79,13 @@ func TestPublishedCosts(t *testing.T) {
 	}
 }
 
-// estimator computes costs only from @cost and @listSize, like a client's tool.
+// estimator computes costs only from @cost and @listSize, like a tool of a client.
 type estimator struct {
 	schema    *ast.Schema
 	variables map[string]any
 }
 
-// selection returns the cost of a selection. The fields named in sized are lists of size items.
+// selection returns the cost of a selection set. The fields named in sized return lists of size items.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -132,7 +132,7 @@ func (e estimator) field(f *ast.Field, sized []string, size int64) int64 {
 	return items * (weight + e.selection(f.SelectionSet, sizedBelow, below))
 }
 
-// size returns the size that a @listSize gives.
+// size returns the size of a list according to its @listSize.
 func (e estimator) size(f *ast.Field, d *ast.Directive) (n int64) {
 	if assumed := d.Arguments.ForName("assumedSize"); assumed != nil {
 		n, _ = strconv.ParseInt(assumed.Value.Raw, 10, 64)

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Names of the rules, as Rule returns them.
+// These are the names of the rules that Rule returns.
 const (
 	RuleDocumentBytes = "document_bytes"
 	RuleSyntax        = "syntax"
@@ -24,7 +24,7 @@ const (
 	RuleListItems     = "list_items"
 	RuleVariableBytes = "variable_bytes"
 	RuleCost          = "cost"
-	// RuleCalls limits the upstream calls of an operation. The loaders count them during the execution.
+	// RuleCalls limits the calls of an operation to the venue. The calls are counted during the execution.
 	RuleCalls = "calls"
 )
 
@@ -35,10 +35,9 @@ func Rule(err error) string {
 	return string(r)
 }
 
-// rule is the cause of a refusal.
+// rule is the name of a rule, as the cause of an error.
 type rule string
 
-// Error implements error.
 func (r rule) Error() string { return "refused by the rule " + string(r) }
 
 // refuse returns the error of a rule. The client sees the text of the error.

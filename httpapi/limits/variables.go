@@ -3,13 +3,13 @@ package limits
 import "strings"
 
 // Variables returns an error if variables are large, deeply nested or contain long lists. Call it before the variables are
-// decoded. raw is the JSON text of the object; it may be empty. Variables does not check that raw is JSON, but decoding an
-// accepted text takes bounded time and memory.
+// decoded. raw is the JSON text of the object, or empty. Variables does not check that raw is JSON. But decoding an accepted text
+// takes limited time and memory.
 func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: send several requests", n, g.limits.VariableBytes)
 	}
-	// members[i] counts the commas seen so far in the list or object at level i.
+	// members[i] counts the commas that were found so far in the open list or object at level i.
 	var few [32]int
 	members := few[:0]
 	for i := 0; i < len(raw); i++ {
@@ -36,7 +36,8 @@ func (g *Guard) Variables(raw string) error {
 	return nil
 }
 
-// endOfString returns the index of the quote that ends the string starting at start, or the length of the text.
+// endOfString returns the index of the quote that ends the string that begins at start. If no quote ends it, the result is
+// len(raw).
 func endOfString(raw string, start int) int {
 	rest := raw[start+1:]
 	if quote := strings.IndexByte(rest, '"'); quote >= 0 && strings.IndexByte(rest[:quote], '\\') < 0 {

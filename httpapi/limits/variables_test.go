@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestVariables tests every limit with variables at the limit and with variables that exceed it by one.
+// TestVariables checks every limit with variables at the limit and with variables that exceed the limit by one.
 func TestVariables(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
 	for _, test := range []struct{ raw, rule, says string }{
@@ -48,7 +48,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestHostileVariables expects hostile variables to be refused without much memory.
+// TestHostileVariables checks that hostile variables are refused and need little memory.
 func TestHostileVariables(t *testing.T) {
 	g := guarding(t)
 	for name, test := range map[string]struct{ raw, rule string }{
@@ -70,8 +70,8 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured determines the depth and the longest list of a decoded value. The fuzz test compares them with the result of Variables
-// for the text.
+// measured computes the depth and the length of the longest list of a decoded value. The fuzz test compares them with the result
+// of Variables.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }
@@ -98,7 +98,7 @@ func nested(v any) int {
 	}
 }
 
-// FuzzVariables passes arbitrary text to Variables. Accepted JSON must be within the limits, and refused JSON must exceed a limit.
+// FuzzVariables checks that accepted JSON is within the limits, and that refused JSON exceeds a limit.
 func FuzzVariables(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":[1,2,3,4]}`, `{"a":[[[[1]]]],"b":"\"[["}`, `{"a":"\\","b":{"c":[{}]}}`, `[1,,2`, `"\`, `{"a":"\u0022[,"}`, "\xff\"["} {
 		f.Add([]byte(seed))

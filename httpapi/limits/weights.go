@@ -9,17 +9,19 @@ import (
 )
 
 const (
-	// callPoints is the price of a read that needs its own upstream call. A field that returns a value costs 1 point.
+	// callPoints is the cost of a read that needs its own call to the venue. For comparison, a field that returns a value costs 1
+	// point.
 	callPoints = 1000
-	// keyPoints is the price of a key that shares a call. 25 of the longest ids, with 78 bytes each, fit into a URL of 2 KiB.
+	// keyPoints is the cost of an id that shares a call with other ids. It assumes 25 ids in a call. 25 of the longest ids, with 78
+	// bytes each, fit into a URL of 2 KiB.
 	keyPoints = callPoints / 25
-	// accountRows is the assumed length of a list of an account, such as its orders, if the operation does not limit the length.
+	// accountRows is the assumed length of a list of an account, such as its orders, if no argument limits the length.
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
 	// matches is the assumed number of markets of an event that match a search.
 	matches = 5
-	// descriptionPoints is the price of a market's description. A description is about as long as 20 other values.
+	// descriptionPoints is the cost of a market's description. A description is about as long as 20 other values.
 	descriptionPoints = 20
 	// maxIDs is the greatest number of ids in an argument.
 	maxIDs = 500
@@ -30,7 +32,7 @@ const (
 // reads is a set of kinds of reads from the venue.
 type reads uint16
 
-// Keys of the first three kinds share calls. Each key of the other kinds needs its own call.
+// One call reads price, spread or details of several ids. For all other kinds, each id needs its own call.
 const (
 	price reads = 1 << iota
 	spread
@@ -40,13 +42,13 @@ const (
 	balance
 	positions
 	orders
-	// lastDay is the history of a token's last 24 hours.
+	// lastDay is a token's price history of the last 24 hours.
 	lastDay
-	// page is a page of a list. Fields do not share pages.
+	// page is a page of a list. Each field that needs a page reads its own.
 	page
 )
 
-// points returns the price of a set of reads.
+// points returns the cost of a set of reads.
 func (r reads) points() (sum int64) {
 	for kind := price; kind <= page; kind <<= 1 {
 		switch {
@@ -60,30 +62,30 @@ func (r reads) points() (sum int64) {
 	return sum
 }
 
-// weight is the price of a field in addition to the point for its value.
+// weight is the cost of a field in addition to the point for its value.
 type weight struct {
-	// needs are the reads of the field. Fields of one object share all reads except page.
+	// needs are the reads that the field causes once. Fields of one object share all these reads except page.
 	needs reads
-	// each are the reads of every object that the field returns.
+	// each are the reads for every object that the field returns.
 	each reads
-	// items is the number of objects that the field returns; the zero value means one.
+	// items is the number of objects that the field returns. The zero value means one object.
 	items quantity
 	// page is the number of items in each list of the objects that the field returns.
 	page quantity
-	// knows are the reads that the fields of the returned objects do not need, because the field has already read their values.
+	// knows are the reads that the fields of the returned objects need no more, because this field has already read their values.
 	knows reads
 }
 
-// quantity is a number of items in a list. The zero value is unset.
+// quantity is a number of items. The zero value means that no number is set.
 type quantity struct {
-	// argument is the name of the argument that determines the quantity. The quantity is the value of the argument, or its length
-	// if list is set, but at most limit.
+	// argument is the name of the argument that determines the quantity. If list is set, the quantity is the length of the argument.
+	// Otherwise it is the value of the argument. The quantity is at most limit.
 	argument string
 	list     bool
 	limit    int64
 	// fixed is the quantity if argument is empty.
 	fixed int64
-	// ofPage means that the quantity is the number of items in each list of the object to which the field belongs.
+	// ofPage means that the quantity is weight.page of the parent field.
 	ofPage bool
 }
 
@@ -94,7 +96,7 @@ func about(n int64) quantity       { return quantity{fixed: n} }
 
 var ofPage = quantity{ofPage: true}
 
-// table contains the weights of fields. A field without a weight costs 1 point, makes no call and returns no list of objects.
+// table contains the weights of fields. A field without a weight costs 1 point, causes no call and returns no list of objects.
 var table = map[string]weight{
 	"Query.node":          {needs: details},
 	"Query.nodes":         {each: details, items: ids("ids")},
@@ -174,7 +176,7 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// The cost of a subscription is the cost of its first events: one event for each id that it follows.
+	// A subscription costs as much as its first events. Each id in its argument has one first event.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
 	"Subscription.pricesChanged":    {page: ids("tokenIds")},
 	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
@@ -216,8 +218,8 @@ const federated = "Query._entities"
 // MayCall reports whether the weight of a field, such as Query.market, includes upstream calls.
 func MayCall(field string) bool { return table[field].needs|table[field].each != 0 }
 
-// fits returns an error if the table names a field or an argument that the schema does not have, or if a field with a
-// list of objects has no weight.
+// fits returns an error if the table names a field or an argument that the schema does not have. It also returns an error if a
+// field with a list of objects has no weight.
 func fits(schema *ast.Schema) error {
 	var wrong []string
 	known := map[string]bool{}

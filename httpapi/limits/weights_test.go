@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWeightsFitTheSchema changes the schema in ways that the weights do not fit.
+// TestWeightsFitTheSchema checks that New refuses a schema that the weights do not fit.
 func TestWeightsFitTheSchema(t *testing.T) {
 	text := schema().Types["Query"].Position.Src.Input
 	for _, test := range []struct{ old, changed, says string }{

@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// family is a kind of document that is as expensive to validate as its limits allow. text grows with n.
+// family is a kind of document that is expensive to validate. The size of the document grows with n.
 type family struct {
 	name string
 	text func(n int) string
@@ -20,8 +20,8 @@ type family struct {
 
 // families returns the known families. We found them by mutation and by reading the validation rules of gqlparser.
 func families(l Limits) []family {
-	// fragments returns documents with distinct fragments of size fields each. If chained is true, each fragment spreads the next
-	// one. If chained is false, the operation spreads all fragments.
+	// fragments returns documents with distinct fragments, which have size fields each. If chained is true, each fragment spreads
+	// the next one. If chained is false, the operation spreads all fragments.
 	fragments := func(size int, chained bool) func(n int) string {
 		return func(n int) string {
 			f := l.Fragments
@@ -43,8 +43,7 @@ func families(l Limits) []family {
 	shared := func(on, content string) string {
 		return repeat(l.Operations, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + "fragment F on " + on + "{" + content + "}"
 	}
-	// unknown returns a name that resembles the name of a field. For an unknown name, validation compares the name with the names
-	// of all fields.
+	// unknown returns a name that resembles the name of a field. Validation compares an unknown name with the names of all fields.
 	unknown := func(i int) string { return fmt.Sprintf("volume%0*d ", l.NameBytes-6, i) }
 	objects := func(times, fields int) func(n int) string {
 		return func(n int) string {
@@ -96,7 +95,6 @@ func families(l Limits) []family {
 	}
 }
 
-// largest returns the longest document of a family that the guard accepts.
 func (f family) largest(g *Guard) (text string) {
 	passes := func(n int) bool {
 		_, err := g.Document(f.text(n))
@@ -119,8 +117,8 @@ func (f family) largest(g *Guard) (text string) {
 	return f.text(low)
 }
 
-// validation returns the processor time and the allocations of the validation of a document. The time is that of the fastest of
-// several runs, because a busy machine can only slow a run down.
+// validation returns the processor time and the allocations of the validation of a document. The time is that of the fastest run,
+// because a busy machine can only slow a run down.
 func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
 	t.Helper()
 	if !timed {
@@ -143,12 +141,12 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 	return took, steps
 }
 
-// maxSteps bounds the allocations of measuring and of validating any document. The number of allocations estimates the number of
-// steps.
+// maxSteps is the largest accepted number of allocations of measuring or validating a document. The allocations are an estimate
+// of the steps.
 const maxSteps = 2_000_000
 
-// most bounds the time of validating any document. The unit is the time of validating the portfolio of the examples, which is less
-// than 0.05 ms on a slow machine.
+// most is the largest accepted time of validating a document. Its unit is the time of validating the example portfolio.graphql,
+// which is less than 0.05 ms on a slow machine.
 const most = 5000
 
 func portfolio(t testing.TB) time.Duration {
@@ -157,7 +155,7 @@ func portfolio(t testing.TB) time.Duration {
 	return max(took, 1)
 }
 
-// TestWorstDocuments validates the most expensive documents that pass all limits.
+// TestWorstDocuments checks that even the most expensive documents within the limits can be validated with few steps.
 func TestWorstDocuments(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	for _, f := range families(Default()) {
@@ -174,8 +172,7 @@ func TestWorstDocuments(t *testing.T) {
 	}
 }
 
-// TestWithoutLimitsItIsWorse validates documents that the limits refuse. The measurements must exceed the bounds of
-// TestWorstDocuments.
+// TestWithoutLimitsItIsWorse checks that validation of documents that the limits refuse would exceed maxSteps or most.
 func TestWithoutLimitsItIsWorse(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	operations := Default()
