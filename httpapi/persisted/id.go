@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// maxID is the greatest length of an id.
+	// maxID is the greatest length of an id in bytes.
 	maxID = 256
-	// hashPrefix is the prefix of ids that are the SHA-256 of the document's text.
+	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix is the start of the prefixes of other ids.
+	// customPrefix is the start of the prefix of any other id that has a prefix.
 	customPrefix = "x-"
 )
 
@@ -24,7 +24,7 @@ type hash [sha256.Size]byte
 
 func hashOf(text string) hash { return sha256.Sum256([]byte(text)) }
 
-// id names a document by its hash, or by an id from a manifest. The zero value names no document.
+// id names a document by its hash, or by another id from a manifest. The zero value names no document.
 type id struct {
 	hash   hash
 	hashed bool
@@ -35,8 +35,8 @@ func (i id) given() bool { return i.hashed || i.custom != "" }
 
 const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
 
-// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. 64 hex digits without a prefix
-// also mean a hash.
+// parseID parses an id as GraphQL over HTTP defines it: sha256:…, x-…:… or an id without a colon. An id of 64 hex digits is also
+// a hash.
 func parseID(s string) (id, error) {
 	if len(s) > maxID {
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)
@@ -48,11 +48,11 @@ func parseID(s string) (id, error) {
 	name := s
 	if before, after, colon := strings.Cut(s, ":"); colon {
 		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !unreserved(before) {
-			prefixed = true // other prefixes are reserved
+			prefixed = true // all other prefixes are reserved
 		}
 		name = after
 	}
-	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // URLs cannot contain path segments that consist of dots
+	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // a path segment of a URL cannot consist of dots
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil
@@ -78,7 +78,7 @@ func unreserved(s string) bool {
 	return s != ""
 }
 
-// parseExtension parses the member persistedQuery of a request's extensions, which are a JSON object or empty.
+// parseExtension parses the member persistedQuery of a request's extensions. extensions is a JSON object, or empty.
 func parseExtension(extensions json.RawMessage) (id, error) {
 	if len(extensions) == 0 {
 		return id{}, nil

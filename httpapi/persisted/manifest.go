@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// maxManifest bounds the size of a manifest in bytes. maxDocuments bounds the number of its documents.
-	maxManifest  = 32 << 20
+	// maxManifest is the largest size of a manifest in bytes.
+	maxManifest = 32 << 20
+	// maxDocuments is the largest number of documents in a manifest.
 	maxDocuments = 10_000
-	// maxTokens bounds the tokens of a document, which is parsed to get the name of its operation.
+	// maxTokens is the largest number of tokens of a document. The document is parsed to get the name of its operation.
 	maxTokens = 20_000
 	// maxReasons is the greatest number of invalid documents that an error names.
 	maxReasons = 10
@@ -47,8 +48,8 @@ func (m *manifest) find(i id) *trusted {
 // operation is an element of a manifest. Only Apollo's manifest sets name and kind.
 type operation struct{ id, text, name, kind string }
 
-// parseManifest parses a manifest in Apollo's format, or a map of ids to texts, which Relay and graphql-codegen write. Each
-// document must parse and pass validate. The error names up to maxReasons invalid documents.
+// parseManifest parses a manifest. The manifest has Apollo's format, or is a map of ids to texts, as Relay and graphql-codegen
+// write it. Each document must parse and pass validate. The error names up to maxReasons invalid documents.
 func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
 	operations, err := readManifest(content)
 	if err != nil {
@@ -107,8 +108,9 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	return nil
 }
 
-// operationName returns the name of a document in metrics: the name of its operation. If the document has several operations or
-// an anonymous one, operationName returns its id.
+// operationName returns the name of a document in metrics. That is the name that the manifest gives. Without it, that is the name
+// of the document's only operation. If the document has several operations or an anonymous operation, operationName returns the
+// id.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {
@@ -161,7 +163,7 @@ func readManifest(content []byte) (operations []operation, err error) {
 	return operations, err
 }
 
-// readApollo reads the elements of Apollo's manifest. It ignores unknown members, because the format may get new ones.
+// readApollo reads the elements of Apollo's manifest. It ignores unknown fields, because the format may get new fields.
 func readApollo(content []byte) (operations []operation, err error) {
 	var top struct {
 		Format     any             `json:"format"`

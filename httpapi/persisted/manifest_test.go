@@ -24,7 +24,7 @@ func TestManifests(t *testing.T) {
 	sub := "subscription Prices { price }"
 	for name, test := range map[string]struct {
 		content string
-		// names maps ids to the names of documents.
+		// want contains the name of each document by id.
 		want map[string]string
 	}{
 		"Apollo": {
@@ -136,7 +136,7 @@ func TestManifestLimits(t *testing.T) {
 	}
 }
 
-// FuzzManifest parses arbitrary manifests. The documents of an accepted manifest must be validated and have correct hashes and ids.
+// FuzzManifest checks that the documents of an accepted manifest are validated and have correct hashes and ids.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{relay(), apollo(op("a", "Known", "query", known)), `{"format":{}}`, `{"a":"{ invalid }"}`, `{"a":`} {
 		f.Add([]byte(seed))
@@ -160,7 +160,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzResolve resolves arbitrary requests. A request must get the text that it sent, or the text with the id or hash that it sent.
+// FuzzResolve checks that a request gets the text that it sent, or the text with the id or hash that it sent.
 func FuzzResolve(f *testing.F) {
 	f.Add(free, "", []byte(apq(hexOf(free))))
 	f.Add("", "custom-1", []byte(nil))

@@ -11,12 +11,12 @@ import (
 const (
 	// maxText is the greatest size of a stored document in bytes.
 	maxText = 64 << 10
-	// overhead is the size of a stored document beside its text, in bytes.
+	// overhead is the memory that a stored document needs in addition to its text, in bytes.
 	overhead = 256
 )
 
-// registry stores the documents that clients have registered, within a budget of bytes. It evicts the least recently used
-// documents. It is safe for concurrent use.
+// registry stores the documents that clients have registered. It evicts the least recently used documents when they need more
+// than budget bytes. It is safe for concurrent use.
 type registry struct {
 	budget int
 
@@ -41,7 +41,7 @@ func (r *registry) get(h hash) (text string, ok bool) {
 	return r.lru.Get(h)
 }
 
-// add stores a text with its hash, unless the text is too long.
+// add stores a text with its hash. It does nothing if the text is too long.
 func (r *registry) add(h hash, text string) {
 	if len(text) > maxText || len(text)+overhead > r.budget {
 		return
@@ -51,7 +51,7 @@ func (r *registry) add(h hash, text string) {
 	if _, there := r.lru.Get(h); there {
 		return
 	}
-	r.lru.Add(h, strings.Clone(text)) // text may share the memory of a whole request body
+	r.lru.Add(h, strings.Clone(text)) // without a copy, text may keep a whole request body in memory
 	r.bytes += len(text) + overhead
 	for r.bytes > r.budget {
 		r.lru.RemoveOldest()

@@ -25,7 +25,7 @@ func TestRegistryEvictsLeastRecentlyUsed(t *testing.T) {
 	if got, ok := r.get(hashOf(text(0))); !ok || got != text(0) {
 		t.Fatalf("%q %v", got, ok)
 	}
-	r.add(hashOf(text(1)), text(1)) // the second add is a use of the document, and adds no bytes
+	r.add(hashOf(text(1)), text(1)) // the second call stores nothing, but makes the document the most recently used
 	if r.bytes != 4*(size+overhead) {
 		t.Errorf("%d bytes", r.bytes)
 	}
@@ -38,7 +38,7 @@ func TestRegistryEvictsLeastRecentlyUsed(t *testing.T) {
 	if r.bytes != 4*(size+overhead) || r.lru.Len() != 4 {
 		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
 	}
-	long := strings.Repeat("x", 3*(size+overhead)) // as large as three other documents
+	long := strings.Repeat("x", 3*(size+overhead)) // as large as three of the other documents
 	r.add(hashOf(long), long)
 	if r.bytes > r.budget || r.lru.Len() != 1 {
 		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
@@ -66,8 +66,7 @@ func TestRegistryLimits(t *testing.T) {
 	}
 }
 
-// TestRegistryMemory fills registries with documents that are parts of larger bodies. Their memory stays within the
-// budget, however small the documents are.
+// TestRegistryMemory checks that a registry stays within its budget if the documents are parts of larger bodies.
 func TestRegistryMemory(t *testing.T) {
 	const budget = 2 << 20
 	for _, size := range []int{16, 300, 20_000} {

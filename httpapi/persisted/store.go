@@ -16,7 +16,6 @@ import (
 // Mode says which documents may be executed.
 type Mode string
 
-// Modes of a Store.
 const (
 	// ModeOff uses no trusted documents.
 	ModeOff Mode = "off"
@@ -34,16 +33,17 @@ var errNotSupported = market.Errorf(CodeNotSupported, "PersistedQueryNotSupporte
 
 // Config configures a Store.
 type Config struct {
-	// AutomaticBytes bounds the memory in bytes of the documents that clients register. 0 or ModeRequire disables registration.
+	// AutomaticBytes limits the memory in bytes of the documents that clients register. If it is 0 or Mode is ModeRequire, clients
+	// cannot register documents.
 	AutomaticBytes int
 	Mode           Mode
-	// Manifest is the path of the manifest; required unless Mode is ModeOff.
+	// Manifest is the path of the manifest. It is required, except in ModeOff.
 	Manifest string
-	// Validate parses a text and validates it against the schema. It is called for every document of each version of the
-	// manifest. Its errors are logged.
+	// Validate parses a text and validates it against the schema. The Store calls it for every document of each version of the
+	// manifest, and logs its errors.
 	Validate func(text string) error
-	// Pages are the texts that the service's own pages send. These texts are trusted in addition to the manifest's documents. Texts
-	// that fail Validate are logged and not trusted.
+	// Pages are the texts that the service's own pages send. These texts are trusted, too. A text that fails Validate is logged and
+	// is not trusted.
 	Pages []string
 	Log   *slog.Logger
 }
@@ -51,21 +51,22 @@ type Config struct {
 // Store finds documents. It is safe for concurrent use.
 type Store struct {
 	mode      Mode
-	automatic *registry       // nil when off
+	automatic *registry       // nil if AutomaticBytes is 0
 	file      *filewatch.File // nil in ModeOff
 	manifest  atomic.Pointer[manifest]
-	pages     map[hash]*trusted // documents of the service's own pages; empty in ModeOff
+	pages     map[hash]*trusted // documents of the service's own pages
 }
 
 // Status is the state of a Store.
 type Status struct {
-	// Status is the manifest's state; zero in ModeOff.
+	// Status is the manifest's state. It is zero in ModeOff.
 	filewatch.Status
-	// Trusted is the number of trusted documents in the manifest.
+	// Trusted is the number of documents in the manifest.
 	Trusted int
 }
 
-// Open reads the manifest, if there is one. An invalid document in the manifest is an error that names the document's id.
+// Open reads the manifest if Mode needs it. If a document in the manifest is invalid, Open returns an error with the document's
+// id.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{mode: cfg.Mode}
 	if cfg.AutomaticBytes > 0 {
@@ -100,7 +101,7 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// trustPages sets the documents of the service's own pages.
+// trustPages stores the valid documents of the service's own pages.
 func (s *Store) trustPages(cfg Config) {
 	s.pages = make(map[hash]*trusted, len(cfg.Pages))
 	for _, text := range cfg.Pages {
@@ -138,7 +139,7 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the manifest now. After an error the documents are unchanged.
+// Reload reads the manifest now. If it returns an error, the documents are unchanged.
 func (s *Store) Reload() error {
 	if s.file == nil {
 		return nil
@@ -156,37 +157,41 @@ func (s *Store) Status() Status {
 
 // Request is the part of a client's request that identifies the document.
 type Request struct {
-	// Query is the text; empty if none was sent.
+	// Query is the text of the document. It is empty if the client sent none.
 	Query string
-	// DocumentID is the documentId of the body or the URL; empty if none was sent.
+	// DocumentID is the documentId of the body or the URL. It is empty if the client sent none.
 	DocumentID string
-	// Extensions are a JSON object, or nil.
+	// Extensions is a JSON object, or nil.
 	Extensions json.RawMessage
 }
 
 // Document is a document to execute.
 type Document struct {
 	Text string
-	// Trusted reports whether the text is in the manifest. Such a text is known to be valid.
+	// Trusted reports whether the text is in the manifest or in Config.Pages. A trusted text is valid.
 	Trusted bool
-	// Name is the name of a trusted document in metrics; empty for other documents. The manifest bounds the number of names.
+	// Name is the name of a trusted document in metrics. It is empty for other documents. The number of names is limited, because
+	// only operators can add trusted documents.
 	Name string
 
-	registry *registry // nil if the document is not to be registered
+	registry *registry // nil if Register must not store the document
 	hash     hash
 }
 
-// Register stores the document under its hash if the client requested that. Call Register only for a valid document, so that
-// invalid ones use no memory.
+// Register stores the document under its hash if the client requested that. Call it only for a valid document, because an invalid
+// document would waste memory.
 func (d Document) Register() {
 	if d.registry != nil {
 		d.registry.add(d.hash, d.Text)
 	}
 }
 
-// Resolve finds the document of a request. Its errors are market.Errors: CodePersistedNotFound for an unknown id,
-// CodeNotSupported for any id if persisted documents are disabled, CodeForbidden for a text that is not trusted in ModeRequire,
-// and CodeBadUserInput for a contradictory request.
+// Resolve finds the document of a request. Its errors are market.Errors with these codes:
+//
+//   - CodePersistedNotFound: the id is unknown.
+//   - CodeNotSupported: the request has an id, but persisted documents are disabled.
+//   - CodeForbidden: the text is not trusted in ModeRequire.
+//   - CodeBadUserInput: the request has no document, an invalid id or parts that contradict each other.
 func (s *Store) Resolve(r Request) (Document, error) {
 	i, err := s.identify(r)
 	if err != nil {
@@ -239,8 +244,7 @@ func (s *Store) byID(i id) (Document, error) {
 		return Document{Text: t.text, Trusted: true, Name: t.name}, nil
 	}
 	if s.mode == ModeRequire {
-		// If the error had the message that Apollo defines, clients would send the text of the document. The service would refuse
-		// that text, too.
+		// PersistedQueryNotFound would make clients send the text of the document, which the service would also refuse.
 		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the service's manifest may be from another build of the client")
 	}
 	if s.automatic != nil && i.hashed {
@@ -251,7 +255,7 @@ func (s *Store) byID(i id) (Document, error) {
 	return Document{}, market.Errorf(market.CodePersistedNotFound, "PersistedQueryNotFound")
 }
 
-// byText resolves a text. If i is given, byText checks that i identifies the text.
+// byText resolves a text. If the request also has the id i, byText checks that i belongs to the text.
 func (s *Store) byText(text string, i id) (Document, error) {
 	m := s.manifest.Load()
 	if m == nil && !i.given() {

@@ -28,7 +28,7 @@ const (
 	free    = "query Free { c }"
 )
 
-// good is the validation function of the tests. It refuses every document that contains the text "invalid".
+// good is a Config.Validate that refuses every document that contains the text "invalid".
 func good(text string) error {
 	if strings.Contains(text, "invalid") {
 		return errors.New("there is no field invalid")
@@ -42,7 +42,7 @@ func apq(digits string) json.RawMessage {
 	return json.RawMessage(`{"persistedQuery":{"version":1,"sha256Hash":"` + digits + `"}}`)
 }
 
-// relay returns a manifest with two documents, one by its hash and one as "custom-1".
+// relay returns a manifest with two documents: one with its hash as id, and one with the id custom-1.
 func relay() string {
 	b, err := json.Marshal(map[string]string{hexOf(known): known, "custom-1": unnamed})
 	if err != nil {
@@ -72,7 +72,7 @@ func open(t testing.TB, mode Mode, automatic int) *Store {
 	return s
 }
 
-// answer formats the result of Resolve.
+// answer returns the result of Resolve as a text.
 func answer(s *Store, r Request) string {
 	d, err := s.Resolve(r)
 	var known *market.Error
@@ -110,8 +110,8 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		r    Request
-		// These are the expected results if nothing is enabled, if only automatic documents are enabled, if trusted documents are
-		// allowed with and without automatic documents, and if trusted documents are required.
+		// These are the expected results in five configurations. off has no documents at all. automatic has only automatic documents.
+		// allow and allowOnly have trusted documents, with and without automatic documents. require executes only trusted documents.
 		off, automatic, allow, allowOnly, require string
 	}{
 		{"text", Request{Query: free}, free, free, free, free, forbidden},
@@ -198,8 +198,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestRegister follows the protocol. A hash without a text is not found. The client sends the text with the hash and registers it.
-// After that, the hash is found. Documents that were not registered are never found.
+// TestRegister checks that a hash is found only after the client has registered the document.
 func TestRegister(t *testing.T) {
 	s := open(t, ModeOff, 1<<20)
 	byHash := Request{Extensions: apq(hexOf(free))}
@@ -225,7 +224,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v %v", d, err)
 		}
 	}
-	d, err = s.Resolve(Request{Query: known}) // a request with a text and without a hash
+	d, err = s.Resolve(Request{Query: known}) // has a text but no hash
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +260,7 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Run(context.Background()) // returns at once
+	s.Run(context.Background()) // returns at once in ModeOff
 	if s.Reload() != nil || s.Status() != (Status{}) || s.Name("custom-1") != "" {
 		t.Error("a store without a manifest does something")
 	}
@@ -279,8 +278,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestReload changes the manifest under a running store. After an invalid or missing manifest, the store must keep the previous
-// one.
+// TestReload checks that the store keeps the previous manifest if the file becomes invalid or is removed.
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "manifest.json")
@@ -329,8 +327,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestResolveDuringReload resolves documents while the manifest is reloaded. Every document must be found at every moment, and the
-// race detector must find nothing.
+// TestResolveDuringReload checks that every document is found at every moment while the manifest is reloaded.
 func TestResolveDuringReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
@@ -373,8 +370,7 @@ func TestResolveDuringReload(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPagesAreTrusted checks that the documents of the service's own pages are trusted in every mode, and that an invalid document
-// of a page is not.
+// TestPagesAreTrusted checks that valid documents of the service's own pages are trusted in every mode.
 func TestPagesAreTrusted(t *testing.T) {
 	const page, invalid = "query Page { d }", "{ invalid }"
 	path := filepath.Join(t.TempDir(), "manifest.json")

@@ -7,26 +7,27 @@ import (
 )
 
 const (
-	// One part in reservedShare of all connections is reserved for clients with few connections, so that health checks and new
-	// clients can connect.
+	// reservedShare says that one in reservedShare of all connections is reserved for clients with few connections. So health checks
+	// and new clients can always connect.
 	reservedShare = 20
-	// fewConnections is the number of connections up to which a client may use the reserve.
+	// fewConnections is the number of connections up to which a client may use the reserved connections.
 	fewConnections = 8
-	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles it for its own data.
-	// Without this limit, the buffer could grow to 4 MiB.
+	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles the value for its own
+	// data. By default, the buffer could grow to 4 MiB.
 	sendBuffer = 256 << 10
 )
 
-// ConnectionLimits bound the connections of a Listener.
+// ConnectionLimits limit the connections of a Listener.
 type ConnectionLimits struct {
-	// Total bounds all connections. PerClient bounds the connections of one client address. Zero means no limit.
+	// Total limits all connections. PerClient limits the connections of one client address. Zero means that there is no limit.
 	Total, PerClient int
-	// Exempt reports whether an address, such as the address of a proxy, is exempt from PerClient; nil exempts no address.
+	// Exempt reports whether an address, such as the address of a proxy, is exempt from PerClient. An exempt address may also use
+	// the reserved connections. If Exempt is nil, no address is exempt.
 	Exempt func(netip.Addr) bool
 }
 
-// Listener accepts connections within its limits and closes all others at once. It bounds the kernel's send buffer of each TCP
-// connection, and on Linux the unsent bytes in that buffer. It is safe for concurrent use.
+// Listener accepts connections within its limits and closes all others at once. It limits the kernel's send buffer of each TCP
+// connection. On Linux, it also limits the unsent bytes in that buffer. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -37,7 +38,7 @@ type Listener struct {
 	refused uint64
 }
 
-// Listen returns a Listener for the connections that l accepts. Connections that are not TCP count only towards Total.
+// Listen returns a Listener for the connections that l accepts. For connections that are not TCP, it checks only Total.
 func Listen(l net.Listener, limits ConnectionLimits) *Listener {
 	return &Listener{Listener: l, limits: limits, clients: make(map[netip.Prefix]int)}
 }
@@ -52,7 +53,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		client := clientNetwork(c.RemoteAddr())
 		if l.take(client) {
 			if tcp, ok := c.(*net.TCPConn); ok {
-				_ = tcp.SetWriteBuffer(sendBuffer) // the connection also works with a larger buffer
+				_ = tcp.SetWriteBuffer(sendBuffer) // an error does no harm, because the connection also works with a larger buffer
 			}
 			boundUnsent(c)
 			return &connection{Conn: c, release: sync.OnceFunc(func() { l.release(client) })}, nil
@@ -61,14 +62,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// ConnectionStats are the figures of a Listener.
+// ConnectionStats are the numbers of connections of a Listener.
 type ConnectionStats struct {
 	// Open is the number of open connections. Refused is the number of connections that were closed at once since the start.
 	Open    int
 	Refused uint64
 }
 
-// Stats returns the present figures.
+// Stats returns the present numbers.
 func (l *Listener) Stats() ConnectionStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +108,7 @@ func (l *Listener) release(client netip.Prefix) {
 	}
 }
 
-// clientNetwork returns the Network of a TCP peer. For any other peer it returns the zero prefix.
+// clientNetwork returns the Network of a TCP peer. It returns the zero prefix for any other peer.
 func clientNetwork(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

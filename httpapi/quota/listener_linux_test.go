@@ -8,7 +8,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSendBuffersAreBounded writes to a client that does not read, until a write times out. The kernel must accept few bytes.
+// TestSendBuffersAreBounded checks that the kernel accepts few bytes for a client that does not read.
 func TestSendBuffersAreBounded(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestSendBuffersAreBounded(t *testing.T) {
 	defer served.Close()
 	taken := 0
 	for part := make([]byte, 16<<10); ; {
-		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // a slow machine writes fewer bytes
+		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // on a slow machine, fewer bytes are written in this time
 		n, err := served.Write(part)
 		if taken += n; err != nil || taken > 16<<20 {
 			break

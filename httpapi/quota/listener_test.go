@@ -9,7 +9,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// peers is a listener whose connections come from a channel.
+// peers is a listener that accepts connections from a channel.
 type peers struct{ accept chan net.Conn }
 
 func (p *peers) Accept() (net.Conn, error) {
@@ -32,7 +32,7 @@ type peer struct {
 func (p *peer) RemoteAddr() net.Addr { return p.addr }
 func (p *peer) Close() error         { p.once.Do(func() { close(p.closed) }); return nil }
 
-// door is a Listener with the peers that connect to it.
+// door is a Listener with the channel from which it accepts connections.
 type door struct {
 	*quota.Listener
 	peers    *peers
@@ -56,7 +56,7 @@ func newDoor(t *testing.T, l quota.ConnectionLimits) *door {
 	return d
 }
 
-// knock connects from an address and returns the connection, or nil if it was closed.
+// knock connects from an address and returns the connection. It returns nil if the Listener closed the connection.
 func (d *door) knock(t *testing.T, address string) net.Conn {
 	t.Helper()
 	refused := d.Stats().Refused

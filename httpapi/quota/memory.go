@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// FreeBytes is the number of bytes of each body that are not counted. A connection needs more memory than that anyway.
+// FreeBytes is the number of bytes of each body that Read does not count. A connection needs more memory than that anyway.
 const FreeBytes = 16 << 10
 
-// ErrNoRoom is the error of a body for which there is not enough memory beside the bodies of other clients.
+// ErrNoRoom is the error of Read if there is not enough memory for a body.
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
-// Memory bounds the memory that clients use, such as request bodies or unread responses. It counts the bytes beyond FreeBytes
-// of each body. Fair decides how many of these bytes a client may use. Memory is safe for concurrent use.
+// Memory limits the memory that clients use, for example for request bodies or unread responses. Read counts the bytes of a body
+// beyond FreeBytes, and Take counts all bytes. Fair decides how many bytes a client may use. Memory is safe for concurrent use.
 type Memory struct {
 	bodies sync.Pool
 
 	mu sync.Mutex
-	// free is the part of size that is not in use, in bytes. holders contains the bytes that each client uses.
+	// free is the number of unused bytes out of size. holders contains the number of bytes that each client uses.
 	size, free int
 	holders    map[netip.Prefix]int
 	refused    uint64
@@ -55,14 +55,14 @@ func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
 // Bytes returns the body, which is valid until Release.
 func (b *Body) Bytes() []byte { return b.text }
 
-// Release returns the body's memory.
+// Release gives the body's memory back. The Body must not be used afterwards.
 func (b *Body) Release() {
 	if b.held > 0 {
 		b.memory.Give(Network(b.client), b.held)
 	}
 	b.held, b.text = 0, b.text[:0]
 	if cap(b.text) > 2*FreeBytes {
-		b.text = nil // a large buffer in the pool would not be counted
+		b.text = nil // Memory does not count the buffers in the pool, so they must be small
 	}
 	b.memory.bodies.Put(b)
 }
@@ -74,7 +74,7 @@ func (b *Body) fill(r io.Reader) error {
 		if len(b.text) == cap(b.text) {
 			size := max(2*len(b.text), 512)
 			if size >= allowed {
-				size = allowed + 1 // one byte more shows whether r has ended
+				size = allowed + 1 // one more byte shows whether r has ended
 			}
 			b.text = append(make([]byte, 0, size), b.text...)
 		}
@@ -125,7 +125,7 @@ func (m *Memory) Held() int {
 	return m.size - m.free
 }
 
-// Refused returns the number of refusals since the start.
+// Refused returns how often Take has returned false.
 func (m *Memory) Refused() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestBodies reads bodies of the sizes near which a body begins to take more memory. The readers return the body in chunks of
-// different sizes.
+// TestBodies checks bodies of the sizes near which a body begins to take more memory. The readers return chunks of different
+// sizes.
 func TestBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)
 	client := netip.MustParseAddr("192.0.2.1")
@@ -44,8 +44,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared has clients keep bodies until no more fit. One client can use three quarters of the memory. A second client
-// can use some of the remaining memory. Short bodies always fit, and released memory can be used again.
+// TestMemoryIsShared checks that one client can use three quarters of the memory, and a second client some of the rest.
 func TestMemoryIsShared(t *testing.T) {
 	const size, long = 1 << 20, 100 << 10 // a body of 100 KiB takes 112 KiB
 	m := quota.NewMemory(size)
@@ -91,7 +90,6 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 }
 
-// TestConcurrentBodies reads bodies from many goroutines.
 func TestConcurrentBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)
 	client := netip.MustParseAddr("192.0.2.1")

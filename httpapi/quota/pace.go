@@ -6,31 +6,30 @@ import (
 	"time"
 )
 
-// Pace limits what each client may spend per second. A client that has spent more is in debt until it has earned the
-// difference. Pace is safe for concurrent use.
+// Pace limits what each client may spend per second, in units that the caller chooses. A client that has spent more than it had
+// is in debt until it has earned the difference. Pace is safe for concurrent use.
 type Pace struct {
-	// Clients earn perSecond and save at most burst.
+	// A client earns perSecond units per second and saves at most burst units.
 	perSecond, burst float64
 
 	mu      sync.Mutex
 	clients map[netip.Prefix]*balance
-	// swept is the time at which clients with a full balance were last removed.
+	// swept is the time of the last sweep.
 	swept time.Time
 }
 
-// balance is the state of a client. The field saved is what the client had saved at the time in the field at. A negative value is
-// a debt.
+// balance is the state of a client. saved is the number of units that the client had at the time at. A negative number is a debt.
 type balance struct {
 	saved float64
 	at    time.Time
 }
 
-// NewPace returns a Pace. At the start, every client has saved burst.
+// NewPace returns a Pace. At the start, every client has saved burst units.
 func NewPace(perSecond, burst int) *Pace {
 	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
 
-// Spend charges a client n, even if that leaves a debt.
+// Spend charges a client n units, even if that leaves a debt.
 func (p *Pace) Spend(client netip.Prefix, n int) {
 	now := time.Now()
 	p.mu.Lock()
@@ -44,7 +43,7 @@ func (p *Pace) Spend(client netip.Prefix, n int) {
 	c.saved, c.at = p.present(c, now)-float64(n), now
 }
 
-// Debt returns the time until a client is out of debt, or 0.
+// Debt returns the time until a client is out of debt, or 0 if it is not in debt.
 func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,13 +57,13 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns what a client has saved at the time now. The caller holds the lock.
+// present returns the units that a client has now. The caller holds the lock.
 func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep removes clients with a full balance. It does so at most once in the time in which an empty balance becomes full. The
-// caller holds the lock.
+// sweep removes clients that have saved burst units. It does nothing if less time has passed since the last sweep than a client
+// needs to earn burst units. The caller holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

@@ -27,10 +27,10 @@ func TestPace(t *testing.T) {
 		want(other, 0)
 		time.Sleep(2 * time.Second)
 		want(one, time.Second)
-		time.Sleep(time.Hour) // a client saves at most the burst
+		time.Sleep(time.Hour) // a client saves at most burst units
 		p.Spend(one, 3000)
 		want(one, time.Second)
-		for i := range 1000 { // the Pace forgets clients with a full balance, but not clients in debt
+		for i := range 1000 { // the sweeps during this loop must not forget a client in debt
 			p.Spend(quota.Network(netip.MustParseAddr(fmt.Sprintf("198.51.%d.%d", i/250, i%250))), 1)
 		}
 		p.Spend(one, 9000)

@@ -1,4 +1,4 @@
-// Package quota bounds what one client address may use at the same time: connections, operations, executions of subscriptions,
+// Package quota limits what one client address may use at the same time: connections, operations, executions of subscriptions,
 // and memory.
 package quota
 
@@ -10,19 +10,20 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits are the greatest numbers for one client address. Zero means the default of the field.
+// Limits are the greatest numbers for one client address. For a field that is zero, New uses the default of the field.
 type Limits struct {
-	// Connections is the number of open WebSockets and event streams; the default is 1,000.
+	// Connections is the number of open WebSockets and event streams. The default is 1,000.
 	Connections int
-	// Operations is the number of operations on these connections; the default is 9,000.
+	// Operations is the number of operations on these connections. The default is 9,000.
 	Operations int
-	// Total bounds the operations of all clients together; Fair divides them. The default is 12,000, or four thirds of Operations
-	// if that is more.
+	// Total is the number of operations of all clients together. Fair decides how many of them a client may use. The default is
+	// 12,000, or four thirds of Operations if that is more.
 	Total int
-	// Executions is the number of different subscriptions; the default is 500. Equal subscriptions share an execution and count
-	// once.
+	// Executions is the number of different subscriptions. Equal subscriptions share an execution and count once. The default is
+	// 500.
 	Executions int
-	// Watched is the number of ids that these executions follow together; the default is 20,000. An id counts in each execution.
+	// Watched is the number of ids that the client's subscriptions follow. An id counts once in each execution. The default is
+	// 20,000.
 	Watched int
 }
 
@@ -39,7 +40,7 @@ type Clients struct {
 
 type holder struct{ connections, operations, executions, watched int }
 
-// New returns Clients without any counts.
+// New returns a Clients that counts nothing yet.
 func New(l Limits) *Clients {
 	l.Connections, l.Operations = cmp.Or(l.Connections, 1000), cmp.Or(l.Operations, 9000)
 	l.Total = cmp.Or(l.Total, max(12_000, l.Operations+l.Operations/3+1))
@@ -103,14 +104,14 @@ func (c *Clients) Executed(client netip.Addr, ids int) {
 	c.give(client, func(h *holder) { h.executions--; h.watched -= ids })
 }
 
-// Refused returns the number of refusals since the start.
+// Refused returns how often a method has returned an error.
 func (c *Clients) Refused() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused
 }
 
-// take calls count for the client's counts. If count returns an error, take counts a refusal.
+// take calls count with the numbers of the client. If count returns an error, take counts a refusal.
 func (c *Clients) take(client netip.Addr, count func(*holder) error) error {
 	key := Network(client)
 	c.mu.Lock()
@@ -137,13 +138,14 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
-// Fair reports whether a client that uses held units of a shared resource may use n more units. free is the number of unused units.
-// A client that already uses some units may use at most three times the units that remain unused. So a single client gets three
-// quarters of all units, several clients get equal parts, and some units are always left for a new client.
+// Fair reports whether a client that uses held units of a shared resource may use n more units. free is the number of unused
+// units. A client that already uses some units may have at most three times the units that remain unused. So a single client gets
+// at most three quarters of all units, and some units always remain for a new client. If several clients always want more, their
+// parts become equal.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
-// Network returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is the smallest
-// network that providers assign.
+// Network returns the network that counts as one client. That is an IPv4 address, or the /64 network of an IPv6 address, because
+// providers assign no smaller network.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()

@@ -41,8 +41,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestTotalOperations has clients share the total. One client may begin three quarters of the free operations, and another client
-// may still begin some.
+// TestTotalOperations checks that one client may begin three quarters of the free operations, and another client some of the
+// rest.
 func TestTotalOperations(t *testing.T) {
 	c := quota.New(quota.Limits{Operations: 100, Total: 40})
 	begin := func(host byte, want int) {
@@ -62,13 +62,13 @@ func TestTotalOperations(t *testing.T) {
 		}
 	}
 	begin(1, 30)
-	begin(2, 7) // three quarters of the 10 that are still free
+	begin(2, 7) // three quarters of the 10 free operations
 	begin(3, 2)
 	begin(1, 0)
 	for range 30 {
 		c.End(netip.AddrFrom4([4]byte{192, 0, 2, 1}))
 	}
-	begin(4, 23) // three quarters of the 31 that are free now
+	begin(4, 23) // three quarters of the 31 free operations
 }
 
 func TestExecutions(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shared counts the bytes of things that several clients use together. The bytes of a thing are charged to one of its clients, the
-// payer. When the payer releases the thing, the bytes are charged to another client. Shared is safe for concurrent use.
+// Shared counts the bytes of things that several clients use together. The bytes of a thing are charged to one of its clients,
+// the payer. When the payer releases the thing, another of its clients becomes the payer. Shared is safe for concurrent use.
 type Shared struct {
 	memory *Memory
 
@@ -21,13 +21,13 @@ type thing struct {
 	holders map[netip.Prefix]int
 }
 
-// NewShared returns a Shared with a memory of size bytes.
+// NewShared returns a Shared that may use size bytes.
 func NewShared(size int) *Shared {
 	return &Shared{memory: NewMemory(size), things: make(map[any]*thing)}
 }
 
-// Hold counts another use of the thing with a key by a client. It returns false if there is not enough memory. size is the
-// present size of the thing, which may have grown since the last call. Release undoes Hold.
+// Hold counts another use of a thing by a client. The thing is identified by key. size is its present size in bytes, which may
+// have grown since the last call. Hold returns false if there is not enough memory. Release undoes Hold.
 func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Shared) Release(client netip.Prefix, key any) {
 // Held returns the number of bytes in use.
 func (s *Shared) Held() int { return s.memory.Held() }
 
-// Refused returns the number of refusals since the start.
+// Refused returns how often Hold has returned false.
 func (s *Shared) Refused() uint64 { return s.memory.Refused() }
 
 // move charges n used bytes to another client, even if Fair would not allow that.

@@ -7,8 +7,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSharedThingsTakeMemoryOnce has many clients hold equal keys. At any time, the memory of a key must be charged to one client
-// that still holds the key.
+// TestSharedThingsTakeMemoryOnce checks that each thing is always charged to exactly one client that still holds it.
 func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
 	s := quota.NewShared(1000)
@@ -29,13 +28,13 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 		hold(i, "a", 600, true)
 	}
 	held(600)
-	hold(0, "b", 200, false) // this client is charged for the 600 bytes of "a"
+	hold(0, "b", 200, false) // client 0 pays for the 600 bytes of "a"
 	hold(1, "b", 100, true)
 	hold(2, "b", 150, true) // "b" has grown from 100 to 150 bytes
 	held(750)
 	s.Release(client(0), "a")
 	hold(0, "c", 100, false)
-	s.Release(client(0), "a") // from now on, another client is charged for "a"
+	s.Release(client(0), "a") // now another client pays for "a"
 	held(750)
 	hold(0, "c", 100, true)
 	hold(3, "d", 151, false) // only 150 bytes are free
@@ -49,7 +48,7 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	s.Release(client(2), "b")
 	s.Release(client(0), "c")
 	held(0)
-	hold(0, "e", 750, true) // no client is charged for anything
+	hold(0, "e", 750, true) // no client pays for anything
 	if s.Refused() != 3 {
 		t.Errorf("%d were refused", s.Refused())
 	}

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// If more than maxUnsent unsent bytes are in the kernel's buffer, the kernel accepts no further segment. A segment has up to 64
-// KiB.
+// maxUnsent is the number of unsent bytes in the kernel's buffer above which the kernel accepts no further segment. A segment has
+// up to 64 KiB.
 const maxUnsent = 16 << 10
 
-// boundUnsent bounds the unsent bytes in the kernel's buffer of a connection. It ignores errors: an old kernel has another
-// bound, and a closed connection needs none.
+// boundUnsent limits the unsent bytes in the kernel's buffer of a connection. It ignores errors: an old kernel has another limit,
+// and a closed connection needs no limit.
 func boundUnsent(c net.Conn) {
 	tcp, ok := c.(syscall.Conn)
 	if !ok {

@@ -4,5 +4,5 @@ package quota
 
 import "net"
 
-// boundUnsent does nothing: only Linux has the option.
+// boundUnsent does nothing, because only Linux has the option TCP_NOTSENT_LOWAT.
 func boundUnsent(net.Conn) {}
