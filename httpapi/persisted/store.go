@@ -37,7 +37,7 @@ type Config struct {
 	// cannot register documents.
 	AutomaticBytes int
 	Mode           Mode
-	// Manifest is the path of the manifest. It is required, except in ModeOff.
+	// Manifest is the path of the manifest. It must be empty in ModeOff, and is required in the other modes.
 	Manifest string
 	// Validate parses a text and validates it against the schema. The Store calls it for every document of each version of the
 	// manifest, and logs its errors.

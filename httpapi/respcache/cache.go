@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxAge is the time after which a response is executed again even if it is still valid. The data cache and the feed keep
-	// entries and streams only while they are read, so a cached response must not prevent these reads for long.
+	// maxAge is the time after which a response is executed again, even if it is still valid. The data cache keeps an entry, and the
+	// feed keeps a stream, only while they are read. A cached response prevents these reads, so it must not be used for long.
 	maxAge = 5 * time.Second
-	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size
-	// of each stored request.
+	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
+	// each stored request.
 	overhead, perHandle, perRequest = 1024, 96, 256
-	// A response may use at most one part in maxShare of the cache.
+	// maxShare says that a response may use at most one part in maxShare of the cache.
 	maxShare = 16
 )
 
@@ -45,17 +45,18 @@ func OperationHash(document [sha256.Size]byte, operation string, variables []byt
 
 // Config configures a Cache.
 type Config struct {
-	// Bytes bounds the memory of the cache in bytes. A response that needs more than a sixteenth of it is not stored.
+	// Bytes limits the memory of the cache in bytes. A response that needs more than a sixteenth of that is not stored.
 	Bytes int64
 	Clock market.Clock
-	// Encode returns a body in a content coding: zstd, br or gzip.
+	// Encode returns a body in the content coding zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Wait is called before a caller waits for the execution of another caller. An error ends the wait. Wait may be nil.
+	// Wait is called before a caller waits for the execution of another caller. If Wait returns an error, the caller does not wait.
+	// Wait may be nil.
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. A goroutine that Do starts never outlives the last call of Do that waits
-// for it.
+// Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution. That goroutine ends before the
+// last call of Do that waits for it returns.
 type Cache struct {
 	limit      int64
 	clock      market.Clock
@@ -70,11 +71,11 @@ type Cache struct {
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
-	// seen decides which responses may evict others.
+	// seen contains the operations that were requested not long ago. It decides which responses may evict others.
 	seen     doorkeeper.Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
-	// sequence is the number of the last arrival or start in Do. flushes is the number of calls of Forget and Flush.
+	// sequence counts the calls of Do and the flights that they start. flushes counts the calls of Forget and Flush.
 	sequence, flushes uint64
 	// sinceSweep is the number of new responses since the last sweep, including responses that did not fit into the cache.
 	sinceSweep int
@@ -94,10 +95,10 @@ func New(cfg Config) *Cache {
 	return c
 }
 
-// Stats are the counters of a Cache since the start, and its gauges.
+// Stats are the counters of a Cache since the start, and its present gauges.
 type Stats struct {
-	// Hits counts responses from the cache, Misses counts executions, and Coalesced counts responses from another caller's
-	// execution.
+	// Hits counts responses from the cache. Misses counts executions. Coalesced counts responses from the execution of another
+	// caller.
 	Hits, Misses, Coalesced uint64
 	// Stored counts stored responses. Invalidated counts responses that were removed because they were no longer valid. Evicted
 	// counts responses that were removed to make room.
@@ -106,7 +107,7 @@ type Stats struct {
 	Bytes                        int64
 }
 
-// Stats returns the present figures.
+// Stats returns the present counters and gauges.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	entries, bytes := c.lru.Len(), c.bytes
@@ -117,8 +118,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes all responses that were made for a caller with these credentials. The responses of running executions are not
-// stored.
+// Forget removes all responses that were made for a caller with these credentials. The responses of executions that are running
+// are not stored.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
 	c.mu.Lock()
@@ -131,7 +132,8 @@ func (c *Cache) Forget(credentials *market.Credentials) {
 	}
 }
 
-// Flush empties the cache and returns the number of removed responses. The responses of running executions are not stored.
+// Flush empties the cache and returns the number of removed responses. The responses of executions that are running are not
+// stored.
 func (c *Cache) Flush() (responses int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +143,8 @@ func (c *Cache) Flush() (responses int) {
 	return responses
 }
 
-// find returns a valid response to the operation of a key, made for everybody or for the identity of the key. It returns nil if
-// there is none.
+// find returns a valid response to the operation of a key. The response was made for everybody or for the identity of the key. If
+// there is no such response, find returns nil.
 func (c *Cache) find(key Key) *Response {
 	c.mu.Lock()
 	r, ok := c.lru.Get(Key{Operation: key.Operation})
@@ -156,7 +158,7 @@ func (c *Cache) find(key Key) *Response {
 	return r
 }
 
-// Contains reports whether there is a valid response for a key. The call does not count as a use of the response.
+// Contains reports whether there is a valid response for a key. A call of Contains does not count as a use of the response.
 func (c *Cache) Contains(key Key) bool {
 	c.mu.Lock()
 	r, ok := c.lru.Peek(Key{Operation: key.Operation})
@@ -167,7 +169,7 @@ func (c *Cache) Contains(key Key) bool {
 	return ok && r.valid(c.clock.Now())
 }
 
-// usable reports whether a response is valid. It counts a hit, or removes the response.
+// usable reports whether a response is valid. It counts a hit for a valid response, and removes an invalid response.
 func (c *Cache) usable(r *Response) bool {
 	if r.valid(c.clock.Now()) {
 		c.hits.Add(1)
@@ -187,13 +189,13 @@ func (c *Cache) invalidate(r *Response) {
 	}
 }
 
-// store stores a valid response under key, or for everybody if the response does not depend on the caller. If the cache is full, a
-// response evicts other responses only if its operation was requested before, not long ago. The caller holds the lock.
+// store stores a valid response under key. A response that does not depend on the caller is stored for everybody. In a full
+// cache, a response evicts others only if its operation was already requested not long ago. The caller holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
 	if size > c.limit/maxShare || c.bytes+size > c.limit && !again {
-		c.sinceSweep++ // sweeps make room, too
+		c.sinceSweep++ // a sweep may remove invalid responses, which makes room
 		return
 	}
 	if !r.personal {
@@ -208,7 +210,7 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 	c.addBytes(size)
 }
 
-// addBytes counts n more bytes and evicts responses until the cache is within its bound. The caller holds the lock.
+// addBytes counts n more bytes. It evicts responses until the cache has at most limit bytes. The caller holds the lock.
 func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {
@@ -217,7 +219,7 @@ func (c *Cache) addBytes(n int64) {
 	}
 }
 
-// grow counts bytes that were added to a response after it was stored.
+// grow counts n bytes that were added to a response after it was stored.
 func (c *Cache) grow(r *Response, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,12 +238,12 @@ func (c *Cache) onEvict(r *Response) {
 	r.stored, r.requests = false, nil
 }
 
-// minSweep is the least number of stored responses between two sweeps.
+// minSweep is the least number of new responses between two sweeps.
 const minSweep = 64
 
-// sweep removes responses that are no longer valid. It does nothing until the number of new responses since the last sweep is at
-// least minSweep and at least half the number of responses in the cache. On average, the cost of sweeping per new response is
-// therefore constant.
+// sweep removes responses that are no longer valid. It does nothing while the number of new responses since the last sweep is
+// less than minSweep, or less than half the number of responses in the cache. So the average cost of sweeping for each new
+// response is constant.
 func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {

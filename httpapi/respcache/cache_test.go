@@ -16,8 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestServedWhileValid changes one dependency of a cached response at a time. Before the change, the cache must serve the response.
-// After the change, it must execute again.
+// TestServedWhileValid checks that the cache serves a response until one of its dependencies changes, and then executes again.
 func TestServedWhileValid(t *testing.T) {
 	session := &market.Session{}
 	type basis struct {
@@ -105,7 +104,7 @@ func TestNeverStored(t *testing.T) {
 	}
 }
 
-// TestCallersAreKeptApart expects callers with different credentials to share a response only if its execution did not read the
+// TestCallersAreKeptApart checks that callers with different credentials share a response only if its execution did not read the
 // credentials.
 func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
@@ -170,7 +169,7 @@ func TestBound(t *testing.T) {
 	key := func(i int) Key { return g.question(fmt.Sprint(i), Identity{1}) }
 	last := 0
 	for i := range 500 {
-		for range 2 { // a full cache stores only responses that are requested again
+		for range 2 { // a full cache stores a response at the second request
 			g.ask(t, key(i), on(g.fresh(time.Second)))
 		}
 		g.want(t, "the first response, requested again and again", key(0), Hit)
@@ -188,8 +187,7 @@ func TestBound(t *testing.T) {
 	}
 	g.want(t, "the second", key(1), Executed)
 
-	// The cache also counts the bytes of encodings that are added to a stored response later. It stops when the response leaves the
-	// cache.
+	// The cache also counts encoded bodies that are added to a stored response, until the response leaves the cache.
 	r, _, _ := g.Do(t.Context(), key(0), nil)
 	before := g.Stats().Bytes
 	for range 3 {
@@ -202,7 +200,7 @@ func TestBound(t *testing.T) {
 	for i := range 1000 {
 		g.ask(t, key(1000+i/2), on(g.fresh(time.Second)))
 	}
-	r.Encoded("gzip") // the response is no longer stored
+	r.Encoded("gzip") // not counted, because the cache has evicted the response
 	for i := range 2000 {
 		g.clock.Advance(time.Hour)
 		g.want(t, "an expired response", key(1000+i%500), Executed)
@@ -212,8 +210,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestAskedOnceDisplacesNone fills the cache. A response that is requested once must not displace another response. A response that
-// is requested again must.
+// TestAskedOnceDisplacesNone checks that a response evicts others from a full cache only if it is requested again.
 func TestAskedOnceDisplacesNone(t *testing.T) {
 	g := newRig(256 << 10)
 	g.ask(t, g.question("in use", Identity{1}), on(g.fresh(time.Hour)))
@@ -230,7 +227,7 @@ func TestAskedOnceDisplacesNone(t *testing.T) {
 		}
 	}
 
-	// When the stored responses are no longer valid, a response is stored at the first request.
+	// After the stored responses have expired, a response is stored at the first request.
 	g.clock.Advance(2 * time.Hour)
 	for i := range 150 {
 		g.ask(t, g.question(fmt.Sprint("later ", i), Identity{1}), on(g.fresh(time.Hour)))
@@ -238,7 +235,7 @@ func TestAskedOnceDisplacesNone(t *testing.T) {
 	g.want(t, "a response requested once, later", g.question(fmt.Sprint("later ", 149), Identity{1}), Hit)
 }
 
-// counted sums the sizes of the stored responses.
+// counted returns the sum of the sizes of the stored responses.
 func (g *rig) counted() (n int64) {
 	for _, r := range g.lru.Values() {
 		n += r.size
@@ -246,7 +243,7 @@ func (g *rig) counted() (n int64) {
 	return n
 }
 
-// TestInvalidResponsesAreSwept: invalid responses are removed even if they are not requested again.
+// TestInvalidResponsesAreSwept checks that invalid responses are removed even if they are not requested again.
 func TestInvalidResponsesAreSwept(t *testing.T) {
 	g := newRig(1 << 30)
 	dead := g.fresh(time.Hour)
@@ -262,7 +259,7 @@ func TestInvalidResponsesAreSwept(t *testing.T) {
 	}
 }
 
-// TestBytesAreCounted compares the counted bytes with the heap.
+// TestBytesAreCounted compares the counted bytes with the growth of the heap.
 func TestBytesAreCounted(t *testing.T) {
 	for _, test := range []struct{ body, handles int }{{30, 0}, {1000, 10}, {20_000, 150}} {
 		g := newRig(1 << 40)
@@ -359,7 +356,7 @@ func TestFindRequest(t *testing.T) {
 	}
 }
 
-// TestHashCollision makes two requests with equal hashes. A request must not get the response to the other request.
+// TestHashCollision checks that a request never gets the response to another request with the same hash.
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.question("q", Identity{1}), on(g.fresh(time.Second)))
@@ -395,7 +392,6 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// TestAHitAllocatesNothing checks the allocations of a hit in this package.
 func TestAHitAllocatesNothing(t *testing.T) {
 	g := newRig(1 << 20)
 	c, body := account(t, "alice"), bytes.Repeat([]byte("x"), 2000)
@@ -423,7 +419,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingOldIsServed changes values under many readers. A request after a change must get the changed value or a later value.
+// TestNothingOldIsServed checks that a request after a change gets the changed value or a later value.
 func TestNothingOldIsServed(t *testing.T) {
 	g := newRig(256 << 10)
 	const values = 8

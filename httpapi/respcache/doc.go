@@ -1,26 +1,23 @@
 // Package respcache stores whole responses as long as another execution of the request would return the same bytes.
 //
-// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle
-// is valid and none has expired. A response that depends on the present date also has a deadline. A check needs an atomic load
-// or two for each handle and no look-up. So a hit is equal to what an execution would return at that moment, and there is no
-// time to live to configure.
+// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
+// valid and no handle has expired. A response that depends on the present date also has a deadline. A check needs one or two
+// atomic loads for each handle and no look-up. So a hit is equal to the response of an execution at that moment, and no time to
+// live is configured.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //
-//   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry
-//     was replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not
-//     stored.
-//   - The stream: handles of streamed entries report the end of their session and gaps.
-//   - Today's date, if a range of days has no end: a deadline in the recorder.
-//   - The caller: an execution that reads the credentials makes a response personal. Only callers with the same Identity find
-//     it. If the execution has not read the credentials, the response is for everybody, because any other caller's execution
-//     would read the same values.
-//   - The request: document, operation, variables and media type are in Key.
-//   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors or with omitted rows are
-//     not stored. If a read failed, or the value that it returned has no cache entry, the response is not stored, even if the
-//     response does not contain the value.
+//   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry was
+//     replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not stored.
+//   - The stream of the venue: the handle of an entry that the stream updates reports when the entry's session ends or has a gap.
+//   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.
+//   - The caller: if an execution reads the credentials, its response is personal. Only callers with the same Identity get a
+//     personal response. Any other response is for everybody, because the execution of any other caller would read the same values.
+//   - The request: Key contains the document, the operation, the variables and the media type.
+//   - Errors in the request, such as an invalid id: Key contains the request. A response with another error or with omitted rows
+//     is not stored. A response is also not stored if a read failed or returned a value without a cache entry.
 //   - The state of the service itself (serviceStatus) has no handle: package httpapi does not cache such responses.
 //   - Configuration and schema do not change while the process runs.
 //
-// Equal concurrent requests are executed once; Cache.Do says which callers may share a response.
+// Equal concurrent requests are executed once. Cache.Do says which callers may share a response.
 package respcache

@@ -13,7 +13,6 @@ import (
 // Outcome says where a response came from.
 type Outcome uint8
 
-// The outcomes of Do.
 const (
 	// Executed means that the caller's own execution made the response.
 	Executed Outcome = iota
@@ -31,34 +30,36 @@ type flight struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set when done is closed. current reports that the response was valid at that time. interrupted reports
-	// that ctx had ended at that time.
+	// response or err is set when done is closed. current reports that the response was valid then. interrupted reports that ctx had
+	// ended by then.
 	response             *Response
 	err                  error
 	current, interrupted bool
 
-	// waiters is guarded by the cache's lock.
+	// The cache's lock guards waiters.
 	waiters int
 }
 
 // Do returns the response for a key: a valid response from the cache, the response of an equal running request, or the response
-// of run. The response of run is stored if it is still valid when run returns.
+// of run. Do stores the response of run if it is still valid when run returns.
 //
-// run gets a context with the values and the deadline of the first caller. That context does not end when the first caller
-// gives up. It is cancelled when all waiting callers have given up. The last of these callers waits until run returns.
+// run gets a context with the values and the deadline of the first caller. That context does not end when the first caller gives
+// up. It ends when all waiting callers have given up. The last of these callers waits until run returns.
 //
-// A caller that joins later gets the response if it is still valid when run returns, because a valid response contains no value
-// that has changed since the caller arrived. If the response is invalid because of a change, an error or stale values, the callers
-// that arrived after the start of run share a second execution. They use the response of that execution in any case.
+// A caller that joins a running execution gets its response if the response is still valid when run returns. A valid response
+// contains no value that has changed since the caller arrived. If the response is not valid, because of a change, an error or
+// stale values, all callers that joined after the start of run share a second execution. They use its response even if it is not
+// valid.
 //
-// If run ends early because of another caller's deadline, the response is shared in two cases only. In the first case, the caller
-// has less time left than it has waited, so its own execution would end early, too. In the second case, the caller's deadline
-// passes while it waits for the second execution.
+// If run ends early because of the deadline of another caller, a caller gets this response in only two cases:
+//
+//   - The caller has less time left than it has waited. Its own execution would also end early.
+//   - The caller's deadline passes while the caller waits for the second execution.
 //
 // run returns nil if its context ended before it could start. The error is the cause of ctx, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
-	var previous *flight // the last flight that has ended and was not shared
+	var previous *flight // the last flight that ended without a response for this caller
 	var came time.Time
 	for {
 		if r := c.find(key); r != nil {
@@ -129,11 +130,11 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// deadlineSlack is the tolerance for comparing deadlines. A flight's deadline that is later than a caller's deadline by at most
-// deadlineSlack counts as the caller's own deadline. Concurrent requests have slightly different deadlines.
+// deadlineSlack is the tolerance for comparing deadlines, because concurrent requests have slightly different deadlines. If the
+// deadline of a flight is less than deadlineSlack after the deadline of a caller, it counts as the caller's own deadline.
 const deadlineSlack = 50 * time.Millisecond
 
-// join waits for a flight. If the flight is another caller's, join first calls Config.Wait.
+// join waits for a flight. If another caller started the flight, join first calls Config.Wait.
 func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
 	select {
 	case <-f.done:
@@ -151,9 +152,9 @@ func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool,
 	return c.wait(ctx, f)
 }
 
-// wait waits until a flight has ended. If ctx ends first, two kinds of callers go on waiting: the last waiter, and a caller
-// whose deadline is the deadline of the flight. For these callers, own is true, and they use the flight's response in any case.
-// All other callers get the cause of ctx.
+// wait waits until a flight has ended. If ctx ends first, most callers get the cause of ctx. Two kinds of callers go on waiting:
+// the last waiter, and a caller whose deadline is also the deadline of the flight. For them, own is true, and they must use the
+// flight's response.
 func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	select {
 	case <-f.done:
@@ -168,7 +169,7 @@ func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	return false, context.Cause(ctx)
 }
 
-// leave removes a waiter from a flight. If it was the last waiter, leave cancels the flight and returns true.
+// leave removes a waiter from a flight. If no other waiter is left, leave cancels the flight and returns true.
 func (c *Cache) leave(f *flight, cause error) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,8 +188,8 @@ func (c *Cache) unlist(f *flight) {
 	}
 }
 
-// fly executes run, stores the response if it is valid, and wakes the waiters. It unlists the flight before it checks the response,
-// so that no caller gets values that changed before the caller arrived.
+// fly executes run, stores the response if it is valid, and wakes the waiters. It unlists the flight before it checks the
+// response. Otherwise a caller could join after the check and get a value that had changed before.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
 	defer f.cancel(nil)
@@ -211,7 +212,7 @@ func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	}
 }
 
-// execute calls run and returns a panic as an error.
+// execute calls run. If run panics, execute returns an error.
 func execute(ctx context.Context, run func(ctx context.Context) *Response) (r *Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {

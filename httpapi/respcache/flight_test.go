@@ -26,12 +26,12 @@ type asker struct {
 	running chan *execution
 }
 
-// execution is an execution that has not ended.
+// execution is a call of run that has not returned.
 type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// If never is closed, the execution ends with its context and returns nil.
+	// never makes the execution wait until its context ends, and then return nil. It works when the test closes it.
 	never chan struct{}
 }
 
@@ -41,7 +41,7 @@ func newAsker() *asker {
 	return a
 }
 
-// start calls Do on a new goroutine and returns when that goroutine is blocked.
+// start calls Do on a new goroutine. It returns when that goroutine waits.
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
@@ -94,8 +94,8 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	})
 }
 
-// TestChangedResponsesAreForEarlierCallers has a value change or a read fail during an execution. Only the caller that executes may
-// get this response. All later callers must share one new execution.
+// TestChangedResponsesAreForEarlierCallers checks that only the caller that executes gets a response that became invalid during
+// the execution. All later callers share one new execution.
 func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
 		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
@@ -112,7 +112,7 @@ func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 				close(x.finish)
 				wantAnswer(t, "the caller that executed", first, answer{"execution 1", Executed, nil})
 				synctest.Wait()
-				x = <-a.running // one execution for all later callers
+				x = <-a.running // all later callers share this execution
 				spoil(a, x.recorder)
 				close(x.finish)
 				synctest.Wait()
@@ -165,7 +165,7 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 		first, second := a.start(ctx), a.start(ctx)
 		x := <-a.running
 		cancel(gone)
-		synctest.Wait() // the last caller to leave gets the cancelled execution's response
+		synctest.Wait() // the last caller to leave gets the response of the cancelled execution
 		if !errors.Is(context.Cause(x.ctx), gone) {
 			t.Errorf("the execution has ended with %v", context.Cause(x.ctx))
 		}
@@ -182,8 +182,7 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 	})
 }
 
-// TestADeadlineIsItsOwners has the first caller execute with a short deadline. Callers with more time must not get its cut
-// response.
+// TestADeadlineIsItsOwners checks that callers with more time do not get a response that the first caller's deadline cut short.
 func TestADeadlineIsItsOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -218,8 +217,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestCallersOutOfTime has the first caller's deadline cut a response short. A second caller with hardly any time left must get the
-// cut response too. After a flush, it must not.
+// TestCallersOutOfTime checks when a caller with little time left gets a response that the first caller's deadline cut short.
 func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
@@ -265,8 +263,9 @@ func TestCallersOutOfTime(t *testing.T) {
 	}
 }
 
-// TestCutResponsesAreNotShared expects callers with more time not to get a response that a deadline cut short, even if they arrived
-// before the execution began. Which caller executes is random. The test repeats until the caller with the least time executes.
+// TestCutResponsesAreNotShared checks that callers with more time do not get a response that a deadline cut short, even if they
+// arrived before the execution began. Which caller executes is random. So the test repeats until the caller with the least time
+// executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
@@ -332,7 +331,7 @@ func TestAPanicIsAnError(t *testing.T) {
 	})
 }
 
-// TestTheExecutionIsOfTheFirst expects the context of an execution to have the values of the first caller's context.
+// TestTheExecutionIsOfTheFirst checks that the context of an execution has the values of the first caller's context.
 func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type name struct{}
@@ -347,12 +346,11 @@ func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	})
 }
 
-// span is a market.Span.
 type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers expects the log of an execution to list the spans of all callers that get its response.
+// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that get its response.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -360,7 +358,7 @@ func TestSpansOfSharingCallers(t *testing.T) {
 		var answers []chan answer
 		for i := range journals {
 			journals[i] = &reqctx.Log{}
-			if i != 1 { // caller 1 has no span, as if its trace were not sampled
+			if i != 1 { // like a caller whose trace is not sampled
 				journals[i].Span = span(i + 1)
 			}
 			answers = append(answers, a.start(reqctx.WithLog(t.Context(), journals[i])))

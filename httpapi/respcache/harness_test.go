@@ -16,11 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a cache with a clock that only the test advances. It counts executions and encodings.
+// rig is a cache with a clock that only the test advances. It counts executions and calls of Encode.
 type rig struct {
 	*Cache
-	clock *testclock.Clock
-	// executions counts the calls of executed. encodings counts the calls of Encode.
+	clock                 *testclock.Clock
 	mu                    sync.Mutex
 	executions, encodings int
 }
@@ -36,10 +35,10 @@ func newRig(bytes int64) *rig {
 	return g
 }
 
-// fresh returns a handle that is fresh for d.
+// fresh returns a handle that expires after d.
 func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
 
-// executed returns a response with a new text for each call and with the recorded dependencies.
+// executed returns a response with the recorded dependencies. Each response has a new text.
 func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,7 +60,7 @@ func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *req
 	return string(r.Body), outcome
 }
 
-// on records handles.
+// on returns a function that records handles.
 func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(_ context.Context, r *reqctx.Dependencies) {
 		for _, h := range handles {
@@ -70,7 +69,7 @@ func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	}
 }
 
-// personally reads the caller's credentials and then records handles.
+// personally returns a function that reads the caller's credentials and then records handles.
 func personally(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(ctx context.Context, r *reqctx.Dependencies) {
 		reqctx.CredentialsFrom(ctx)

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Identity identifies the callers for whom a response was made. Callers with the same Identity have the same rights. It is a
-// keyed hash; without the process's random key it reveals nothing. The zero value means everybody.
+// Identity identifies the callers for whom a response was made. Callers with the same Identity have the same rights. An Identity
+// is a hash with a random key of the process, and reveals nothing about the caller. The zero value means everybody.
 type Identity [sha256.Size]byte
 
 // identities computes identities with a random key. It is safe for concurrent use.
@@ -28,7 +28,7 @@ type mac struct {
 
 func newIdentities() *identities {
 	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // it never fails
+	_, _ = rand.Read(secret[:]) // Read never fails
 	s := &identities{}
 	s.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, secret[:])} }
 	s.anonymous = s.of("anonymous")
@@ -51,7 +51,7 @@ func (s *identities) of(parts ...string) (identity Identity) {
 	return identity
 }
 
-// Identity returns the identity of a caller with these credentials. nil means an anonymous caller.
+// Identity returns the identity of a caller with these credentials. If credentials is nil, the caller is anonymous.
 func (c *Cache) Identity(credentials *market.Credentials) Identity {
 	if credentials == nil {
 		return c.identities.anonymous

@@ -5,10 +5,10 @@ import (
 	"hash/maphash"
 )
 
-// maxRequests bounds the stored requests of one response.
+// maxRequests is the largest number of stored requests of one response.
 const maxRequests = 8
 
-// requestKey identifies a request by the hash of its bytes. Hashes may collide.
+// requestKey identifies a request by the hash of its bytes. Different requests may have equal hashes.
 type requestKey struct {
 	hash     uint64
 	identity Identity
@@ -23,8 +23,8 @@ type request struct {
 	response *Response
 }
 
-// FindRequest returns the valid response to a stored request with the same form and body, made for this identity or for
-// everybody. It returns nil if there is none. In addition to the body and the identity, the response depends only on form.
+// FindRequest returns a valid response to a stored request with the same form and body, or nil. The response was made for this
+// identity or for everybody. form must contain everything else that the response depends on.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()
@@ -37,7 +37,7 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 		c.mu.Unlock()
 		return nil
 	}
-	_, _ = c.lru.Get(q.response.key) // marks it as used
+	_, _ = c.lru.Get(q.response.key) // makes the response the most recently used
 	c.mu.Unlock()
 	if !q.current() || !c.usable(q.response) {
 		return nil
@@ -45,11 +45,11 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 	return q.response
 }
 
-// StoreRequest stores a request with its response, which Do has returned, for FindRequest. It copies the body. current is
-// called at each look-up. It must report whether the request still has the same key, and must not wait.
+// StoreRequest stores a request with its response for FindRequest. The response must come from Do. StoreRequest copies the body.
+// FindRequest calls current, which must report whether the request still has the same key, and must not wait.
 func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)
-	size := int64(perRequest + 2*len(body)) // current keeps a copy in memory, too
+	size := int64(perRequest + 2*len(body)) // twice, because current also keeps a copy of the body
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := requestKey{hash, r.key.Identity}

@@ -12,27 +12,29 @@ import (
 
 // Response is the response to a request. Callers share it and must not change it. It is safe for concurrent use.
 type Response struct {
-	// Body is the uncompressed response.
+	// Body is the response without a content coding.
 	Body []byte
-	// Note is data of the caller. NoteBytes is its size in bytes. Both are set before Do returns.
-	Note      any
+	// Note is any data that the caller of Do wants to keep with the response. It is set before Do returns.
+	Note any
+	// NoteBytes is the size of Note in bytes. It is set before Do returns.
 	NoteBytes int
 
-	// handles and deadline determine how long the response is valid. known is false if that is unknown, for example after a failed
-	// read.
+	// handles and deadline determine how long the response is valid.
 	handles  []*market.Handle
-	deadline time.Time // zero means none
+	deadline time.Time // zero if there is no deadline
 	personal bool
-	known    bool
+	// known is false if it is not known how long the response is valid, for example after a failed read.
+	known bool
 
 	cache *Cache
 	coded [len(codings)]coded
 
-	// The cache's lock guards these fields. stored reports whether the response is in the cache under key. size is the size of the
-	// response in bytes. requests are the keys of the stored requests for this response.
-	stored   bool
-	key      Key
-	size     int64
+	// stored reports whether the response is in the cache under key. The cache's lock guards this field and the following fields.
+	stored bool
+	key    Key
+	// size is the size of the response in bytes.
+	size int64
+	// requests are the keys of the stored requests for this response.
 	requests []requestKey
 }
 
@@ -53,14 +55,14 @@ func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response
 	return r
 }
 
-// limit sets the deadline to at, if at is earlier.
+// limit sets the deadline to at if at is earlier.
 func (r *Response) limit(at time.Time) {
 	if r.deadline.IsZero() || at.Before(r.deadline) {
 		r.deadline = at
 	}
 }
 
-// valid reports whether an execution would give the same response now.
+// valid reports whether an execution at the time now would return the same response.
 func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
@@ -76,13 +78,13 @@ func (r *Response) valid(now time.Time) bool {
 // codings are the content codings in which a body may be stored.
 var codings = [...]string{"zstd", "br", "gzip"}
 
-// coded is a body in one coding, encoded on first use.
+// coded is a body in one content coding. It is encoded on first use.
 type coded struct {
 	once sync.Once
 	body atomic.Pointer[[]byte]
 }
 
-// Encoded returns the body in a content coding, which must be zstd, br or gzip. The body is encoded once.
+// Encoded returns the body in a content coding, which must be zstd, br or gzip. The body is encoded once for each coding.
 func (r *Response) Encoded(coding string) []byte {
 	c := &r.coded[slices.Index(codings[:], coding)]
 	if body := c.body.Load(); body != nil {
