@@ -22,8 +22,8 @@ const (
 	// the key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is the number of guesses that an address may make; see Refusals. It limits the sum of the running guesses and of
-	// the guesses that were refused within refusalWindow.
+	// guessLimit is the largest number of guesses of an address; see Refusals. Running guesses count, and guesses that were refused
+	// within refusalWindow.
 	guessLimit = 20
 )
 

@@ -267,7 +267,7 @@ func (g *Group) deliver(payload []byte) {
 	g.hub.counts.deliveries.Add(delivered)
 }
 
-// resync makes a member wait for the present state if the member has missed events. The member's queue is empty.
+// resync makes a member wait for the present state if the member has missed events. Call resync when the member's queue is empty.
 func (g *Group) resync(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

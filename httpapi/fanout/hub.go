@@ -34,7 +34,7 @@ type Limits struct {
 	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
 	// state. The default is 64.
 	Deltas int
-	// Ahead is a number of bytes. The execution pauses while every member has at least Ahead unread bytes. All changes during the
+	// Ahead is a number of unread bytes. The execution pauses while every member has at least that many. All changes during the
 	// pause become one event. The default is 64 KiB.
 	Ahead int
 	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus perEvent.
@@ -102,7 +102,7 @@ func New(l Limits) *Hub {
 	return h
 }
 
-// Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx. It
+// Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx and
 // ends when the last member leaves. A member may join only once. If m has left already, Join does nothing.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)

@@ -8,8 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of unread bytes of each member that are not taken from Memory. The member itself needs more memory than
-// that.
+// freeBytes is the number of unread bytes of each member that are not taken from Memory. It is less than the member itself needs.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.

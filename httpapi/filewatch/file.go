@@ -20,8 +20,8 @@ const (
 	// goneAfter is the number of consecutive polls after which a missing file counts as gone. Some programs remove a file before
 	// they write a new one.
 	goneAfter = 3
-	// minAge is the age of a file's last change above which equal metadata proves that the file is unchanged. Two changes within one
-	// tick of the file system's clock have the same time.
+	// If a file's last change is older than minAge, equal metadata proves that the file is unchanged. A younger file may change
+	// again in the same tick of the file system's clock, so that its metadata stays equal.
 	minAge = 2 * time.Second
 )
 

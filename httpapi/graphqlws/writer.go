@@ -64,8 +64,8 @@ func (k *socket) write() {
 	}
 }
 
-// next returns the next frame to write, or the operation that may have it. ok is false if there is nothing to write. The writer
-// must then end.
+// next returns the next frame to write, or an operation that may have a frame. ok is false if there is nothing to write. The
+// writer must then end.
 func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

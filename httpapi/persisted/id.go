@@ -15,7 +15,7 @@ const (
 	maxID = 256
 	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix is the start of the prefix of any other id that has a prefix.
+	// customPrefix is the start of all other prefixes of ids. An example is x-relay:1.
 	customPrefix = "x-"
 )
 

@@ -108,9 +108,8 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	return nil
 }
 
-// operationName returns the name of a document in metrics. That is the name that the manifest gives. Without it, that is the name
-// of the document's only operation. If the document has several operations or an anonymous operation, operationName returns the
-// id.
+// operationName returns the name of a document in metrics: op.name, or else the name of the document's only operation. If the
+// document has several operations or an anonymous operation, operationName returns op.id.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {

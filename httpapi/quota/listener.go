@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// reservedShare says that one in reservedShare of all connections is reserved for clients with few connections. So health checks
-	// and new clients can always connect.
+	// One in reservedShare connections is reserved for clients with few connections. So health checks and new clients can connect.
 	reservedShare = 20
 	// fewConnections is the number of connections up to which a client may use the reserved connections.
 	fewConnections = 8

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// FreeBytes is the number of bytes of each body that Read does not count. A connection needs more memory than that anyway.
+// FreeBytes is the number of bytes of each body that Read does not count. It is less than a connection needs anyway.
 const FreeBytes = 16 << 10
 
 // ErrNoRoom is the error of Read if there is not enough memory for a body.

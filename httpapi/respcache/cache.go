@@ -23,7 +23,7 @@ const (
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
 	// each stored request.
 	overhead, perHandle, perRequest = 1024, 96, 256
-	// maxShare says that a response may use at most one part in maxShare of the cache.
+	// A response may use at most one part in maxShare of the cache.
 	maxShare = 16
 )
 

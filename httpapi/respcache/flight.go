@@ -46,10 +46,10 @@ type flight struct {
 // run gets a context with the values and the deadline of the first caller. That context does not end when the first caller gives
 // up. It ends when all waiting callers have given up. The last of these callers waits until run returns.
 //
-// A caller that joins a running execution gets its response if the response is still valid when run returns. A valid response
-// contains no value that has changed since the caller arrived. If the response is not valid, because of a change, an error or
-// stale values, all callers that joined after the start of run share a second execution. They use its response even if it is not
-// valid.
+// A caller that joins a running execution gets the response of that execution if the response is still valid when run returns. A
+// valid response contains no value that has changed since the caller arrived. If the response is not valid, because of a change,
+// an error or stale values, all callers that joined after the start of run share a second execution. They use the response of the
+// second execution even if that response is not valid.
 //
 // If run ends early because of the deadline of another caller, a caller gets this response in only two cases:
 //
@@ -131,7 +131,7 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 }
 
 // deadlineSlack is the tolerance for comparing deadlines, because concurrent requests have slightly different deadlines. If the
-// deadline of a flight is less than deadlineSlack after the deadline of a caller, it counts as the caller's own deadline.
+// deadline of a flight is less than deadlineSlack after the deadline of a caller, the two deadlines count as equal.
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight. If another caller started the flight, join first calls Config.Wait.

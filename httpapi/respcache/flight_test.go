@@ -31,7 +31,7 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// never makes the execution wait until its context ends, and then return nil. It works when the test closes it.
+	// If the test closes never, the execution waits until its context ends and then returns nil.
 	never chan struct{}
 }
 

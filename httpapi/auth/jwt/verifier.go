@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// MaxSessions is the number of verified tokens that a Verifier remembers. It verifies all other tokens again for each request.
+	// MaxSessions is the number of verified tokens that a Verifier remembers. The Verifier verifies all other tokens again for each
+	// request.
 	MaxSessions = 4096
 	// SessionBytes is an upper bound for the memory of one remembered token in bytes.
 	SessionBytes = 1 << 9
