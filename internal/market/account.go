@@ -5,12 +5,12 @@ import "time"
 // Balance is the balance of a wallet as the venue reports it.
 type Balance struct {
 	PortfolioValue, CashBalance *Decimal
-	// PositionsValue is the value of all positions; nil if the venue does not send it.
+	// PositionsValue is the value of all positions. It is nil if the venue does not send it.
 	PositionsValue *Decimal
-	// TotalValue is the total that the venue sent. If the venue sent none, it is CashBalance + PositionsValue, or CashBalance +
-	// PortfolioValue if PositionsValue is nil. It is nil if the venue sent too few figures for these sums.
+	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue. If
+	// PositionsValue is nil too, TotalValue is CashBalance + PortfolioValue. If a summand is nil, TotalValue is nil.
 	TotalValue *Decimal
-	// UpdatedAt is the venue's timestamp; zero if the venue sent none.
+	// UpdatedAt is the venue's timestamp. It is zero if the venue sent no timestamp.
 	UpdatedAt time.Time
 }
 
@@ -22,9 +22,9 @@ type Position struct {
 	// Outcome is the venue's label, unchanged.
 	Outcome string
 	Size    Decimal
-	// AvgPrice, CurrentPrice and UnrealizedPnl come from the venue. A figure that the venue did not send is nil.
+	// AvgPrice, CurrentPrice and UnrealizedPnl are nil if the venue did not send them.
 	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
-	// Ordinal numbers the positions of one market and outcome from 0; see NumberPositions.
+	// Ordinal counts from 0 if a wallet has several positions of the same market and outcome; see NumberPositions.
 	Ordinal int
 }
 
@@ -66,7 +66,7 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal distinguishes equal trades without ids, and trades with the same id: the first has 0, the next 1; see Numbering.
+	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID. It counts from 0; see Numbering.
 	Ordinal int
 }
 
@@ -83,11 +83,11 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
-	// Ordinal distinguishes equal records without ids: the first has 0, the next 1; see Numbering.
+	// Ordinal distinguishes equal records without an ID. It counts from 0; see Numbering.
 	Ordinal int
 }
 
-// HeldByBuys returns the money that open BUY orders reserve. It is the sum of price × remaining size.
+// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {

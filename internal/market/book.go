@@ -11,21 +11,21 @@ type Price struct {
 	// Price is the price of a share, from 0 to 1.
 	Price Decimal
 	Basis PriceBasis
-	// Timestamp is the venue's timestamp; zero if the venue sent none.
+	// Timestamp is the venue's timestamp. It is zero if the venue sent no timestamp.
 	Timestamp time.Time
 }
 
-// Spread is the top of a token's book.
+// Spread contains the best prices of a token's book and their difference.
 type Spread struct {
 	TokenID string
-	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without BestBid and BestAsk.
+	// BestBid is nil if the book has no bids, and BestAsk is nil if it has no asks. Some venues send only Spread.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
-	// FromBook is true if BestBid, BestAsk and Spread were taken from an order book. This happens if the venue sends no spread.
+	// FromBook reports that the prices come from the token's Book, because the venue sent no spread.
 	FromBook bool
 }
 
-// Basis returns where the spread was read.
+// Basis returns where the spread comes from.
 func (s *Spread) Basis() SpreadBasis {
 	if s.FromBook {
 		return SpreadOfBook
@@ -64,32 +64,34 @@ type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks Side
-	// Spread is the spread that the venue sent. If the venue sent none, it is best ask − best bid. It is nil if a side is empty.
+	// Spread is the spread that the venue sent, or best ask − best bid if the venue sent no spread. If a side is empty too, Spread is
+	// nil.
 	Spread    *Decimal
 	Timestamp time.Time
-	// Seq numbers the states of the book within an Epoch; 0 if the venue sends no numbers.
+	// Seq is the venue's sequence number of this state of the book. It can be compared with other numbers of the same Epoch. It is 0
+	// if the venue sends no numbers.
 	Epoch string
 	Seq   uint64
 	Hash  string
 	// Depth is the requested number of levels on each side.
 	Depth int
-	// Rendered stores JSON texts of the sides. Copies of a book share it, and so do the books that Cut returns. A book with new
-	// levels needs a new Rendered. It may be nil.
+	// Rendered caches the JSON texts of the sides. Copies of a book and the results of Cut share one Rendered. A book with new levels
+	// needs a new Rendered. Rendered may be nil.
 	Rendered *Rendered
 }
 
-// Rendered stores the JSON texts that the executor has made of a book's sides. It is safe for concurrent use.
+// Rendered stores the JSON texts that the GraphQL executor has made of a book's sides. It is safe for concurrent use.
 type Rendered struct {
 	// Last is the newest text. The executor defines its type.
 	Last atomic.Value
-	// Count is the number of renderings. The executor stops counting at a small number.
+	// Count is the number of times that the executor has rendered a side. The executor stops counting at a small number.
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns how many bytes of rendered texts a book may store if it has the given number of levels on each side.
+// RenderedBytes returns the greatest total length, in bytes, of the texts in the Rendered of a book with levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
-// Covers reports whether the book has all levels up to a depth. A book with fewer levels than requested on both sides is
+// Covers reports whether the book has all levels up to a depth. If both sides have fewer levels than requested, the book is
 // complete and covers every depth.
 func (b *Book) Covers(depth int) bool {
 	return depth <= b.Depth || b.Bids.Len() < b.Depth && b.Asks.Len() < b.Depth
@@ -106,10 +108,10 @@ func (b *Book) Cut(depth int) *Book {
 	return &c
 }
 
-// BestBid returns the highest price of a bid, or nil if there is none.
+// BestBid returns the highest price of a bid, or nil if the book has no bids.
 func (b *Book) BestBid() *Decimal { return best(b.Bids) }
 
-// BestAsk returns the lowest price of an ask, or nil if there is none.
+// BestAsk returns the lowest price of an ask, or nil if the book has no asks.
 func (b *Book) BestAsk() *Decimal { return best(b.Asks) }
 
 // Midpoint returns the mean of best bid and best ask, or nil if a side is empty.
@@ -150,7 +152,7 @@ type PricePoint struct {
 	Volume *Decimal
 }
 
-// PriceHistory contains the prices of a token on the UTC days from From to To, oldest first. Both days are included.
+// PriceHistory contains the prices of a token on the UTC days from From to To, inclusive. Points are sorted oldest first.
 type PriceHistory struct {
 	TokenID  string
 	From, To Date

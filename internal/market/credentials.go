@@ -13,7 +13,7 @@ import (
 // MaxCredentialsLength is the greatest size in bytes of a credentials object.
 const MaxCredentialsLength = 2048
 
-// maxCredentialsDepth is the greatest nesting of objects and lists, including the outer object.
+// maxCredentialsDepth is the greatest nesting depth of objects and lists. The outer object has depth 1.
 const maxCredentialsDepth = 4
 
 // Address is an EVM wallet address: 0x and 40 hex digits in lower case.
@@ -40,12 +40,12 @@ type Credentials struct {
 	// wire is a pointer because fmt prints the values of unexported fields without calling their methods.
 	wire    *string
 	address Address
-	// confined reports that the credentials may read only address.
+	// confined reports that the credentials may read only the account address.
 	confined bool
 }
 
-// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4. Wire returns its text. If the
-// member "address" is a wallet address, it is the account of the credentials. Errors never quote the input.
+// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and nesting depth 4. If the member "address" is a
+// wallet address, this address is the account of the credentials. Errors never quote the input.
 func ParseCredentials(b []byte) (*Credentials, error) {
 	b = bytes.Trim(b, " \t\r\n")
 	if len(b) > MaxCredentialsLength {
@@ -62,12 +62,12 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	c := &Credentials{wire: &text}
 	var address string
 	if json.Unmarshal(fields["address"], &address) == nil {
-		c.address, _ = ParseAddress(address) // an invalid address has a meaning only for the venue
+		c.address, _ = ParseAddress(address) // the venue decides about an address that is not a wallet address
 	}
 	return c, nil
 }
 
-// depthOf returns the nesting of objects and lists in a valid JSON text.
+// depthOf returns the nesting depth of objects and lists in a valid JSON text.
 func depthOf(b []byte) (deepest int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -87,7 +87,7 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns the credentials with another account.
+// Of returns a copy of the credentials whose account is a.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
 // Confined returns credentials that may read only their own account.
@@ -95,11 +95,11 @@ func (c *Credentials) Confined() *Credentials {
 	return &Credentials{wire: c.wire, address: c.address, confined: true}
 }
 
-// MayRead reports whether the credentials may be used to read an account.
+// MayRead reports whether the credentials may be used to read the account a.
 func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
-// Wire returns the JSON object exactly as the caller wrote it. Use it only for requests to the venue and for hashes: the text
-// must not reach a log, an error, or a key.
+// Wire returns the JSON object exactly as the caller wrote it. Use the text only for requests to the venue and for hashes. It must
+// not reach a log, an error or a cache key.
 func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account of the credentials. ok is false if the credentials have no account.

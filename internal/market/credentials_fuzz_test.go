@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzParseCredentials parses arbitrary bytes. They are rejected with BAD_USER_INPUT and an error that does not quote them, or
-// they are kept unchanged and print as a fixed text.
+// FuzzParseCredentials checks that ParseCredentials keeps its input unchanged and prints a fixed text for it. If ParseCredentials
+// rejects the input, the error must be BAD_USER_INPUT and must not quote the input.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,

@@ -17,8 +17,8 @@ func TestSamples(t *testing.T) {
 		want   string
 		until  int
 	}{
-		{24, 2, "[0.1 0.3]", 32},     // at 12 and 24 h; the sample at 12 h reaches the point at 20 h in 8 hours
-		{24, 4, "[0.1 0.1 0.3]", 26}, // at 6, 12, 18 and 24 h; no price before 10 h; the sample at 18 h reaches 20 h in 2 hours
+		{24, 2, "[0.1 0.3]", 32},     // samples at 12 and 24 h
+		{24, 4, "[0.1 0.1 0.3]", 26}, // samples at 6, 12, 18 and 24 h
 		{22, 2, "[0.1 0.3]", 32},
 		{60, 2, "[0.3 0.3]", 84},
 		{5, 2, "[]", 10},

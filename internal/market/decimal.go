@@ -11,17 +11,17 @@ import (
 const (
 	// MaxDecimalLength is the greatest number of characters of a literal that ParseDecimal accepts.
 	MaxDecimalLength = 64
-	// MaxDecimalExponent is the greatest exponent, of either sign, that ParseDecimal accepts.
+	// MaxDecimalExponent is the greatest absolute value of an exponent that ParseDecimal accepts.
 	MaxDecimalExponent = 64
 )
 
-// exact does not round, because precision 0 means unlimited precision for sums and products. quotient rounds like IEEE 754
-// decimal128. wide is for operations that need a precision but must not round. It does not round, because no result has 4096
-// digits.
 var (
-	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
+	// exact never rounds sums and products, because precision 0 means unlimited precision.
+	exact = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
+	// quotient rounds like IEEE 754 decimal128.
 	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
-	wide     = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
+	// wide is for operations for which apd requires a precision. It never rounds, because no result has 4096 digits.
+	wide = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 )
 
 // Decimal is an exact base-10 number. It keeps all parsed digits, including trailing zeros. Sums, differences and products are
@@ -41,7 +41,7 @@ func ParseDecimal(s string) (Decimal, error) {
 	if d, ok := parsePlain(s); ok {
 		return d, nil
 	}
-	return parseLiteral(strings.Clone(s)) // the copy escapes, so that s can stay on the caller's stack
+	return parseLiteral(strings.Clone(s)) // only the clone escapes to the heap, so s can stay on the caller's stack
 }
 
 func parseLiteral(s string) (Decimal, error) {
@@ -65,7 +65,7 @@ const maxPlain = 18
 func parsePlain(s string) (d Decimal, ok bool) {
 	unsigned := strings.TrimPrefix(s, "-")
 	var coefficient int64
-	digits, decimals := 0, -1 // decimals is -1 before the point
+	digits, decimals := 0, -1 // decimals is -1 before the decimal point
 	for i := range len(unsigned) {
 		switch c := unsigned[i]; {
 		case isDigit(c) && digits < maxPlain:
@@ -86,8 +86,8 @@ func parsePlain(s string) (d Decimal, ok bool) {
 	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
-// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. JSON does not allow .5 and
-// +1, but venues write them in strings. apd also accepts NaN, Inf and any exponent, which checkLiteral rejects.
+// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. It accepts .5 and +1, which
+// venues write in JSON strings. It rejects NaN, Inf and large exponents, which apd accepts.
 func checkLiteral(s string) error {
 	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
 	i := 0
@@ -202,8 +202,8 @@ func (d Decimal) Round(places int32) (r Decimal) {
 	return r.Reduce()
 }
 
-// Reduce returns the same number without trailing zeros after the decimal point. Callers reduce computed results. Values of the
-// venue keep the digits that the venue has sent.
+// Reduce returns the same number without trailing zeros after the decimal point. Callers reduce the results of computations, but
+// not the values that the venue has sent.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {
 		return d.tidy()
@@ -248,14 +248,14 @@ func (d Decimal) tidy() Decimal {
 	return d
 }
 
-// mustExact panics if an exact operation fails. ParseDecimal bounds the operands, so exponents stay far from apd's limits.
+// mustExact panics if an exact operation fails. It never fails, because ParseDecimal bounds the operands far below apd's limits.
 func mustExact(_ apd.Condition, err error) {
 	if err != nil {
 		panic("market: exact decimal arithmetic: " + err.Error())
 	}
 }
 
-// MarshalText returns the text of String. The second cache stores decimals in this form.
+// MarshalText returns the text of String.
 func (d Decimal) MarshalText() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalText parses a decimal in the same way as ParseDecimal.

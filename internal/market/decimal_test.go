@@ -215,7 +215,7 @@ func TestRoundIsHalfEven(t *testing.T) {
 	}
 }
 
-// TestQuoRoundRoundsOnce divides to just above a half. Rounding to 34 digits first would make it a half.
+// TestQuoRoundRoundsOnce checks a quotient just above a half. Rounding it to 34 digits first would make it a half.
 func TestQuoRoundRoundsOnce(t *testing.T) {
 	a, b := MustDecimal("0.1250000000000000000000000000000000000000000000001"), MustDecimal("1")
 	if got := quo(t, a, b).Round(2).String(); got != "0.12" {
@@ -239,7 +239,7 @@ func TestMulAddDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestDecimalIsUsedConcurrently is for the race detector. Large coefficients share memory between copies.
+// TestDecimalIsUsedConcurrently lets the race detector check copies of a Decimal, because large coefficients share memory.
 func TestDecimalIsUsedConcurrently(t *testing.T) {
 	for _, s := range []string{"0.65", "-12345678901234567890123456789012345678901234567890.250"} {
 		d, before := MustDecimal(s), MustDecimal(s).String()

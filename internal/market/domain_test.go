@@ -76,10 +76,10 @@ func randomBook(r *rand.Rand) *Book {
 	return &Book{Bids: NewSide(bids), Asks: NewSide(asks)}
 }
 
-// TestFillProperties compares fills with a computation in big.Rat.
+// TestFillProperties checks that fills agree with a computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	// The size may differ by the rounding of one division.
+	// FillAmount rounds one division, so its size may differ a little.
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
@@ -318,8 +318,8 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
-// TestMarketWithResolution applies RESOLVED changes. Such a change must set a missing winner and end a dispute. It must not change
-// a cancelled market or a known winner.
+// TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute, but does not change a cancelled
+// market or a known winner.
 func TestMarketWithResolution(t *testing.T) {
 	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
 	for _, tt := range []struct {
@@ -355,7 +355,7 @@ func TestMarketWithResolution(t *testing.T) {
 	}
 }
 
-// TestBookSideDelta applies a delta to the old side and expects the new side.
+// TestBookSideDelta checks that a delta turns the old side into the new side.
 func TestBookSideDelta(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 500 {

@@ -5,8 +5,7 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. SideUnknown stands for all texts that this service does not know. Orders and trades also contain the
-// venue's raw text.
+// The sides of an order. SideUnknown stands for all texts that this service does not know.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"
@@ -32,8 +31,8 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. An open order with fills
-// becomes PARTIALLY_FILLED, because some venues report such an order as open.
+// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If filled is positive, OPEN
+// becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
@@ -125,7 +124,7 @@ const (
 	BasisPosition   PriceBasis = "POSITION"
 )
 
-// SpreadBasis says where a spread was read.
+// SpreadBasis says where a spread comes from.
 type SpreadBasis string
 
 // The bases of a spread.
@@ -144,7 +143,7 @@ const (
 	SourceComputed Source = "COMPUTED"
 )
 
-// known returns the element of values that equals raw, ignoring case. It returns otherwise if there is none.
+// known returns the element of values that equals raw, ignoring case. If no element equals raw, known returns otherwise.
 func known[T ~string](raw string, otherwise T, values ...T) T {
 	for _, v := range values {
 		if strings.EqualFold(raw, string(v)) {

@@ -10,7 +10,7 @@ import (
 // Code classifies an Error for clients; the codes are part of the public contract.
 type Code string
 
-// The error codes, as in the schema's enum ErrorCode. CodeNotFound is internal: for an absent value, queries return null, and
+// The error codes, as in the schema's enum ErrorCode. Clients never get CodeNotFound: queries return null for an absent value, and
 // subscriptions report CodeBadUserInput.
 const (
 	CodeParseFailed         Code = "GRAPHQL_PARSE_FAILED"
@@ -33,7 +33,7 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	// RetryAfter is the wait before a retry; 0 means unknown. With CodeRateLimited, clients see it as retryAfterMs.
+	// RetryAfter is the wait before a retry, or 0 if it is unknown. For CodeRateLimited, clients see it as retryAfterMs.
 	RetryAfter time.Duration
 	// Err is the cause. It is logged, but never shown to clients.
 	Err error
@@ -63,8 +63,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first Error in err's chain. If there is none, it returns CodeUpstreamTimeout for
-// context.DeadlineExceeded and CodeInternal for any other error. It returns "" for nil.
+// CodeOf returns the code of the first Error in err's chain. If the chain contains no Error, CodeOf returns CodeUpstreamTimeout
+// for context.DeadlineExceeded and CodeInternal for any other error. It returns "" for nil.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {

@@ -2,11 +2,11 @@ package market
 
 // Fill is the result of an order that trades at once against a book.
 type Fill struct {
-	// AveragePrice is Cost / FilledSize. WorstPrice is the price of the last level used. Both are nil if nothing is filled.
+	// AveragePrice is Cost / FilledSize, and WorstPrice is the price of the last level used. They are nil if nothing is filled.
 	AveragePrice, WorstPrice *Decimal
 	// FilledSize is in shares. Cost is the money that a buyer pays or a seller receives.
 	FilledSize, Cost Decimal
-	// Slippage is the distance between the average and the best price. It is never negative, and nil if nothing is filled.
+	// Slippage is the absolute difference between the average and the best price. It is nil if nothing is filled.
 	Slippage *Decimal
 	// Complete reports whether the book was deep enough for the whole order.
 	Complete bool
@@ -48,7 +48,7 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 		}
 		take, cost := l.Size, l.Size.Mul(l.Price)
 		if cost.Sign() <= 0 {
-			continue // a free level does not reduce the amount
+			continue // a level that costs nothing does not reduce the amount
 		}
 		if cost.Cmp(left) > 0 {
 			take, _ = left.Quo(l.Price) // cost > left > 0, so the price is not 0
@@ -77,8 +77,8 @@ func (f *Fill) take(size, cost, price Decimal) {
 	f.WorstPrice = &price
 }
 
-// finish computes the average and the slippage. It limits the average to the range between the best and the worst price,
-// because the rounded size can move the average out of this range.
+// finish computes the average and the slippage. Because FillAmount rounds a size, Cost / FilledSize can lie outside the range of
+// the prices, so finish limits the average to this range.
 func (f Fill) finish() Fill {
 	if f.WorstPrice == nil {
 		return f

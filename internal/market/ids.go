@@ -37,7 +37,7 @@ func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDLength {
 		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)
 	}
-	plain := true // only ASCII so far, like nearly all ids
+	plain := true // whether all bytes so far are ASCII
 	for i := range len(id) {
 		switch c := id[i]; {
 		case c == ',' || c == '/' || c < ' ' || c == 0x7f:

@@ -24,7 +24,7 @@ type Market struct {
 	Outcomes   []Outcome
 	Resolution *Resolution
 	UpdatedAt  time.Time
-	// Summary reports whether the market comes from a list without description and resolution.
+	// Summary reports that the market comes from a list of the venue, which may lack description and resolution.
 	Summary bool
 }
 
@@ -32,22 +32,22 @@ type Market struct {
 type Outcome struct {
 	// TokenID is empty if the venue does not send the token.
 	TokenID, Label string
-	// Price is the price in the venue's response for the market; nil if there was none.
+	// Price is the price that the venue's response for the market contained, or nil if it contained no price.
 	Price *Decimal
-	// Winner is the venue's winner flag. It is nil if the venue did not send the flag, or if no outcome of the market has a true
-	// flag.
+	// Winner is the venue's winner flag. It is nil if the venue did not send the flag. It is also nil if the flags of all outcomes
+	// are false.
 	Winner *bool
 }
 
 // Resolution is the result of a market.
 type Resolution struct {
-	// Outcome is the winning label; empty if the venue does not send it.
+	// Outcome is the winning label. It is empty if the venue does not send it.
 	Outcome    string
 	ResolvedAt time.Time
 	Source     string
 }
 
-// OutcomeByToken returns the outcome of a token, or nil.
+// OutcomeByToken returns the outcome of a token, or nil if no outcome has the token.
 func (m *Market) OutcomeByToken(tokenID string) *Outcome {
 	for i := range m.Outcomes {
 		if tokenID != "" && m.Outcomes[i].TokenID == tokenID {
@@ -57,7 +57,7 @@ func (m *Market) OutcomeByToken(tokenID string) *Outcome {
 	return nil
 }
 
-// OutcomeByLabel returns the outcome with the label, ignoring case. It returns nil if no outcome or several have the label.
+// OutcomeByLabel returns the outcome with the label, ignoring case. It returns nil if no outcome or more than one has the label.
 func (m *Market) OutcomeByLabel(label string) *Outcome {
 	var found *Outcome
 	for i := range m.Outcomes {
@@ -71,9 +71,9 @@ func (m *Market) OutcomeByLabel(label string) *Outcome {
 	return found
 }
 
-// Winner returns the winning outcome. It returns nil if the market is not resolved or the winner is unknown. An outcome with a
-// true winner flag has won; if there is none, the label in the resolution decides. False flags are ignored, because venues also
-// send them while the winner is unknown and for markets without a winner.
+// Winner returns the winning outcome, or nil if the market is not resolved or the winner is unknown. An outcome with a true winner
+// flag has won. If no flag is true, the outcome with the label of the resolution has won. Winner ignores false flags, because
+// venues send false flags for all outcomes while the winner is unknown.
 func (m *Market) Winner() *Outcome {
 	if m.Status != StatusResolved {
 		return nil
@@ -92,13 +92,14 @@ func (m *Market) flagged() int {
 	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// Won reports whether an outcome has won. It returns nil if the winner is unknown.
+// Won returns a pointer to true if the outcome has won, and a pointer to false if it has lost. It returns nil if the winner is
+// unknown.
 func (m *Market) Won(o *Outcome) *bool {
 	w := m.Winner()
 	if o == nil || w == nil {
 		return nil
 	}
-	if w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) || // tokens may be empty, and labels equal
+	if w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) || // all tokens may be empty, and two labels may be equal
 		o.Winner != nil && *o.Winner {
 		return &won
 	}
@@ -116,13 +117,13 @@ func (m *Market) SettlementPrice(o *Outcome) *Decimal {
 	return &zero
 }
 
-// won and lost are the results of Won.
+// won and lost are the booleans to which the result of Won points.
 var won, lost = true, false
 
 // zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
-// With returns a copy of the market with a change of the stream applied. A RESOLVED change has no effect on a cancelled market.
+// With returns a copy of the market with a change from the stream applied. A RESOLVED change does not change a cancelled market.
 // With sets the winner flags only if the winner is one of the outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
@@ -165,22 +166,22 @@ func (m *Market) With(c MarketChange) *Market {
 // Event is a group of markets.
 type Event struct {
 	EventID, Slug, Title string
-	// StartsAt and EndsAt are the earliest start and the latest end of the markets; a time is zero if no market has it.
+	// StartsAt is the earliest start, and EndsAt the latest end, of the markets. A time is zero if no market has it.
 	StartsAt, EndsAt time.Time
-	// Image, Description and Category are empty if the venue does not send them. An event without a category of its own gets the
-	// category of the first market that has one.
+	// Image, Description and Category are empty if the venue does not send them. If the venue sends no category for an event,
+	// Category is the first category of its markets.
 	Image, Description, Category string
-	// Volume and Volume24h are sums over the markets; nil if no market has the figure.
+	// Volume and Volume24h are sums over the markets. A sum is nil if no market has the figure.
 	Volume, Volume24h *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
-	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say.
+	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not send it.
 	Exclusive *bool
 	// LeftOut contains the errors of the markets that could not be read. The volumes do not include these markets.
 	LeftOut LeftOut
 }
 
-// Include adds a market to an event that is not published yet, and updates start, end, category and volumes.
+// Include adds a market to an event, and updates start, end, category and volumes. Call it only before the event is published.
 func (e *Event) Include(m *Market) {
 	e.Markets = append(e.Markets, m)
 	if !m.StartsAt.IsZero() && (e.StartsAt.IsZero() || m.StartsAt.Before(e.StartsAt)) {
@@ -195,7 +196,7 @@ func (e *Event) Include(m *Market) {
 	e.Volume, e.Volume24h = plus(e.Volume, m.Volume), plus(e.Volume24h, m.Volume24h)
 }
 
-// plus returns the sum of two numbers, each of which may be nil.
+// plus returns a + b. A number that is nil counts as 0, but the sum of two nils is nil.
 func plus(a, b *Decimal) *Decimal {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -207,8 +208,8 @@ func plus(a, b *Decimal) *Decimal {
 // statusOrder is the order in which Event.Status looks for a status among the markets of an event.
 var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
 
-// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is open.
-// It returns StatusUnknown for an event without a market with a known status.
+// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is
+// open. Status returns StatusUnknown if the status of every market is unknown.
 func (e *Event) Status() Status {
 	for _, s := range statusOrder {
 		if slices.ContainsFunc(e.Markets, func(m *Market) bool { return m.Status == s }) {
@@ -230,8 +231,8 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 	}
 }
 
-// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if the status or the winner
-// is unknown.
+// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if the status of the market
+// or the winner is unknown.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:
@@ -243,7 +244,7 @@ func (m *Market) Redeems(p *Position) *bool {
 	}
 }
 
-// MarketChange is an update of a market. An empty field means that the update does not change this property.
+// MarketChange is an update of a market from the stream. An empty field means that the update does not change the property.
 type MarketChange struct {
 	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or any other text of the venue, in upper case.
 	Kind           string

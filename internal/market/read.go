@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Meta describes where and when a value was read. All requests that return the value share its Meta.
+// Meta describes where and when a value was read.
 type Meta struct {
-	// AsOf is the venue's timestamp of the value; zero if the venue sent none.
+	// AsOf is the venue's timestamp of the value. It is zero if the venue sent no timestamp.
 	AsOf time.Time
-	// ReceivedAt is the time at which this service received the value.
+	// ReceivedAt is the time at which this service received the value from the venue.
 	ReceivedAt time.Time
 	Source     Source
 	// Stale reports whether the value was no longer fresh when it was read.
 	Stale bool
-	// Cause is why the value is stale. It has no meaning unless Stale is set.
+	// Cause is why the value is stale. It has a meaning only if Stale is set.
 	Cause StaleCause
-	// Handle refers to the cache entry of the value; nil for a value that was never cached.
+	// Handle refers to the cache entry of the value. It is nil if the value was never cached.
 	Handle *Handle
 }
 
@@ -28,15 +28,15 @@ type StaleCause uint8
 
 // The causes, from the mildest to the most severe.
 const (
-	// CauseExpired is the age of a REST value that is being refreshed.
+	// CauseExpired means that a REST value is too old and is being refreshed.
 	CauseExpired StaleCause = iota
-	// CauseChanged is a change that the stream has announced and that REST does not return yet.
+	// CauseChanged means that the stream has announced a change that the REST API does not return yet.
 	CauseChanged
-	// CauseStreamDown is a stream that is disconnected, silent or resyncing.
+	// CauseStreamDown means that the stream is disconnected, silent or resyncing.
 	CauseStreamDown
-	// CauseThrottled is a rate limit, of the venue or of this service.
+	// CauseThrottled means that a rate limit of the venue or of this service prevents the refresh.
 	CauseThrottled
-	// CauseUpstreamDown is a REST API that does not answer, or answers with errors.
+	// CauseUpstreamDown means that the REST API does not answer, or answers with errors.
 	CauseUpstreamDown
 )
 
@@ -48,7 +48,7 @@ func CauseOf(err error) StaleCause {
 	return CauseUpstreamDown
 }
 
-// Read is a value with its Meta. An absent value is the zero T, such as nil, and has a Meta, too.
+// Read is a value with its Meta. If the venue does not have the value, Value is the zero T and Meta says when this was read.
 type Read[T any] struct {
 	Value T
 	Meta
@@ -60,12 +60,12 @@ type Result[T any] struct {
 	Err   error
 }
 
-// LeftOut contains an error for each row that a list lacks because the row could not be read. Each message contains the number
-// of the row in the venue's response. After ten rows, one last error contains the number of further rows.
+// LeftOut contains an error for each row of the venue's response that could not be read and is missing in the list. Each message
+// contains the number of the row in the response. After ten rows, one last error contains the number of further rows.
 type LeftOut []error
 
-// Combine returns the Meta of a value that is computed from other values. It contains the oldest times of metas. If any of metas is
-// stale, the result is stale with the most severe of their causes. A Meta without ReceivedAt is ignored.
+// Combine returns the Meta of a value that is computed from other values, whose Metas are metas. The result has the oldest times
+// of metas. If one of metas is stale, the result is stale with the most severe cause. Combine ignores a Meta without ReceivedAt.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}
 	for _, m := range metas {
@@ -85,8 +85,8 @@ func Combine(metas ...Meta) Meta {
 	return out
 }
 
-// Handle reports whether a cache entry is still valid, with one atomic load and no look-up. Each entry has one handle. Cached
-// absences are entries, too.
+// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. An entry may
+// also say that the venue does not have the value.
 type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
@@ -97,12 +97,12 @@ type Handle struct {
 // NewHandle returns the handle of an entry that is fresh until freshUntil.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
 
-// NewHandleOfAge is like NewHandle, for an entry whose response may have been old on arrival.
+// NewHandleOfAge is like NewHandle, but also stores the age that the entry's response had on arrival.
 func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
 	return &Handle{freshUntil: freshUntil, age: age}
 }
 
-// NewStreamHandle returns the handle of a streamed entry, which is fresh until its session ends.
+// NewStreamHandle returns the handle of an entry that the stream updates. The entry is fresh until its session ends.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
 
 // Version returns 0 while the entry is valid. The version increases when the entry is replaced or evicted, and when its stream
@@ -117,11 +117,12 @@ func (h *Handle) Version() uint64 {
 	return v
 }
 
-// FreshUntil returns the time until which the entry is fresh. ok is false for a streamed entry, which is fresh while Version is
-// 0.
+// FreshUntil returns the time until which the entry is fresh. ok is false for an entry that the stream updates. Such an entry is
+// fresh while Version is 0.
 func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
 
-// Age returns the age of the entry's response on arrival. It is zero for a nil Handle and for streamed entries.
+// Age returns the age that the entry's response had on arrival. It is zero for a nil Handle and for entries that the stream
+// updates.
 func (h *Handle) Age() Age {
 	if h == nil {
 		return Age{}
@@ -132,27 +133,27 @@ func (h *Handle) Age() Age {
 // Invalidate marks the entry as replaced, evicted or no longer live. It is safe for concurrent use.
 func (h *Handle) Invalidate() { h.version.Add(1) }
 
-// Age bounds the age that a response had on arrival. A response from an HTTP cache was made some time before its arrival. The zero
-// Age means that the response had no headers of a cache.
+// Age bounds the age that a response had on arrival. A response is old on arrival if it comes from an HTTP cache. The zero Age
+// means that the response had no headers of an HTTP cache.
 type Age struct {
-	// Known reports whether a header contains the age.
+	// Known reports whether a header contained the age.
 	Known bool
 	// Least and Most bound the time between the creation of the response and its arrival.
 	Least, Most time.Duration
-	// Renewed is the wait after the arrival until another call can return a newer response; 0 means unknown.
+	// Renewed is the wait, counted from the arrival, until another call can return a newer response. It is 0 if it is unknown.
 	Renewed time.Duration
 }
 
-// With returns the age of a value that was read with two calls.
+// With returns the age of a value that was read with two calls, whose responses have the ages a and b.
 func (a Age) With(b Age) Age {
 	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
 }
 
-// Session is the lifetime of one connection to the venue's stream. All values of the connection point to it, so that one write
-// makes all of them stale. It is safe for concurrent use.
+// Session is the lifetime of one connection to the venue's stream. The handles of all values from the connection point to the
+// Session, so that one call of End makes all these values stale. A Session is safe for concurrent use.
 type Session struct{ ended atomic.Int64 }
 
-// End makes all values of the session stale. Only the first call has an effect.
+// End records the end of the session. Only the first call has an effect.
 func (s *Session) End(at time.Time) { s.ended.CompareAndSwap(0, at.UnixNano()) }
 
 // Ended returns the time at which the session ended. ok is false if the session has not ended.

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// PositionKey identifies a position of a wallet. It is the same on every page, over REST and over the stream.
+// PositionKey identifies a position of a wallet. A position has the same key on every page, over REST and over the stream.
 type PositionKey struct {
 	MarketID, Outcome string
-	// Ordinal is the number of the lot among the lots of the outcome, from 0.
+	// Ordinal counts from 0 if the wallet has several positions of the same market and outcome.
 	Ordinal int
 }
 
@@ -30,8 +30,8 @@ func (k PositionKey) String() string {
 // Key returns the key of the position within its wallet.
 func (p *Position) Key() PositionKey { return PositionKey{p.MarketID, p.Outcome, p.Ordinal} }
 
-// NumberPositions sets the ordinals of all positions of a wallet, which must be in the order of the venue. It numbers positions
-// of size 0 last, because some lists omit these positions.
+// NumberPositions sets the ordinals of all positions of a wallet, which must be in the venue's order. It numbers positions of size
+// 0 last, so that the other ordinals stay the same in lists that omit positions of size 0.
 func NumberPositions(rows []Position) {
 	next := make(map[PositionKey]int, len(rows))
 	for _, empty := range []bool{false, true} {
@@ -45,8 +45,8 @@ func NumberPositions(rows []Position) {
 	}
 }
 
-// Key returns the identity of the trade: the venue's id, or else a digest of the fields, with the ordinal. The key is the same on
-// every page, over REST and over the stream.
+// Key returns the venue's id of the trade with the ordinal. If the trade has no id, the key is a digest of the fields with the
+// ordinal. A trade has the same key on every page, over REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
 		return numbered(t.TradeID, t.Ordinal)
@@ -61,7 +61,7 @@ func (t *Trade) content() [16]byte {
 		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
 }
 
-// Key returns the identity of the record in the same way as Trade.Key.
+// Key returns the venue's id of the record. If the record has no id, the key is a digest of the fields with the ordinal.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
 		return h.ID
@@ -86,7 +86,7 @@ func keyOf(content [16]byte, ordinal int) string {
 	return numbered(hex.EncodeToString(content[:]), ordinal)
 }
 
-// numbered returns the key of a row whose id or digest other rows have too.
+// numbered appends an ordinal to a key. It appends nothing if the ordinal is 0.
 func numbered(key string, ordinal int) string {
 	if ordinal == 0 {
 		return key
@@ -105,21 +105,22 @@ func digest(parts ...string) (d [16]byte) {
 	return d
 }
 
-// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, so equal rows have the
-// same time. Between two pages, Numbering therefore stores only the rows with the last time of the page. The zero value is the
-// numbering before the first page. A Numbering is not safe for concurrent use.
+// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, so equal rows follow each
+// other, even across pages. Between two pages, Numbering therefore stores only the rows with the last timestamp of the page. The
+// zero value is for the first page. A Numbering is not safe for concurrent use.
 type Numbering struct {
+	// at is the last timestamp of the last page. alike counts the rows with this timestamp.
 	at    time.Time
 	alike []alike
 }
 
-// alike contains the number of rows whose content has the same hash.
+// alike is the number of rows that were numbered so far and whose fields have the same hash.
 type alike struct {
 	hash  uint32
 	count uint32
 }
 
-// maxAlike bounds the number of different contents that a Numbering stores.
+// maxAlike bounds the number of hashes that a Numbering stores.
 const maxAlike = 100
 
 // NumberTrades sets the ordinals of the next page of trades, which must be in the venue's order.
@@ -144,7 +145,7 @@ func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	t.close(p)
 }
 
-// tallied contains the rows of a page that were numbered so far.
+// tallied counts rows by their hash while a page is numbered. It includes the rows that the Numbering has stored.
 type tallied struct {
 	counts map[uint32]uint32
 	rows   []talliedRow
@@ -172,7 +173,7 @@ func (p *tallied) next(at time.Time, content [16]byte) int {
 	return int(n)
 }
 
-// close stores the contents of the rows with the last time for the next page, newest first.
+// close stores the counts of the rows with the last timestamp, for the next page. It stores the hash of the last row first.
 func (t *Numbering) close(p *tallied) {
 	*t = Numbering{}
 	seen := make(map[uint32]bool)
@@ -188,7 +189,7 @@ func (t *Numbering) close(p *tallied) {
 	}
 }
 
-// String encodes the numbering in letters, digits, - and _ for ParseNumbering. It is empty for the zero value.
+// String encodes the numbering in letters, digits, - and _. ParseNumbering decodes the text, which is empty for the zero value.
 func (t *Numbering) String() string {
 	if len(t.alike) == 0 {
 		return ""
@@ -201,7 +202,7 @@ func (t *Numbering) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParseNumbering parses the result of String.
+// ParseNumbering decodes the result of Numbering.String.
 func ParseNumbering(text string) (t Numbering, err error) {
 	if text == "" {
 		return t, nil

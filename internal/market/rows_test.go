@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestKeysDoNotDependOnPages expects different keys for equal rows, and the same keys for all page sizes.
+// TestKeysDoNotDependOnPages checks that equal rows have different keys, which are the same for all page sizes.
 func TestKeysDoNotDependOnPages(t *testing.T) {
 	at := time.Unix(1_764_000_000, 0)
 	var trades []Trade
@@ -58,7 +58,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 	}
 }
 
-// TestKeysOfRows expects keys to compare numbers by value, and to depend on all other fields.
+// TestKeysOfRows checks that a key depends on the value of each number, but not on its notation, and on all other fields.
 func TestKeysOfRows(t *testing.T) {
 	number := func(s string) *Decimal {
 		d := MustDecimal(s)
@@ -98,7 +98,7 @@ func TestKeysOfRows(t *testing.T) {
 	}
 }
 
-// TestParseNumberingRefuses parses texts that String cannot return.
+// TestParseNumberingRefuses checks that ParseNumbering rejects texts that String cannot return.
 func TestParseNumberingRefuses(t *testing.T) {
 	for _, text := range []string{"!", "A", "AAAA", "_____________________w", strings.Repeat("AAAAAQE", 300)} {
 		if n, err := ParseNumbering(text); err == nil {
@@ -106,7 +106,7 @@ func TestParseNumberingRefuses(t *testing.T) {
 		}
 	}
 	var n Numbering
-	rows := make([]Trade, 150) // more different rows in one instant than maxAlike
+	rows := make([]Trade, 150) // more than maxAlike different rows with the same timestamp
 	for i := range rows {
 		rows[i] = Trade{MarketID: fmt.Sprint(i), Timestamp: time.Unix(1, 0)}
 	}
@@ -116,7 +116,7 @@ func TestParseNumberingRefuses(t *testing.T) {
 	}
 }
 
-// TestNumberPositions expects ordinals in the venue's order, with positions of size 0 last.
+// TestNumberPositions checks that ordinals follow the venue's order, with positions of size 0 last.
 func TestNumberPositions(t *testing.T) {
 	rows := []Position{{MarketID: "A", Outcome: "YES"}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(1, 0)}, {MarketID: "B", Outcome: "YES", Size: NewDecimal(2, 0)},
 		{MarketID: "A", Outcome: "NO", Size: NewDecimal(3, 0)}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(4, 0)}}
@@ -132,7 +132,7 @@ func TestNumberPositions(t *testing.T) {
 	}
 }
 
-// TestNumberingCarriesTheLastInstant expects only the rows of the last instant in the cursor.
+// TestNumberingCarriesTheLastInstant checks that the encoded Numbering contains only the rows with the last timestamp of the page.
 func TestNumberingCarriesTheLastInstant(t *testing.T) {
 	trade := func(hash string, second int64) Trade {
 		return Trade{MarketID: "M", Price: MustDecimal("0.5"), Size: MustDecimal("1"), Timestamp: time.Unix(second, 0), TransactionHash: hash}
@@ -145,7 +145,7 @@ func TestNumberingCarriesTheLastInstant(t *testing.T) {
 	}
 }
 
-// TestParseNumberingBounds parses the largest valid numbering and larger ones.
+// TestParseNumberingBounds checks that ParseNumbering accepts the largest valid numbering and rejects larger ones.
 func TestParseNumberingBounds(t *testing.T) {
 	text := func(rows int, count uint64) string {
 		b := binary.AppendVarint(nil, 1)
@@ -165,7 +165,7 @@ func TestParseNumberingBounds(t *testing.T) {
 	}
 }
 
-// TestKeysOfNeighbours expects different keys if text moves from one field to the next.
+// TestKeysOfNeighbours checks that the key changes if text moves from one field to the next.
 func TestKeysOfNeighbours(t *testing.T) {
 	a, b := Trade{MarketID: "ab", TokenID: "c"}, Trade{MarketID: "a", TokenID: "bc"}
 	if a.Key() == b.Key() {

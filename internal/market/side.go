@@ -8,31 +8,33 @@ import (
 	"sync"
 )
 
-// chunkLevels is the greatest number of levels in a chunk. A change copies one chunk and the pointers to all chunks. For a side
-// with 200 levels, chunks of about this size minimize the copied memory.
+// chunkLevels is the greatest number of levels in a chunk. Set copies one chunk and the pointers to all chunks. For a side with
+// 200 levels, chunks of about this size minimize the copied memory.
 const chunkLevels = 7
 
-// Side is one side of a book, best price first. A Side is immutable, can be copied, and is safe for concurrent use. Set returns
-// another side that shares most of its memory. The zero value is an empty side.
+// Side is one side of a book, best price first. A Side is immutable, can be copied, and is safe for concurrent use. The zero value
+// is an empty side.
 type Side struct {
-	// levels contains the side and, if the side was cut, worse levels after it. It is nil if count is 0.
+	// levels contains at least count levels. Cut lowers only count, so the levels after the first count are no part of the side.
+	// levels is nil if count is 0.
 	levels *storage
 	count  int
 }
 
-// storage contains the levels of a side in one slice, in chunks, or in both.
+// storage contains the levels of a side in chunks, in the slice flat, or in both.
 type storage struct {
-	// chunks is nil before the first Set, and never changes. No chunk is empty.
+	// chunks is nil if NewSide made the storage. It never changes, and no chunk is empty.
 	chunks []*chunk
-	// count is the number of levels in all chunks.
+	// count is the number of levels.
 	count int
 
-	// mu protects flat, the first levels in one slice. The slice may be shorter than the side, and its elements never change.
+	// mu protects flat. If chunks is not nil, flat caches the result of Levels: the first levels of the chunks. The elements of flat
+	// never change.
 	mu   sync.Mutex
 	flat []Level
 }
 
-// chunk contains adjacent levels of a side. It never changes after it was stored in a side.
+// chunk contains adjacent levels of a side. It is immutable once a side contains it.
 type chunk struct {
 	count  int
 	levels [chunkLevels]Level
@@ -48,7 +50,8 @@ func newChunk(parts ...[]Level) *chunk {
 
 func (c *chunk) all() []Level { return c.levels[:c.count] }
 
-// NewSide returns a side with levels, which must run from the best price and must not change afterwards.
+// NewSide returns a side with the levels of list, which must be sorted best price first. The caller must not change list
+// afterwards.
 func NewSide(list []Level) Side {
 	if len(list) == 0 {
 		return Side{}
@@ -65,7 +68,7 @@ func (s Side) Best() *Level {
 	return c.next()
 }
 
-// All returns the levels, best price first. They must not be changed.
+// All returns the levels, best price first. The levels must not be changed.
 func (s Side) All() iter.Seq[*Level] {
 	return func(yield func(*Level) bool) {
 		c := s.cursor()
@@ -74,8 +77,7 @@ func (s Side) All() iter.Seq[*Level] {
 	}
 }
 
-// Levels returns the levels in one slice, which must not be changed. Repeated calls return the same memory, also for the cuts of
-// a side.
+// Levels returns the levels in one slice, which must not be changed. The slices of a side and of its cuts share one array.
 func (s Side) Levels() []Level {
 	if s.count == 0 {
 		return []Level{}
@@ -101,8 +103,8 @@ func (s Side) Cut(depth int) Side {
 	return s
 }
 
-// Bytes returns an upper bound of the memory of a side in bytes. It ignores the extra memory of numbers that do not fit a machine
-// word.
+// Bytes returns an upper bound of the memory of a side in bytes. It does not count the extra memory of Decimals whose coefficients
+// do not fit into a machine word.
 func (s Side) Bytes() int {
 	const level, head = 64, 96
 	if s.count == 0 {
@@ -110,12 +112,12 @@ func (s Side) Bytes() int {
 	}
 	bytes := head + s.levels.count*level
 	if s.levels.chunks != nil {
-		bytes += len(s.levels.chunks) * (8 + 8 + chunkLevels*level) // the slice may exist in addition
+		bytes += len(s.levels.chunks) * (8 + 8 + chunkLevels*level) // flat may exist in addition to the chunks
 	}
 	return bytes
 }
 
-// Equal reports whether two sides have the same prices and sizes. Parts that the sides share are not compared.
+// Equal reports whether two sides have the same prices and sizes. It skips the chunks that both sides share.
 func (s Side) Equal(t Side) bool {
 	if s.count != t.count {
 		return false
@@ -133,8 +135,8 @@ func (s Side) Equal(t Side) bool {
 	}
 }
 
-// Set returns the side with another size at a price; size 0 or less removes the level. The parameter which is the kind of the side
-// and determines its sort order.
+// Set returns a side whose level at l.Price has the size l.Size. A size of 0 or less removes the level. The new side shares the
+// unchanged chunks with s. which says whether s contains bids (SideBuy) or asks, because they are sorted differently.
 func (s Side) Set(which OrderSide, l Level) Side {
 	order := 1
 	if which == SideBuy {
@@ -142,7 +144,7 @@ func (s Side) Set(which OrderSide, l Level) Side {
 	}
 	before := func(x *Level) int { return order * x.Price.Cmp(l.Price) }
 	chunks := s.split()
-	// at is the index of the last chunk that begins at or before the price.
+	// at is the index of the last chunk that begins at or before the price. It is 0 if all chunks begin after the price.
 	at, starts := slices.BinarySearchFunc(chunks, l.Price, func(c *chunk, _ Decimal) int { return before(&c.levels[0]) })
 	if !starts && at > 0 {
 		at--
@@ -188,7 +190,7 @@ func (s Side) without(chunks []*chunk, at, i int) Side {
 	return join(s.count-1, chunks[:at], after)
 }
 
-// split returns chunks that contain exactly the levels of the side.
+// split returns chunks that contain exactly the levels of the side. It makes new chunks for a side that Cut or NewSide returned.
 func (s Side) split() []*chunk {
 	if s.count == 0 {
 		return nil
@@ -231,7 +233,7 @@ func (s *Side) UnmarshalJSON(text []byte) error {
 
 // cursor walks through the levels of a side.
 type cursor struct {
-	// run contains the next levels, and chunks contains the levels after run. left is the number of levels to take from chunks.
+	// run contains the next levels, and chunks contains the levels after run. The walk ends after left levels of chunks.
 	run    []Level
 	chunks []*chunk
 	left   int
@@ -263,7 +265,7 @@ func (c *cursor) next() *Level {
 	return l
 }
 
-// skipShared skips chunks that two sides share and that come next in both.
+// skipShared advances two cursors while the next chunk of both is the same chunk.
 func skipShared(a, b *cursor) {
 	for len(a.run) == 0 && len(b.run) == 0 && a.left > 0 && b.left > 0 && a.chunks[0] == b.chunks[0] && a.chunks[0].count <= min(a.left, b.left) {
 		n := a.chunks[0].count
@@ -272,9 +274,8 @@ func skipShared(a, b *cursor) {
 	}
 }
 
-// BookSideDelta returns the changes that turn one side of a book into another: new levels, levels with a new size, and removed
-// levels with size 0. from, to and the result are sorted best price first. BookSideDelta does not compare parts that the sides
-// share.
+// BookSideDelta returns the changes that turn the side from into the side to: new levels, levels with a new size, and removed
+// levels with size 0. The result is sorted best price first. BookSideDelta skips the chunks that both sides share.
 func BookSideDelta(from, to Side, side OrderSide) []Level {
 	delta := []Level{}
 	a, b := from.cursor(), to.cursor()

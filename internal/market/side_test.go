@@ -32,7 +32,7 @@ func collect(s Side) (list []Level) {
 	return list
 }
 
-// wholeChunks reports whether a side's chunks are consistent: none is empty, and their counts add up.
+// wholeChunks reports whether no chunk of a side is empty or too long, and the counts of the chunks add up.
 func wholeChunks(s Side) bool {
 	if s.count == 0 {
 		return s.levels == nil
@@ -47,8 +47,8 @@ func wholeChunks(s Side) bool {
 	return count == s.levels.count
 }
 
-// TestSideIsASlice changes sides and slices at random in the same way. It compares all states after the last change, because no
-// change may affect an earlier state.
+// TestSideIsASlice checks that random changes have the same effect on a Side as on a slice. It compares all states after the last
+// change, because no change may affect an earlier state.
 func TestSideIsASlice(t *testing.T) {
 	type state struct {
 		side Side
@@ -105,7 +105,7 @@ func deepSide(n int) (s Side) {
 	return NewSide(list)
 }
 
-// TestSideCopiesLittle bounds the memory of a change of a deep side.
+// TestSideCopiesLittle checks that a change of one level of a deep side allocates little memory.
 func TestSideCopiesLittle(t *testing.T) {
 	s := deepSide(200).Set(SideBuy, Level{NewDecimal(1, -3), NewDecimal(7, 0)})
 	n := int64(0)
@@ -121,7 +121,6 @@ func TestSideCopiesLittle(t *testing.T) {
 	}
 }
 
-// TestSideBytes compares Bytes with the sizes of the types.
 func TestSideBytes(t *testing.T) {
 	if level, head := int(unsafe.Sizeof(Level{})), int(unsafe.Sizeof(storage{})); level != 64 || head > 96 {
 		t.Errorf("a level has %d bytes and a side %d", level, head)
@@ -135,8 +134,7 @@ func TestSideBytes(t *testing.T) {
 	}
 }
 
-// TestSideLevelsAreShared reads the levels on several goroutines. All readers must get the same slice. An append by a reader must
-// copy the slice.
+// TestSideLevelsAreShared checks that concurrent calls of Levels return the same slice, without spare capacity for an append.
 func TestSideLevelsAreShared(t *testing.T) {
 	s := deepSide(50).Set(SideBuy, Level{NewDecimal(25, -3), NewDecimal(999, 0)})
 	all := make([][]Level, 8)

@@ -152,7 +152,7 @@ func TestParseCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsDoNotPrint prints credentials with every verb, encoder and logger, alone and within other values.
+// TestCredentialsDoNotPrint checks that no verb, encoder or logger prints credentials, alone or within other values.
 func TestCredentialsDoNotPrint(t *testing.T) {
 	c, err := ParseCredentials([]byte(`{"apiKey":"` + secretText + `k","secret":"` + secretText + `","passphrase":"` + secretText + `"}`))
 	if err != nil {

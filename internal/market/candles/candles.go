@@ -25,12 +25,12 @@ const (
 type Candle struct {
 	Start                  time.Time
 	Open, High, Low, Close market.Decimal
-	// Volume is the sum of the points' volumes; nil if no point has a volume.
+	// Volume is the sum of the points' volumes. It is nil if no point has a volume.
 	Volume *market.Decimal
 }
 
-// Of groups points, which must be sorted oldest first, into candles. Intervals without a point have no candle. The
-// result is not nil.
+// Of groups points into candles. The points must be sorted oldest first. Intervals without a point have no candle. The result is
+// never nil.
 func Of(points []market.PricePoint, interval Interval) []Candle {
 	out := []Candle{}
 	for i := range points {

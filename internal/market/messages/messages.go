@@ -1,4 +1,4 @@
-// Package messages defines the decoded messages of a venue's stream and their topics.
+// Package messages defines the decoded messages of a venue's stream and the topics to which they belong.
 package messages
 
 import (
@@ -24,16 +24,16 @@ type Topic struct {
 	Channel Channel
 	// ID is a market id on ChannelMarket, an address in lower case on ChannelUser, and a token id on all other channels.
 	ID string
-	// Scope is a keyed hash of the credentials that read an account. It is not secret. It is empty on public channels.
+	// Scope is a keyed hash of the credentials on ChannelUser, and empty on all other channels. It is not secret.
 	Scope string
 }
 
-// Kind is the kind of a Message. It says which fields are set.
+// Kind is the kind of a Message. It determines which fields of the Message are set.
 type Kind uint8
 
-// The kinds of messages and their fields.
+// The kinds of messages.
 const (
-	// KindPrice has a complete price in Price, and Spread if the venue sends the best prices.
+	// KindPrice has a complete price in Price. It has a Spread if the venue sends the best prices with the price.
 	KindPrice Kind = iota + 1
 	// KindBookSnapshot has a complete book in Book.
 	KindBookSnapshot
@@ -47,42 +47,44 @@ const (
 	KindMarket
 	// KindUserSnapshot has the complete account in Orders, Positions and Balance.
 	KindUserSnapshot
-	// KindOrder, KindFill, KindPosition and KindBalance are changes of an account. KindOrder has one element in Orders, KindFill
-	// one in Trades, and KindPosition one in Positions. KindBalance has the new balance in Balance.
+	// KindOrder has one new or changed order of an account in Orders.
 	KindOrder
+	// KindFill has one new trade of an account in Trades.
 	KindFill
+	// KindPosition has one changed position of an account in Positions.
 	KindPosition
+	// KindBalance has the new balance of an account in Balance.
 	KindBalance
 )
 
-// Internal is a number that this service gives each message of a topic, without gaps. A gap shows that a part of the service
-// lost a message. Numbers of different epochs cannot be compared. The zero value means that a message has no number. Clients
-// never get these numbers.
+// Internal is a number that this service gives each message of a topic, without gaps. A gap shows that a part of the service lost
+// a message. Numbers of different Epochs cannot be compared. The zero value means that the message has no number. Clients never
+// get these numbers.
 type Internal struct{ Epoch, Seq uint64 }
 
 // Message is one decoded message of a topic. Its values are shared and read-only.
 type Message struct {
 	Topic Topic
 	Kind  Kind
-	// Internal is the number that the stream client gave the message. It exists even if the venue sends no numbers.
+	// Internal is set by the stream client of this service, even if the venue sends no numbers.
 	Internal Internal
-	// Merged reports that this service made the snapshot itself. The snapshot contains all messages up to number Internal, and has
-	// no number of its own.
+	// Merged reports that this service made the snapshot from the messages up to number Internal. The venue did not send it.
 	Merged bool
-	// Seq is the venue's number of the message within an Epoch; snapshots have numbers too. Numbers of different epochs cannot be
-	// compared. Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
+	// Seq is the venue's number of the message, and PrevSeq that of the message before. They are 0 if the venue does not send them.
+	// Numbers of different Epochs cannot be compared.
 	Epoch        string
 	Seq, PrevSeq uint64
-	// Time is the venue's timestamp; zero if the venue sends none. ReceivedAt is the local time.
+	// Time is the venue's timestamp, or zero if the venue sends no timestamp. ReceivedAt is the local time of arrival.
 	Time, ReceivedAt time.Time
-	// MarketID is the market of the topic's token; empty if the venue does not send it.
+	// MarketID is the market of the topic's token. It is empty if the venue does not send it.
 	MarketID string
 
 	Price   *market.Price
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Depth is the number of levels on each side to which Changes are complete. It is 0 if the number is unknown.
+	// Depth is the number of levels, counted from the best price of a side, whose changes Changes contains completely. It is 0 if the
+	// number is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

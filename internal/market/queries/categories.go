@@ -12,28 +12,27 @@ import (
 type Category struct {
 	// Name is the venue's spelling.
 	Name string
-	// IsTag reports that the venue groups markets by tags, so that Name is a tag.
+	// IsTag reports that Name is a tag, because the venue has tags but no categories.
 	IsTag bool
-	// OpenMarkets is the number of open markets that were counted.
+	// OpenMarkets is the number of open markets that were counted in this category.
 	OpenMarkets int
-	// Complete reports that all open markets of the venue were counted.
+	// Complete reports that OpenMarkets counts all open markets of the venue, not only those of its first pages.
 	Complete bool
 }
 
-// Categories contains the categories of a venue, those with the most open markets first.
+// Categories contains the categories of a venue, sorted by OpenMarkets, greatest first.
 type Categories struct{ List []Category }
 
 // maxCategories bounds the number of categories.
 const maxCategories = 100
 
-// categoryCount counts open markets by category and by tag. The zero value has counted no markets. It is not safe for concurrent
-// use.
+// categoryCount counts open markets by category and by tag. The zero value is ready to use. It is not safe for concurrent use.
 type categoryCount struct {
 	seen             map[string]bool
 	categories, tags map[string]*Category
 }
 
-// add counts markets. It skips markets that are not open or that it has counted before.
+// add counts markets. It skips markets that are not open, and markets that it has already counted.
 func (c *categoryCount) add(markets ...*market.Market) {
 	if c.seen == nil {
 		c.seen, c.categories, c.tags = make(map[string]bool), make(map[string]*Category), make(map[string]*Category)

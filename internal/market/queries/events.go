@@ -2,11 +2,10 @@ package queries
 
 import "oddsgraph/internal/market"
 
-// EventPage is one page of a search for events. A page contains an event at most once, but several pages may contain the same
-// event.
+// EventPage is one page of a search for events. A page contains an event at most once. Several pages may contain the same event.
 type EventPage struct {
 	Events []FoundEvent
-	// Next is the Page of the next query; empty on the last page.
+	// Next is the Page of the query for the next page. It is empty on the last page.
 	Next    string
 	LeftOut market.LeftOut
 }
@@ -14,13 +13,14 @@ type EventPage struct {
 // FoundEvent is an event of a search.
 type FoundEvent struct {
 	*market.Event
-	// Whole reports that the event has all its markets. Otherwise it has only its id, slug, title and category.
+	// Whole reports that Event has all its markets. If Whole is false, Event has only its id, slug, title and category.
 	Whole bool
 	// Matches are the markets of the event that match the search, in the event's order. They are summaries.
 	Matches []*market.Market
 }
 
-// GroupByEvent returns the events of markets in the order of their first markets. It skips markets without an event.
+// GroupByEvent returns the events of the markets of a page, in the order of their first markets. It skips markets without an
+// event.
 func GroupByEvent(page *SearchPage) *EventPage {
 	out := &EventPage{Next: page.Next, LeftOut: page.LeftOut}
 	at := make(map[string]int)
@@ -39,11 +39,11 @@ func GroupByEvent(page *SearchPage) *EventPage {
 	return out
 }
 
-// maxCategoryPages bounds the pages of open markets that are counted for the categories.
+// maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets on the first pages of a search by category. read returns the page with a token, and the
-// first page for an empty token.
+// CountCategories counts the open markets by category on the first pages of a search. read returns the page whose query has the
+// given Page. It returns the first page if Page is empty.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

@@ -1,4 +1,4 @@
-// Package queries defines the queries of lists, books and histories, and their comparable keys.
+// Package queries defines the queries for lists, books and histories, and comparable keys of these queries.
 package queries
 
 import (
@@ -38,10 +38,10 @@ type Search struct {
 	EventID, EventSlug    string
 	Sort                  Sort
 	Direction             Direction
-	// Limit is the number of markets on a page, 1 to 100. It does not apply to a search for events, whose pages have the size that
-	// suits the venue.
+	// Limit is the number of markets on a page, 1 to 100. A search for events ignores Limit, because the venue's client chooses the
+	// size of these pages.
 	Limit int
-	// Page is the Next of the previous page. It is empty for the first page.
+	// Page is the SearchPage.Next of the previous page. It is empty for the first page.
 	Page string
 }
 
@@ -60,7 +60,7 @@ type SearchKey struct {
 func (q Search) Key() SearchKey {
 	return SearchKey{
 		Text: q.Text, Status: joinWords(q.Status), Category: q.Category, Tag: q.Tag,
-		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // == compares locations too
+		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // == also compares the locations of times
 		EventID: q.EventID, EventSlug: q.EventSlug, Sort: q.Sort, Direction: q.Direction, Limit: q.Limit, Page: q.Page,
 	}
 }
@@ -74,7 +74,7 @@ func (k SearchKey) Search() Search {
 	}
 }
 
-// joinWords joins a list of words into one text, because a comparable key cannot contain a list. splitWords splits the text again.
+// joinWords joins a list of words into one text, because a comparable key cannot contain a list. splitWords is its inverse.
 func joinWords[T ~string](values []T) string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -99,9 +99,9 @@ func splitWords[T ~string](list string) []T {
 type SearchPage struct {
 	// Markets are summaries: they may lack description and resolution.
 	Markets []*market.Market
-	// Next is the Page of the next query; empty on the last page.
+	// Next is the Page of the query for the next page. It is empty on the last page.
 	Next string
-	// Total is the number of matching markets; nil if the venue does not send it.
+	// Total is the number of matching markets. It is nil if the venue does not send it.
 	Total   *int
 	LeftOut market.LeftOut
 }
@@ -123,7 +123,7 @@ type TradesKey struct {
 
 // Key returns the key of the query's page for an account. Equal queries have equal keys.
 func (q Trades) Key(a market.Address) TradesKey {
-	q.From, q.To = q.From.UTC(), q.To.UTC() // == compares locations too
+	q.From, q.To = q.From.UTC(), q.To.UTC() // == also compares the locations of times
 	return TradesKey{a, q}
 }
 
@@ -132,7 +132,7 @@ type MarketTrades struct {
 	MarketID string
 	// TokenID is a token of the market. If it is empty, each trade is on the page once, from the taker's side.
 	TokenID string
-	// Limit is the number of rows on a page, 1 to 100. A page may have fewer rows although there is a next one.
+	// Limit is the greatest number of rows on a page, 1 to 100. A page with fewer rows is not necessarily the last page.
 	Limit int
 	Page  string
 }
@@ -157,7 +157,7 @@ type History struct {
 type HistoryKey struct {
 	Address market.Address
 	Kinds   string
-	// Page contains the fields that history and trade queries have in common.
+	// Page contains the fields From, To, Limit and Page of the query.
 	Page Trades
 }
 
@@ -189,13 +189,13 @@ type Book struct {
 // MaxBookDepth is the greatest depth, in levels of a side, that the service requests from a venue.
 const MaxBookDepth = 200
 
-// PriceHistory is a query for a token's prices on the UTC days from From to To. Both days are included.
+// PriceHistory is a query for a token's prices on the UTC days from From to To, inclusive.
 type PriceHistory struct {
 	TokenID  string
 	From, To market.Date
 }
 
-// BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that readers of different depths share a book.
+// BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that queries with similar depths share a cached book.
 func BookDepthStep(depth int) int {
 	switch {
 	case depth <= 20:

@@ -7,14 +7,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Call describes the waiters of a call to the venue. Priority and Deadline may increase while the call waits for admission,
-// because more waiters can join.
+// Call describes a call to the venue and the operations that wait for it. Priority and Deadline may increase while the call waits
+// for the rate limiter, because more operations can join.
 type Call interface {
-	// Priority returns the greatest priority of the waiters.
+	// Priority returns the greatest priority of the operations.
 	Priority() Priority
-	// Deadline returns the latest deadline of the waiters. ok is false if a waiter has no deadline.
+	// Deadline returns the latest deadline of the operations. ok is false if an operation has no deadline.
 	Deadline() (t time.Time, ok bool)
-	// Trace returns the trace context of the next HTTP call. It returns the zero value if the call is not traced.
+	// Trace returns the trace context of the next HTTP call. It returns the zero value if no operation is traced.
 	Trace() TraceContext
 	// NoteCall records an HTTP call that has ended.
 	NoteCall(c UpstreamCall)
@@ -35,23 +35,24 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 
 // UpstreamCall is one HTTP call to the venue.
 type UpstreamCall struct {
-	// Endpoint is the last segment of the path. Keys is the number of requested ids.
+	// Endpoint is the last segment of the path.
 	Endpoint string
-	Keys     int
+	// Keys is the number of requested ids.
+	Keys int
 	// Status is 0 if there was no response. Outcome is OutcomeOK, an error code or CallCancelled.
 	Status  int
 	Outcome string
 	Started time.Time
-	// Waited is the time before Started for which the call waited for the rate limit or for other calls. Elapsed is the time from
-	// Started to the end of the call.
+	// Waited is how long the call waited before Started, for the rate limiter or for other calls. Elapsed is the time from Started to
+	// the end of the call.
 	Waited, Elapsed time.Duration
-	// Trace is the trace context of the call, or zero if it is not traced.
+	// Trace is the trace context of the call. It is zero if the call is not traced.
 	Trace TraceContext
 	// Age is the greatest possible age of the response. It is zero for a failed call.
 	Age market.Age
 }
 
-// CallCancelled is the outcome of an HTTP call that was cancelled because nobody waited for it any more.
+// CallCancelled is the outcome of an HTTP call that was cancelled because no operation waited for it any more.
 const CallCancelled = "CANCELLED"
 
 // Batch describes one read of the venue. It fetches keys of one or several operations with one or more HTTP calls.
@@ -60,18 +61,19 @@ type Batch struct {
 	Serial   uint64
 	Kind     Kind
 	Priority Priority
-	// Keys is the number of all keys. Own is the number of keys that the operation waits for.
+	// Keys is the number of all keys. Own is the number of keys that the logged operation waits for.
 	Keys, Own int
-	// Formed is the time at which the first key was requested. Admitted is the time at which the rate limit admitted the batch,
-	// Left the time at which the batch was sent, and Ended the time at which all keys had a result. A step that was not reached has
-	// the zero time.
+	// Formed is the time at which the first key was requested, and Admitted the time at which the rate limiter admitted the batch.
+	// Left is the time at which the batch was sent, and Ended the time at which all keys had a result. A time is zero before its
+	// event.
 	Formed, Admitted, Left, Ended time.Time
 	Calls                         []UpstreamCall
 	// Outcome is OutcomeOK or the error code of the whole batch.
 	Outcome string
 }
 
-// Endpoint is a REST endpoint of the venue. Endpoints with the same path differ in the parameter that names the objects.
+// Endpoint is a REST endpoint of the venue. Endpoints with the same path differ in their parameters, such as a market id or a
+// slug.
 type Endpoint uint8
 
 // The endpoints.

@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// values describe the request that a read belongs to. A derived context has its own copy.
+// values describes the request that a read belongs to. A derived context has its own copy of the values.
 type values struct {
 	caller       string
 	credentials  *market.Credentials
@@ -18,7 +18,7 @@ type values struct {
 	fresh        bool
 }
 
-// valuesContext contains a context and its values, so that both need only one allocation.
+// valuesContext contains a context and its values, so that they need only one allocation.
 type valuesContext struct {
 	context.Context
 	values
@@ -47,8 +47,8 @@ func valuesFrom(ctx context.Context) *values {
 	return &noValues
 }
 
-// WithCaller returns a context with the caller's name: a verified identity, or else the client's address. The rate limiter
-// counts a caller's share by this name, so clients must not be able to choose it.
+// WithCaller returns a context with the caller's name: a verified identity, or else the client's IP address. The rate limiter
+// counts the calls of each name and limits them, so clients must not be able to choose their name.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	c := derive(ctx)
 	c.caller = caller
@@ -65,8 +65,8 @@ func WithCredentials(ctx context.Context, credentials *market.Credentials) conte
 	return &c
 }
 
-// CredentialsFrom returns the caller's credentials, or nil for an anonymous caller. It marks the response of ctx as personal,
-// because this is the only way in which a response can depend on its caller.
+// CredentialsFrom returns the caller's credentials, or nil for an anonymous caller. It sets Snapshot.Personal for the response of
+// ctx, because a response can depend on its caller only through the credentials.
 func CredentialsFrom(ctx context.Context) *market.Credentials {
 	v := valuesFrom(ctx)
 	v.dependencies.markPersonal()
@@ -80,8 +80,8 @@ func WithoutPoll(ctx context.Context) context.Context {
 	return &c
 }
 
-// CountsAsPoll reports whether the reads of ctx count as polls of a client. The feed subscribes to values that clients poll
-// often.
+// CountsAsPoll reports whether the reads of ctx count as polls of a client. Values that clients poll often are subscribed on the
+// venue's stream.
 func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
 
 // polls is the number of the last poll.
@@ -100,9 +100,9 @@ func WithFresh(ctx context.Context) context.Context {
 // WantsFresh reports whether page reads must make a new call to the venue.
 func WantsFresh(ctx context.Context) bool { return valuesFrom(ctx).fresh }
 
-// LogFrom returns the log of ctx. It returns nil if there is none; a nil Log ignores everything.
+// LogFrom returns the log of ctx, or nil if ctx has no log.
 func LogFrom(ctx context.Context) *Log { return valuesFrom(ctx).log }
 
-// DependenciesFrom returns the Dependencies that collect the reads of ctx. It returns nil if there are none; a nil Dependencies
-// ignores everything.
+// DependenciesFrom returns the Dependencies that collect the reads of ctx. It returns nil if ctx has no Dependencies. All methods
+// accept a nil Dependencies.
 func DependenciesFrom(ctx context.Context) *Dependencies { return valuesFrom(ctx).dependencies }

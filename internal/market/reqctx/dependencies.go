@@ -13,18 +13,18 @@ import (
 // the time. It is safe for concurrent use. A nil Dependencies ignores everything.
 type Dependencies struct {
 	mu sync.Mutex
-	// handles may contain duplicates. The slice uses the array in the field first until that array is full.
+	// handles may contain duplicates. Up to 8 handles are stored in first, which saves an allocation.
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal is set if the response may depend on the caller. unknown is set if a value was read without a handle.
+	// personal reports that the response may depend on the caller. unknown reports that a value without a handle was read.
 	personal, unknown bool
-	// account is set if the operation reads account data. answered is set if the venue has sent account data.
+	// account reports that the operation reads account data. answered reports that the venue has sent account data.
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. The handle is nil if the read failed or the value has no entry. Such a
-// result may change at any time, so all later calls of Snapshot fail.
+// Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. Such a value
+// may change at any time, so all later calls of Snapshot fail.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return
@@ -65,7 +65,7 @@ func (d *Dependencies) record(h *market.Handle) {
 	d.handles = append(d.handles, h)
 }
 
-// Until records that the response changes at an instant even if no entry is replaced. The earliest instant counts.
+// Until records that the response changes at a time even if no cache entry is replaced. The earliest of all recorded times counts.
 func (d *Dependencies) Until(at time.Time) {
 	if d == nil {
 		return
@@ -87,7 +87,7 @@ func (d *Dependencies) ReadAccount() {
 // ReadsAccount reports whether ReadAccount was called.
 func (d *Dependencies) ReadsAccount() bool { return d != nil && d.isSet(&d.account) }
 
-// AnswerAccount records that the venue has sent account data, so it accepts the caller's credentials.
+// AnswerAccount records that the venue has sent account data. So the venue accepts the caller's credentials.
 func (d *Dependencies) AnswerAccount() {
 	if d != nil {
 		d.set(&d.answered)
@@ -122,19 +122,18 @@ func (d *Dependencies) Handles() []*market.Handle {
 	return s.Handles
 }
 
-// Snapshot lists what a response depends on. The same request of the same caller has the same response while all handles are
-// valid and fresh and Until has not passed.
+// Snapshot lists what a response depends on. The response to the same request of the same caller stays the same while all Handles
+// are valid and fresh and Until has not passed.
 type Snapshot struct {
-	// Handles are distinct and in no order.
+	// Handles contains each handle once, in no order.
 	Handles []*market.Handle
-	// Until is the time at which the response changes even if no entry is replaced. It is zero if there is no such time.
+	// Until is the time at which the response changes even if no cache entry is replaced. It is zero if there is no such time.
 	Until time.Time
 	// Personal reports that the response may depend on the caller's credentials or their absence.
 	Personal bool
 }
 
-// Snapshot returns the dependencies that were recorded so far. ok is false if a value was read without a handle, and for a nil
-// Dependencies.
+// Snapshot returns the dependencies that were recorded so far. ok is false if a value without a handle was read, or if d is nil.
 func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	if d == nil {
 		return s, false
@@ -152,8 +151,8 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	return s, !d.unknown
 }
 
-// ResponseContext is the context of one response. It contains the response's dependencies, so that both need only one allocation.
-// All reads of a token in this context count as one poll. Init must be called first.
+// ResponseContext is the context of one response. It contains the response's dependencies, so that they need only one allocation.
+// All reads of the same token in this context count as one poll. Init must be called first.
 type ResponseContext struct {
 	valuesContext
 	Dependencies Dependencies

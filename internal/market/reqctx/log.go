@@ -18,8 +18,8 @@ type OperationInfo struct {
 	Document string
 }
 
-// OutcomeOK and OutcomeCancelled are the outcomes without an error code. OutcomeCancelled means that the client disconnected, or
-// cancelled the operation, before the response.
+// OutcomeOK and OutcomeCancelled are the outcomes of an operation without an error code. OutcomeCancelled means that the client
+// disconnected, or cancelled the operation, before the response.
 const (
 	OutcomeOK        = "ok"
 	OutcomeCancelled = "cancelled"
@@ -31,24 +31,25 @@ type Operation struct {
 	Transport, Caller string
 	// Info is nil if the request was refused before its document was known.
 	Info *OperationInfo
-	// Trusted is the name of a trusted document. It is empty for other documents. The manifest bounds the number of names.
+	// Trusted is the name of a trusted document. It is empty for other documents.
 	Trusted string
-	// Outcome is OutcomeOK, OutcomeCancelled or the code of the first error. Codes are the distinct codes of all errors.
+	// Outcome is OutcomeOK, OutcomeCancelled or the code of the first error.
 	Outcome string
-	Codes   []string
-	// Rule is the cost rule that refused the operation. It is empty if the operation was not refused.
+	// Codes are the distinct codes of all errors.
+	Codes []string
+	// Rule is the cost rule that refused the operation. It is empty if no cost rule refused it.
 	Rule string
-	// Response is the result of the response cache: hit, shared with an equal request, miss, or bypass if the request must
-	// not use the cache. It is empty for operations that are never cached.
+	// Response is the result of the response cache: hit, shared, miss or bypass. It is shared if an equal request got the same
+	// response, and bypass if the request must not use the cache. It is empty for operations that are never cached.
 	Response string
 	Started  time.Time
 	// Elapsed is the time until the response was made or the subscription ended.
 	Elapsed time.Duration
 	// Points is the cost of the operation.
 	Points int64
-	// Status is the HTTP status, or 0 on other transports. Events is the number of events of a subscription. Bytes is the size of
-	// the sent response or of all these events.
-	Status        int
+	// Status is the HTTP status. It is 0 on other transports.
+	Status int
+	// Events is the number of events of a subscription. Bytes is the size of the sent response, or of all these events.
 	Bytes, Events int64
 }
 
@@ -60,13 +61,13 @@ func (o *Operation) Type() string {
 	return o.Info.Type
 }
 
-// Log records the work of an operation. Only the goroutine that serves the operation may use the embedded Operation. Everything
-// else is safe for concurrent use, also after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
+// Log records the work of an operation. Only the goroutine that serves the operation may use the embedded Operation. The methods
+// of Log are safe for concurrent use, even after the operation has ended. CountReads, NoteBatch, Serve and Spans accept a nil Log.
 type Log struct {
 	Operation
-	// Span is the operation's span, or nil if it is not traced. Explained reports that the response contains the log, so that the
-	// client can read it. Both are set before the first read.
-	Span      Span
+	// Span is the operation's span. It is nil if the operation is not traced. It must be set before the first read.
+	Span Span
+	// Explained reports that the response contains the log for the client. It must be set before the first read.
 	Explained bool
 
 	// reads is nil before WithLog.
@@ -75,16 +76,16 @@ type Log struct {
 	// mu protects the fields below.
 	mu      sync.Mutex
 	batches []Batch
-	// served contains the spans of the operations that got this operation's response. The field by is the span of the operation
-	// whose response this operation got; nil if there is none.
+	// served contains the spans of the operations that got this operation's response.
 	served []Span
-	by     Span
+	// by is the span of the operation whose response this operation got. It is nil if this operation made its own response.
+	by Span
 }
 
-// counts contains the counters of CacheCounts as atomic numbers.
+// counts contains the numbers of CacheCounts as atomic integers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext contains a context and the read counts of its log, so that both need only one allocation.
+// logContext contains a context and the read counts of its log, so that they need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -100,26 +101,26 @@ func WithLog(ctx context.Context, l *Log) context.Context {
 	return c
 }
 
-// CacheCounts counts the keys of one kind that an operation has read, each key once.
+// CacheCounts counts the keys of one kind that an operation has read. Each key counts once.
 type CacheCounts struct {
-	// Hits counts keys with a fresh entry, and Stale keys with a stale entry. Absent counts keys that are known not to exist.
+	// Hits counts keys with a fresh entry, and Stale keys with a stale entry. Absent counts keys that the venue is known not to have.
 	// Misses counts keys that had to be fetched.
 	Hits, Stale, Absent, Misses uint32
 	// Joined counts the misses that another operation was already fetching. Excused counts the misses whose call failed and for
 	// which the operation got a stale value.
 	Joined, Excused uint32
-	// Shared counts misses that were found in the cache that all replicas share.
+	// Shared counts the misses that were found in the cache that all replicas share.
 	Shared uint32
 }
 
-// Plus returns the sums.
+// Plus returns the sums of all counts of c and d.
 func (c CacheCounts) Plus(d CacheCounts) CacheCounts {
 	return CacheCounts{
 		c.Hits + d.Hits, c.Stale + d.Stale, c.Absent + d.Absent, c.Misses + d.Misses, c.Joined + d.Joined, c.Excused + d.Excused, c.Shared + d.Shared,
 	}
 }
 
-// CountReads adds results of cache look-ups to the counts of a kind.
+// CountReads adds c to the counts of a kind.
 func (l *Log) CountReads(k Kind, c CacheCounts) {
 	if l == nil || l.reads == nil {
 		return
@@ -134,7 +135,7 @@ func (l *Log) CountReads(k Kind, c CacheCounts) {
 	n.shared.Add(c.Shared)
 }
 
-// Counts returns the results of cache look-ups of a kind so far.
+// Counts returns the counts of a kind so far.
 func (l *Log) Counts(k Kind) CacheCounts {
 	if l.reads == nil {
 		return CacheCounts{}
@@ -143,11 +144,11 @@ func (l *Log) Counts(k Kind) CacheCounts {
 	return CacheCounts{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load(), c.shared.Load()}
 }
 
-// maxBatches bounds the memory of an operation's batches.
+// maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. A batch with the same Serial replaces the recorded one; Own is the sum of
-// both.
+// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is recorded, b replaces that batch, and
+// Own becomes the sum of both batches.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return
@@ -167,8 +168,8 @@ func (l *Log) NoteBatch(b Batch) {
 	}
 }
 
-// Batches returns the batches that the operation has waited for, in the order of the first NoteBatch call for each batch. It
-// returns at most maxBatches.
+// Batches returns the batches that the operation has waited for, at most maxBatches. They are in the order in which they were
+// first recorded.
 func (l *Log) Batches() []Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +199,8 @@ func (l *Log) Serve(other *Log) {
 	other.by = l.Span
 }
 
-// ServedBy returns the span of the operation whose response this operation got. It returns nil if there is no such operation, or if
-// that operation is not traced.
+// ServedBy returns the span of the operation whose response this operation got. It returns nil if this operation made its own
+// response, or if the other operation is not traced.
 func (l *Log) ServedBy() Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ func (c TraceContext) Child() TraceContext {
 	for i := range 8 {
 		c.Span[i] = byte(rand.Uint32())
 	}
-	c.Span[0] |= 1 // all zeros name no span
+	c.Span[0] |= 1 // an id of zeros is invalid
 	return c
 }
 

@@ -10,8 +10,8 @@ import (
 // Sort is a sort order of an account's positions.
 type Sort string
 
-// The sort orders of positions. SortVenue is the venue's order. SortEndsAt sorts by the end of the market, earliest first. All
-// others sort by a figure, greatest first.
+// The sort orders of positions. SortVenue keeps the venue's order. SortEndsAt sorts by the end of the market, earliest first. All
+// other orders sort by a figure of the position, greatest first.
 const (
 	SortVenue      Sort = "VENUE"
 	SortValue      Sort = "VALUE"
@@ -20,15 +20,15 @@ const (
 	SortEndsAt     Sort = "ENDS_AT"
 )
 
-// Reads reads the data for valuing and sorting positions. A read may fail because its value is pending.
+// Reads reads the data for valuing and sorting positions. A read also returns an error if its value has not arrived yet.
 type Reads interface {
 	Market(market.MarketRef) (market.Read[*market.Market], error)
 	Price(tokenID string) (market.Read[*market.Price], error)
 	Spread(tokenID string) (market.Read[*market.Spread], error)
 }
 
-// readMarkets reads the markets of all positions and returns the first error. It continues after an error, so that all missing
-// markets are fetched together.
+// readMarkets reads the markets of all positions and returns the first error. It continues after an error, so that all markets
+// that are not cached are fetched together.
 func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, error) {
 	markets, failed := make([]*market.Market, len(positions)), error(nil)
 	for i, p := range positions {
@@ -40,8 +40,8 @@ func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, er
 	return markets, failed
 }
 
-// KeepRedeemable returns the positions that can be redeemed if *wanted is true, or the positions that cannot be redeemed if *wanted
-// is false. If wanted is nil, it returns all positions.
+// KeepRedeemable returns the positions that can be redeemed if *wanted is true, or the positions that cannot be redeemed if
+// *wanted is false. If wanted is nil, it returns all positions. Otherwise it omits positions of which this is unknown.
 func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*market.Position, error) {
 	if wanted == nil {
 		return positions, nil
@@ -59,8 +59,8 @@ func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*
 	return kept, nil
 }
 
-// ReadQuotes reads the quotes that price a position by a basis. If the market is pending, ReadQuotes reads the price anyway,
-// so that both are fetched together.
+// ReadQuotes reads the quotes that are needed to price a position by a basis. It reads the price even if the read of the market
+// fails, so that market and price are fetched together.
 func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quotes, err error) {
 	token := p.TokenID
 	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
@@ -88,7 +88,7 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// isClosed reports whether a market is known to have ended trading. After the end of trading, no spread can replace a missing
+// isClosed reports whether a market is known to have ended trading. Such a market has no spread that could replace a missing
 // price.
 func isClosed(m *market.Market) bool {
 	if m == nil {
@@ -103,7 +103,7 @@ func isClosed(m *market.Market) bool {
 	return false
 }
 
-// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known. The error is
+// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known. All returns
 // the error of the first failed read. After an error, callers must not sum the valuations.
 func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
@@ -118,8 +118,8 @@ func All(from Reads, positions []*market.Position, held market.Meta, basis marke
 	return quotes, valuations, failed
 }
 
-// SortPositions sorts positions in place. The sort is stable. Positions without a known figure come last. held is the Meta of
-// the list.
+// SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. held is the Meta
+// of the list.
 func SortPositions(from Reads, positions []*market.Position, held market.Meta, by Sort) error {
 	switch by {
 	case SortVenue:

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads returns values from maps. The read of one market fails.
+// positionReads returns values from maps. The read of the market fails returns an error.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string
@@ -70,7 +70,7 @@ func TestSortPositions(t *testing.T) {
 	}
 }
 
-// TestPositionReadsGoOn has a read fail or be pending. All other reads must still be made.
+// TestPositionReadsGoOn checks that all other reads are made after the read of a market failed.
 func TestPositionReadsGoOn(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
 		"ends": func(from Reads, p []*market.Position) error {
@@ -118,7 +118,7 @@ func TestKeepRedeemable(t *testing.T) {
 	}
 }
 
-// TestNoSpreadOfAClosedMarketIsRead has a market that no longer trades and has no price. The valuation must not read its spread.
+// TestNoSpreadOfAClosedMarketIsRead checks that ReadQuotes does not read the spread of a market that no longer trades.
 func TestNoSpreadOfAClosedMarketIsRead(t *testing.T) {
 	for _, c := range []struct {
 		market *market.Market

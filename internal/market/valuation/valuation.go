@@ -5,16 +5,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Quotes contains the data from which a position can be valued. Each field may be absent.
+// Quotes contains the data from which a position can be valued. Each value may be nil.
 type Quotes struct {
-	// Market and Outcome belong to the position. They are nil if they were not found.
 	Market  market.Read[*market.Market]
 	Outcome *market.Outcome
 	Price   market.Read[*market.Price]
 	Spread  market.Read[*market.Spread]
 }
 
-// Valuation is the value of a position by one basis.
+// Valuation is the value of a position at one price.
 type Valuation struct {
 	Price market.Decimal
 	Basis market.PriceBasis
@@ -22,14 +21,14 @@ type Valuation struct {
 	Value market.Decimal
 	// UnrealizedPnl is value − cost. It is nil if the position has no average price.
 	UnrealizedPnl *market.Decimal
-	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil if the cost is 0.
+	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals. It is nil if the cost is 0.
 	UnrealizedPnlPercent *market.Decimal
 	Meta                 market.Meta
 }
 
-// Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price of these: SETTLEMENT if the
-// market is resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. held is the Meta of the
-// position.
+// Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price in this order: the
+// settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known.
+// held is the Meta of the position.
 func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
 		return valueBy(p, held, q, basis)
@@ -54,7 +53,7 @@ func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.Price
 	from := market.Meta{}
 	switch basis {
 	case market.BasisSettlement:
-		if q.Market.Value != nil { // a settlement is final, so the age of the market does not matter
+		if q.Market.Value != nil { // a settlement is final, so the valuation does not get the Meta of the market
 			price = q.Market.Value.SettlementPrice(q.Outcome)
 		}
 	case market.BasisPosition:
@@ -82,7 +81,7 @@ func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.Price
 }
 
 func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, meta market.Meta) *Valuation {
-	v := &struct { // one allocation, because all positions of a list are valued
+	v := &struct { // one allocation instead of three
 		Valuation
 		pnl, percent market.Decimal
 	}{Valuation: Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}}
@@ -102,8 +101,8 @@ func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, 
 // Portfolio has the exact sums over an account's positions.
 type Portfolio struct {
 	PositionsValue market.Decimal
-	// CostBasis and UnrealizedPnl are sums over the positions that have a price and an average price. They are nil if no position
-	// has both.
+	// CostBasis and UnrealizedPnl are sums over the positions with both a price and an average price. They are nil if there is no
+	// such position.
 	CostBasis, UnrealizedPnl *market.Decimal
 	// Unpriced is the number of positions without a price. Uncosted is the number of positions with a price but without an average
 	// price.

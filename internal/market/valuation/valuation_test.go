@@ -114,8 +114,7 @@ func TestValueIsAsOldAsTheOlder(t *testing.T) {
 	}
 }
 
-// TestSettlementsAreFinal sums an open position and a settled position. The market of the settled position is stale, because it was
-// read long ago.
+// TestSettlementsAreFinal checks that a settled position does not make the sum stale if its market was read long ago.
 func TestSettlementsAreFinal(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	won, yes := resolved(true)
@@ -151,7 +150,7 @@ func TestValueByHand(t *testing.T) {
 	}
 }
 
-// TestPortfolioAgreesWithBigRat compares the sums of random portfolios with sums that the test computes with big.Rat.
+// TestPortfolioAgreesWithBigRat checks that the sums of random portfolios agree with a computation in big.Rat.
 func TestPortfolioAgreesWithBigRat(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	decimal := func(missing int) *market.Decimal {
@@ -215,7 +214,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 			}
 			if paid.Sign() != 0 {
 				percent := new(big.Rat).Quo(new(big.Rat).Mul(gain, big.NewRat(100, 1)), paid)
-				// The percentage is rounded to six decimals.
+				// UnrealizedPnlPercent is rounded to six decimals.
 				if off := percent.Sub(percent, rat(t, *v.UnrealizedPnlPercent)); off.Abs(off).Cmp(big.NewRat(1, 2_000_000)) > 0 {
 					t.Fatalf("%s%% is off by %s", v.UnrealizedPnlPercent, off.FloatString(20))
 				}
