@@ -46,7 +46,7 @@ func tokens(n int) []string {
 	return keys
 }
 
-// BenchmarkGetMany measures a response that reads a list of 100 cached prices, including its Set.
+// BenchmarkGetMany measures a response that reads a list of 100 prices, including the creation of its Set.
 func BenchmarkGetMany(b *testing.B) {
 	keys := tokens(100)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
@@ -63,7 +63,6 @@ func BenchmarkGetMany(b *testing.B) {
 	}
 }
 
-// A response with cache hits only allocates for its context and recorder, not for each key.
 func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	allocations := func(n int) float64 {
 		keys := tokens(n)
@@ -81,12 +80,12 @@ func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	if many > few+15 {
 		t.Error("each key allocates")
 	}
-	if few > 7 { // sync.Pool drops some values under the race detector
+	if few > 7 { // a few, because sync.Pool drops some values under the race detector
 		t.Error("each set allocates")
 	}
 }
 
-// Repeated reads of pending or present keys do not allocate.
+// TestReadingAgainDoesNotAllocate checks that repeated reads of a key do not allocate, before and after its value arrives.
 func TestReadingAgainDoesNotAllocate(t *testing.T) {
 	keys := tokens(50)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))

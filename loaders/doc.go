@@ -1,11 +1,12 @@
 // Package loaders reads all data of a response.
 //
-// A Set belongs to one response and one goroutine. Each event of a subscription is a response. A Set has a table for each kind
-// of data. So within a response every field sees the same value of a key.
+// A Set belongs to one response and one goroutine. Each event of a subscription is a response, too. A Set stores the value of each
+// key that it has read, so all fields of a response get the same value for a key.
 //
-// A response is made in passes. Reads do not block: a read returns a value from the cache or from an earlier fetch, or
-// ErrPending. During a pass the Set collects the missing keys. Fetch fetches them, with one batch for each kind, and the next
-// pass finds their values. The output of the first pass without pending reads is the response.
+// A response is made in passes: the executor executes the operation until all values have arrived. Reads do not block. A read
+// returns a value from the cache or from an earlier pass. If there is no such value, the key is missing, and the read returns
+// ErrPending. During a pass the Set collects the missing keys. After the pass, Fetch fetches them, with one batch for each kind of
+// data, and the next pass reads their values. The output of the first pass without ErrPending is the response.
 //
-// Calls are shared between responses in the cache, not in this package. An error or a cancellation affects only one response.
+// The cache, not this package, shares upstream calls between responses. An error or a cancellation affects only one response.
 package loaders

@@ -10,8 +10,8 @@ import (
 
 const (
 	// After the first value has arrived, Fetch waits for more values: at least minPatience, and at least patienceOf times the
-	// duration of the last pass. Fetch returns after this time, so that a slow call does not delay the fields below a fast one.
-	// With this wait, the passes use at most a fifth of the time of one processor.
+	// duration of the last pass. With this wait, the passes use at most a fifth of the time of one processor. Fetch then returns even
+	// if values are missing, so that the next pass can read the fields below the values that have arrived.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
@@ -20,20 +20,21 @@ const (
 
 // response is the common state of the loaders of a Set. Only the Set's goroutine uses it.
 type response struct {
-	// ctx is the context of look-ups. calls is the context of the calls of Fetch; cancel ends it.
-	ctx          context.Context
+	// ctx is the context of Source.Lookup.
+	ctx context.Context
+	// calls is the context of Source.Fetch. cancel cancels it.
 	calls        context.Context
 	cancel       context.CancelFunc
 	dependencies *reqctx.Dependencies
 	log          *reqctx.Log
-	// made is the number of upstream calls of all keys fetched so far. maxCalls is its limit; 0 means no limit.
+	// made is the number of upstream calls for all keys that were fetched so far. It is at most maxCalls, unless maxCalls is 0.
 	made, maxCalls int
-	// refused is the error of Fetch once maxCalls was exceeded.
+	// refused is the error that Fetch returned because the keys needed more than maxCalls calls.
 	refused error
 
-	// pending reports whether the current pass has read a missing value.
+	// pending reports whether a read of the current pass has returned ErrPending.
 	pending bool
-	// failed is the error of all further missing keys, or nil while keys can be fetched.
+	// failed is nil until Fail is called. Then it is the error of all reads of further missing keys.
 	failed error
 	// began is the start of the current pass.
 	began time.Time
@@ -43,13 +44,14 @@ type response struct {
 	arrivals chan func()
 }
 
-// Pending reports whether the current pass has read a value that is missing. If so, discard the output of the pass.
+// Pending reports whether a read of the current pass has returned ErrPending. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
 // Fetch ends a pending pass. It fetches the missing keys, with one batch for each kind, and returns nil when another pass is
-// useful: all values have arrived, or some have arrived and the others are slow. If a kind needs a call for each key, Fetch waits
-// longer, up to half of the time that ctx has left, so that the reads below these keys share a batch. Fetch returns an error when
-// ctx ends, or when the keys would exceed the limit of upstream calls. Pass this error to Fail.
+// useful: all values have arrived, or some have arrived and the others are slow. If some keys of a kind that needs a call for each
+// key have arrived, Fetch waits longer for the others, up to half of the time that ctx has left. Then the reads below these keys
+// share a batch. Fetch returns an error when ctx ends, or if the keys would exceed the limit of upstream calls. Pass this error to
+// Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -89,15 +91,14 @@ func (s *Set) countCalls() error {
 	return nil
 }
 
-// Calls returns the number of upstream calls for the keys fetched so far. The cache may have shared some of these calls with
-// other responses.
+// Calls returns the number of upstream calls for the keys that were fetched so far. The cache may have shared some of these calls
+// with other responses.
 func (s *Set) Calls() int { return s.made }
 
-// Refused returns the error of Fetch if the response would have needed too many upstream calls.
+// Refused returns the error that Fetch returned because the response needed too many upstream calls, or nil.
 func (s *Set) Refused() error { return s.refused }
 
-// await stores arriving values until Fetch may return. If a kind needs a call for each key, await waits longer for the other values
-// of the kind.
+// await stores arriving values until Fetch may return; see Fetch.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	var enough, half <-chan time.Time
 	late, last := false, false
@@ -135,7 +136,7 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// partial reports whether some but not all values have arrived for a kind that needs a call for each key.
+// partial reports whether the partial method of a loader returns true.
 func (s *Set) partial() bool {
 	for _, l := range s.loaders() {
 		if l.partial() {
@@ -145,8 +146,8 @@ func (s *Set) partial() bool {
 	return false
 }
 
-// Fail stops fetching after an error of Fetch. It cancels the calls in flight and waits for them. Values that have arrived stay
-// readable. Reads of missing values return err, and no pass is pending any more.
+// Fail stops fetching after Fetch has returned an error. It cancels the calls in flight and waits for them. Values that have
+// arrived stay readable. From then on, reads of missing keys return err instead of ErrPending.
 func (s *Set) Fail(err error) {
 	if s.cancel != nil {
 		s.cancel()
@@ -158,15 +159,15 @@ func (s *Set) Fail(err error) {
 	}
 }
 
-// awaitAll waits for all keys in flight.
+// awaitAll waits for the results of all keys in flight and stores them.
 func (s *Set) awaitAll() {
 	for s.inFlight > 0 {
 		(<-s.arrivals)()
 	}
 }
 
-// Complete calls pass until no read is pending, and Fetch after each pending pass. If Fetch fails, the last pass gets errors
-// for the values that are still missing.
+// Complete calls pass until no read of a pass returns ErrPending. It calls Fetch after each other pass. If Fetch fails, reads of
+// missing values in the last pass return the error of Fetch.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {
@@ -175,7 +176,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read calls read with a new Set until no read is pending, like Complete.
+// Read makes a new Set and calls Complete with read.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

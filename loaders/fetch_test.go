@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Fetch returns shortly after the first value. For kinds with one call for each key, Fetch waits for up to half of the remaining
-// time.
+// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. For kinds with one call for each key,
+// it must wait for more values, up to half of the remaining time.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -39,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads events and prices, compares the pending keys with the argument pending, and calls Fetch. The argument then is
-		// the time since the start at which Fetch must return.
+		// pass reads the events with ids and a price, and compares the missing keys with pending. It then calls Fetch, which must return
+		// at the time then, counted from start.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -59,10 +59,10 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), then)
 			}
 		}
-		time.Sleep(time.Second / 2) // the duration of the first pass
+		time.Sleep(time.Second / 2) // makes this the duration of the first pass
 		at := time.Second/2 + patienceOf*time.Second/2
 		pass(at, "slow quick", "slow")
-		at += 10 * time.Second // all keys except the slow key, whose call began earlier
+		at += 10 * time.Second // Fetch returns with late, because all other keys have arrived
 		release <- struct{}{}
 		pass(at, "slow a late ", "slow", "a", "late")
 		at += time.Second + minPatience
@@ -76,8 +76,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	})
 }
 
-// After Fail, reads return the values that have arrived. Keys in flight return the errors of their calls, and keys that were not
-// sent return the given error.
+// TestFail checks what reads return after Fail: the values that have arrived, the errors of cancelled calls, and the given error
+// for keys that were not sent.
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices("hit"), &source[string, market.Spread]{}
@@ -119,7 +119,7 @@ func TestFail(t *testing.T) {
 	})
 }
 
-// Done cancels the calls of its response, but not the calls of other responses.
+// TestDoneEndsTheCallsUnderWay checks that Done cancels the calls of its response, but not the calls of other responses.
 func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
@@ -148,7 +148,7 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	})
 }
 
-// All price keys share one call, every book needs a separate call, and long lists are not split.
+// TestKeysLeaveAsTheirKindDoes checks that all prices, however many, are fetched with one call, and each book with its own call.
 func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[queries.Book, market.Book]{}
@@ -167,7 +167,7 @@ func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	}
 }
 
-// All depths of a token's book in a response are served from the deepest book.
+// TestBookDepths checks that all reads of a token's book in a response return the deepest book.
 func TestBookDepths(t *testing.T) {
 	levels := make([]market.Level, 200)
 	of := func(covers int) func(q queries.Book) *market.Book {
@@ -225,7 +225,7 @@ func TestBookDepths(t *testing.T) {
 			}
 		})
 	}
-	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // there is no such book
+	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // the venue is known not to have this book
 	set, _ := with(t, Sources{Books: s})
 	for _, depth := range []int{5, 60} {
 		if read, err := set.Book("a", depth); err != nil || read.Value != nil || set.Pending() {
@@ -234,7 +234,8 @@ func TestBookDepths(t *testing.T) {
 	}
 }
 
-// Each kind of data is read from the source for that kind, with the response's context and recorder, once for each query.
+// TestSetReadsFromItsSources checks that a Set reads each kind of data from its source once, with the context and the dependencies
+// of the response.
 func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
@@ -320,7 +321,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 }
 
-// A reused Set has no data of the previous response. A context of the previous response does not lead to the new response.
+// TestDoneForgets checks that a reused Set has no data of the previous response, and that the previous context has no Set.
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[queries.Book, market.Book]{}).cache(queries.Book{TokenID: "a", Depth: 20})
@@ -344,7 +345,7 @@ func TestDoneForgets(t *testing.T) {
 	}
 }
 
-// Read repeats its function until no value is pending, and once more with errors when ctx ends.
+// TestRead checks that Read repeats its function until no value is missing, and once more with errors when ctx ends.
 func TestRead(t *testing.T) {
 	s := prices()
 	var rs results
@@ -371,11 +372,11 @@ func TestFromPanicsWithoutASet(t *testing.T) {
 	From(t.Context())
 }
 
-// A response over its call limit does not send the keys that exceed the limit. Cached keys need no calls.
+// TestTooManyCalls checks that Fetch sends no key if the missing keys exceed the limit of calls.
 func TestTooManyCalls(t *testing.T) {
 	s, events := prices("hit", "known"), &source[market.EventRef, market.Event]{}
 	set, _ := with(t, Sources{Prices: s, Events: events, MaxCalls: 3})
-	getMany(set, "hit", "a", "b", "c") // two keys share a call
+	getMany(set, "hit", "a", "b", "c") // three missing keys need two calls, because two keys share a call
 	if err := set.Fetch(t.Context()); err != nil || set.Calls() != 2 {
 		t.Fatalf("%v after %d calls", err, set.Calls())
 	}
@@ -395,7 +396,7 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// Exceeding the call limit cancels the calls in flight.
+// TestTooManyCallsEndsTheOthers checks that Fail cancels the calls in flight.
 func TestTooManyCallsEndsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices(), &source[string, market.Spread]{}
@@ -414,8 +415,8 @@ func TestTooManyCallsEndsTheOthers(t *testing.T) {
 	})
 }
 
-// TestFetchReturnsBeforeTheFirstEvent has one of two events arrive at the moment in which Fetch stops waiting. A pass must get both
-// events or neither, in whichever order Fetch and the event come.
+// TestFetchReturnsBeforeTheFirstEvent checks that a pass gets both events or neither if the first event arrives at the very time
+// at which Fetch stops waiting.
 func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // the order of equal times is random
@@ -430,7 +431,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 				return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
 			}
 			ctx, set, _ := With(t.Context(), Sources{Events: events, Prices: prices()})
-			time.Sleep(time.Second) // the duration of the first pass
+			time.Sleep(time.Second) // makes this the duration of the first pass
 			_, _ = set.Prices.Get("quick")
 			read := func(id string) bool {
 				_, err := set.Events.Get(market.EventRef{EventID: id})

@@ -15,32 +15,32 @@ import (
 )
 
 var (
-	// ErrPending is the error of a read whose value has not arrived. Discard the output of the pass.
+	// ErrPending is the error of a read whose value has not arrived yet. Discard the output of the pass.
 	ErrPending = errors.New("the value has not arrived yet")
-	// errNoAnswer is the error of a key if the source panicked or returned no result for it.
+	// errNoAnswer is the error of a key if the source panicked or returned no result for the key.
 	errNoAnswer = errors.New("the source gave no answer")
-	// ErrTooManyCalls is the cause of the error of a response that exceeds its limit of upstream calls.
+	// ErrTooManyCalls is wrapped by the error of Fetch if the response needs too many upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
 const (
-	// never is the wait of the dataloader's timer. It is longer than any response takes, because Flush sends the batches, not the
-	// timer.
+	// never is the delay of the dataloader's timer. It is longer than any response takes, because batches are sent by Flush and not
+	// by the timer.
 	never = time.Hour
-	// maxKept is the greatest number of results in a table that is reused for other responses. Larger tables are discarded.
+	// maxKept is the greatest number of results of a Loader whose memory is reused for other responses.
 	maxKept = 1000
 )
 
-// Source provides the data of a loader, from memory or from upstream.
+// Source provides the data of a loader, from the cache or from upstream.
 type Source[K comparable, T any] interface {
-	// Lookup writes the results of cached keys to out and appends the indexes of the other keys to missing. It makes no upstream
-	// call.
+	// Lookup writes the results of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
+	// slice. It makes no upstream call.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of upstream calls that fetching keys needs now.
+	// Calls returns the number of upstream calls that Fetch would need for keys now.
 	Calls(keys []K) int
-	// Fetch reads keys from upstream. It waits for the results until ctx ends. The results are in the order of keys.
+	// Fetch reads keys from upstream. It returns the results, in the order of keys, at the latest when ctx ends.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
@@ -52,26 +52,25 @@ type Loader[K comparable, T any] struct {
 	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
-	// index maps each key to its index in results. The result of a missing key is ErrPending.
+	// index maps each key to its index in results. The Err of a missing key is ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing are the keys that the next Fetch fetches. stale are the keys that are refreshed after the response.
+	// missing contains the keys that the next Fetch fetches. stale contains the keys that done refreshes.
 	missing, stale []K
-	// sent is the number of keys that were sent since all earlier keys had a result. back is the number of these keys that have a
-	// result.
+	// sent is the number of keys that were passed to Source.Fetch, and back the number of these keys that have a result. When send
+	// finds that all keys have a result, it counts from 0 again.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
-	// one, fresh and absent are buffers for lookups.
+	// one, fresh and absent are buffers that save allocations.
 	one    [1]K
 	fresh  []K
 	absent []int
 }
 
-// begin sets the source of a new response.
 func (l *Loader[K, T]) begin(source Source[K, T]) { l.source = source }
 
-// Get reads a key. It returns ErrPending if the value is missing.
+// Get reads a key. It returns ErrPending if the key is missing.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	i, known := l.index[key]
 	if !known {
@@ -86,7 +85,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	return r.Value, r.Err
 }
 
-// GetMany reads keys. It writes the results to out, in the order of keys. The result of a missing key is ErrPending.
+// GetMany reads keys. It writes the results to out, in the order of keys. The Err of a missing key is ErrPending.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	l.enter(keys)
 	for i, key := range keys {
@@ -97,11 +96,11 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	}
 }
 
-// Prefetch looks up keys, so that the next Fetch fetches the missing ones. It does not make the pass pending.
+// Prefetch looks up keys, so that the next Fetch also fetches those of them that are missing. It does not make the pass pending.
 func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
 
-// Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read, is pending or has
-// failed.
+// Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read or prefetched, is
+// missing, or has an error.
 func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	i, known := l.index[key]
 	if !known || l.results[i].Err != nil {
@@ -110,7 +109,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	return l.results[i].Value, true
 }
 
-// enter looks up the keys that the response has not read yet.
+// enter calls lookUp for those of keys that the response has not read yet.
 func (l *Loader[K, T]) enter(keys []K) {
 	if l.index == nil {
 		l.index = make(map[K]int, len(keys))
@@ -127,7 +126,7 @@ func (l *Loader[K, T]) enter(keys []K) {
 	}
 }
 
-// lookUp appends the results of keys.
+// lookUp calls Source.Lookup for keys that the response has not read yet, and appends their results.
 func (l *Loader[K, T]) lookUp(keys []K) {
 	first := len(l.results)
 	l.results = slices.Grow(l.results, len(keys))[:first+len(keys)]
@@ -157,7 +156,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 	l.note(keys, results)
 }
 
-// note records the results of a lookup, counts hits and misses and collects stale keys.
+// note processes the results of a lookup: it records their handles, counts hits and misses, and collects the stale keys.
 func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
 	n := reqctx.CacheCounts{Misses: uint32(len(l.absent))}
 	for i := range results {
@@ -219,7 +218,7 @@ func (l *Loader[K, T]) send() {
 	l.missing = l.missing[:0]
 }
 
-// partial reports whether the loader makes a call for each key and some but not all of these calls have returned.
+// partial reports whether the loader makes one call for each key, and some but not all of these calls have returned.
 func (l *Loader[K, T]) partial() bool { return !l.batched && l.back > 0 && l.back < l.sent }
 
 // fetch is the dataloader's batch function. It passes the results to the Set's goroutine.
@@ -233,10 +232,10 @@ func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result
 	return out
 }
 
-// nothing is the dataloader's result of every key. The values go through arrivals instead.
+// nothing is the result that the dataloader gets for every key, because fetch sends the values to arrivals.
 var nothing = &dataloader.Result[struct{}]{}
 
-// ask calls the source and recovers a panic. The dataloader would print the panic without the service's logger.
+// ask calls Source.Fetch and recovers a panic, because the dataloader would print the panic without the service's logger.
 func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
 	failed := errNoAnswer
 	defer func() {
@@ -246,7 +245,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 		if len(results) == len(keys) {
 			return
 		}
-		results = make([]market.Result[market.Read[*T]], len(keys)) // it is unknown which result belongs to which key
+		results = make([]market.Result[market.Read[*T]], len(keys)) // the source's results cannot be assigned to keys
 		for i := range results {
 			results[i].Err = failed
 		}
@@ -254,7 +253,6 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 	return l.source.Fetch(ctx, keys)
 }
 
-// store stores the results of a batch.
 func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
 	l.back += len(keys)
 	l.inFlight -= len(keys)
@@ -273,7 +271,7 @@ func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]])
 	l.log.CountReads(l.kind, n)
 }
 
-// fail sets err as the result of all keys that were not sent.
+// fail sets err as the result of all missing keys that were not sent.
 func (l *Loader[K, T]) fail(err error) {
 	for _, key := range l.missing {
 		l.results[l.index[key]].Err = err
@@ -309,7 +307,7 @@ func (l *Loader[K, T]) empty() {
 	}
 	clear(l.index)
 	clear(l.results)
-	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // none is longer than results
+	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // each uses at most len(l.results) elements
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]

@@ -21,16 +21,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is a Source controlled by the test. Every result is a new value.
+// source is a Source that the test controls. Every result is a new value.
 type source[K comparable, T any] struct {
 	mu        sync.Mutex
-	cached    map[K]bool // the value is false if the key's value is stale
+	cached    map[K]bool // true if the cached value is fresh, false if it is stale
 	lookups   [][]K
 	fetches   [][]K
 	refreshed [][]K
 	handles   map[K]*market.Handle
 
-	gate  chan struct{} // each fetch waits until it receives from gate, or until ctx ends
+	gate  chan struct{} // if not nil, each Fetch waits until the test receives from gate, or until ctx ends
 	fetch func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 	look  func(ctx context.Context)
 	value func(key K) *T
@@ -85,7 +85,7 @@ func (s *source[K, T]) Refresh(_ context.Context, keys []K) {
 	s.refreshed = append(s.refreshed, slices.Clone(keys))
 }
 
-// Calls counts one call for two keys.
+// Calls counts one call for every two keys.
 func (s *source[K, T]) Calls(keys []K) int { return (len(keys) + 1) / 2 }
 
 func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
@@ -114,7 +114,7 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// with returns a Set over sources. The test's cleanup calls Done.
+// with returns a Set with sources, which the test's cleanup ends.
 func with(t *testing.T, of Sources) (*Set, *reqctx.Dependencies) {
 	t.Helper()
 	ctx, set, recorder := With(t.Context(), of)
@@ -153,7 +153,7 @@ func wantTokens(t *testing.T, rs results, tokens ...string) {
 	}
 }
 
-// All missing keys of a pass are sent in one batch, without a delay, and the next pass finds their values.
+// TestMissingKeysLeaveTogether checks that Fetch sends all missing keys in one batch, without a delay.
 func TestMissingKeysLeaveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices("hit")
@@ -190,7 +190,7 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 	})
 }
 
-// A key is looked up once for each response and keeps its value, even if the cache changes.
+// TestKeyHasOneValueInAResponse checks that a key keeps its value within a response even if the cache changes.
 func TestKeyHasOneValueInAResponse(t *testing.T) {
 	s := prices("hit", "other")
 	set, _ := with(t, Sources{Prices: s})
@@ -232,7 +232,8 @@ func TestPeekReadsNothing(t *testing.T) {
 	}
 }
 
-// Stale values are returned at once. Done refreshes them in one list, each key once.
+// TestStaleKeysAreRefreshedWhenTheResponseIsMade checks that Done refreshes all stale keys with one call of Refresh, each key
+// once.
 func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
 	s := prices("fresh", "a", "b")
 	s.cached["a"], s.cached["b"] = false, false
@@ -251,7 +252,7 @@ func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
 	}
 }
 
-// Each key counts as one read.
+// TestReadsAreCountedOnce checks that each key counts once, however often it is read.
 func TestReadsAreCountedOnce(t *testing.T) {
 	s := prices("hit", "stale", "absent")
 	s.cached["stale"] = false
@@ -282,7 +283,7 @@ func TestReadsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A failed read marks the recorder as incomplete, and the next response fetches again.
+// TestErrorsEndWithTheResponse checks that Snapshot fails after a failed read, and that the next response fetches the key again.
 func TestErrorsEndWithTheResponse(t *testing.T) {
 	s := prices()
 	s.fetch = func(_ context.Context, keys []string) results {
@@ -309,7 +310,7 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 	}
 }
 
-// If a source panics or returns wrong results, only the reads of its keys fail. All log lines go through our logger.
+// TestBadSources checks that only the reads of the fetched keys fail if a source panics or returns a wrong number of results.
 func TestBadSources(t *testing.T) {
 	var printed bytes.Buffer
 	defer log.SetOutput(log.Writer())
@@ -344,7 +345,7 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// A panic in a lookup reaches the reader, and the key is still readable afterwards.
+// TestPanicInALookup checks that a panic in Lookup reaches the reader, and that later reads of its keys return an error.
 func TestPanicInALookup(t *testing.T) {
 	s := prices("a", "b")
 	s.look = func(context.Context) { panic("boom") }

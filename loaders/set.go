@@ -12,22 +12,21 @@ import (
 
 // Sources contains the sources of all kinds of data.
 type Sources struct {
-	// MaxCalls bounds the upstream calls of one response; 0 means no limit.
+	// MaxCalls is the greatest number of upstream calls for one response. There is no limit if it is 0.
 	MaxCalls int
 	// BatchHistories reports whether one upstream call can read the histories of several tokens.
 	BatchHistories bool
 
-	Prices    Source[string, market.Price]
-	Spreads   Source[string, market.Spread]
-	Books     Source[queries.Book, market.Book]
-	Histories Source[queries.PriceHistory, market.PriceHistory]
-	Markets   Source[market.MarketRef, market.Market]
-	Events    Source[market.EventRef, market.Event]
-	Searches  Source[queries.SearchKey, queries.SearchPage]
-	// EventSearches provides pages of event searches. Categories provides the categories of all open markets.
+	Prices        Source[string, market.Price]
+	Spreads       Source[string, market.Spread]
+	Books         Source[queries.Book, market.Book]
+	Histories     Source[queries.PriceHistory, market.PriceHistory]
+	Markets       Source[market.MarketRef, market.Market]
+	Events        Source[market.EventRef, market.Event]
+	Searches      Source[queries.SearchKey, queries.SearchPage]
 	EventSearches Source[queries.SearchKey, queries.EventPage]
 	Categories    Source[struct{}, queries.Categories]
-	// MarketTrades are the public trades of markets.
+	// MarketTrades provides the public trades of markets.
 	MarketTrades Source[queries.MarketTrades, queries.TradePage]
 	Balances     Source[market.Address, market.Balance]
 	Positions    Source[market.Address, []market.Position]
@@ -55,9 +54,8 @@ type Set struct {
 	trades   Loader[queries.TradesKey, queries.TradePage]
 	records  Loader[queries.HistoryKey, queries.HistoryPage]
 	response
-	// reading is the context of the response.
 	reading *reading
-	// depths is the greatest requested depth of the book, for each token.
+	// depths maps each token to the greatest requested depth of its book.
 	depths map[string]int
 }
 
@@ -71,14 +69,13 @@ type loader interface {
 	empty()
 }
 
-// loaders returns the loaders of all kinds.
 func (s *Set) loaders() [reqctx.Kinds]loader {
 	return [...]loader{
 		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.found, &s.topics, &s.tape, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
 	}
 }
 
-// sets contains Sets for reuse, because their tables are large.
+// sets contains Sets for reuse, because their maps and slices are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
 	r := &s.response
@@ -116,7 +113,7 @@ func (r *reading) Value(key any) any {
 	return r.ResponseContext.Value(key)
 }
 
-// With returns a context for one response, with a new Set and new dependencies. Call Done after the response.
+// With returns a context for one response, which contains a new Set and new dependencies. Call Set.Done after the response.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
@@ -142,13 +139,13 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Depen
 	return r, s, &r.Dependencies
 }
 
-// From returns the Set of a response. It panics if ctx was not made by With.
+// From returns the Set of ctx. It panics if ctx is not derived from a context of With.
 func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
 
 // Done ends the response. It cancels the calls in flight and waits for them. It starts a refresh of the stale values in the
-// background. Do not use the context afterwards.
+// background. Do not use the Set or its context afterwards.
 func (s *Set) Done() {
-	s.dependencies = nil // later results belong to no response
+	s.dependencies = nil // results that arrive now belong to no response
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -157,16 +154,16 @@ func (s *Set) Done() {
 		l.done()
 		l.empty()
 	}
-	s.reading.set = nil // a context that somebody still uses must not reach the data of another response
+	s.reading.set = nil // the Set will be reused, so the old context must not lead to it
 	s.reading = nil
 	clear(s.depths)
 	s.response = response{}
 	sets.Put(s)
 }
 
-// Book reads a token's book with at least depth levels on each side, or all levels if the book has fewer. All reads of a token
-// in a response use the same, deepest book. A read that needs a deeper book makes the pass pending, and the next pass uses the
-// deeper book everywhere.
+// Book reads a token's book with at least depth levels on each side, or all levels if the book has fewer. All reads of a token in
+// a response return the same book, which is as deep as the deepest read requires. A read that requires a deeper book makes the
+// pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]
@@ -188,7 +185,7 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 	return s.books.Get(deep)
 }
 
-// Search reads one page of a market search.
+// Search reads one page of a search for markets.
 func (s *Set) Search(q queries.Search) (market.Read[*queries.SearchPage], error) {
 	return s.searches.Get(q.Key())
 }
