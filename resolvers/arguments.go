@@ -8,7 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// These are limits and defaults of arguments: numbers of ids, of rows in a page, and of days.
+// The limits and defaults of arguments. maxPage is for connections whose whole list is read at once, and maxUpstreamPage is for
+// connections whose list the venue sends in pages.
 const (
 	maxIDs          = 500
 	maxPage         = 500
@@ -22,8 +23,8 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize returns the checked value of the argument first. The parameter otherwise is the result if the client sent null. If the
-// client omits the argument, the schema provides the default.
+// pageSize checks the argument first and returns its value. It returns otherwise if the client sent null. If the client omits the
+// argument, the schema provides the default.
 func pageSize(first *int, otherwise, limit int) (int, error) {
 	if first == nil {
 		return otherwise, nil
@@ -34,7 +35,7 @@ func pageSize(first *int, otherwise, limit int) (int, error) {
 	return *first, nil
 }
 
-// checkNumber returns an error if a list has more than maxIDs ids.
+// checkNumber returns an error if an argument has more than maxIDs ids.
 func checkNumber(argument string, ids []string) error {
 	if len(ids) > maxIDs {
 		return badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
@@ -42,9 +43,9 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne checks two arguments that can also be sent in an input object. It returns the values in by if the client sent the
-// input object, and the elements of the parameter values if by is nil. It returns an error if none or several of all these values
-// are set.
+// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments (values), or as the
+// two fields of an input object (by). by is nil if the client did not send the input object. exactlyOne returns the two values, of
+// which one is nil. names are the names of the values, and input is the name of the argument with the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
@@ -67,8 +68,8 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 	return values, nil
 }
 
-// reference returns the reference to an object by its id or its slug. It returns an error unless exactly one value is set and that
-// value is a valid id. name is the name of the argument with the id.
+// reference returns a reference to an object by its id or its slug, which are the arguments of exactlyOne. It returns an error if
+// the id or slug is not a valid id. name is the name of the argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {
@@ -81,7 +82,7 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 	return byID(*value), market.CheckID(*value)
 }
 
-// fillAmount returns the size and the amount of a fill estimate. One of them is nil.
+// fillAmount checks the arguments size, amount and for. It returns size and amount, of which one is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {
@@ -99,17 +100,17 @@ func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decima
 	return set[0], set[1], nil
 }
 
-// addErrorAt reports the error of one element of the list that the current field returns.
+// addErrorAt reports an error of the element at index in the list that the current field returns.
 func addErrorAt(ctx context.Context, index int, err error) { exec.ReportAt(ctx, index, err) }
 
-// addLeftOut reports an error for each row that is missing from the current field's list because it could not be read.
+// addLeftOut reports the errors of rows that are missing in the current field's list because they could not be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {
 		exec.Report(ctx, err)
 	}
 }
 
-// valueOr returns *p. The parameter otherwise is the result if p is nil.
+// valueOr returns *p, or otherwise if p is nil.
 func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

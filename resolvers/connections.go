@@ -11,20 +11,20 @@ import (
 // page is one page of a Relay connection.
 type page[T any] struct {
 	items []T
-	// cursor returns the cursor of an item.
+	// cursor returns the cursor of items[i].
 	cursor func(i int) string
 	info   model.PageInfo
 	total  *int
 }
 
-// pageArguments are the checked arguments of a connection whose whole list is read. list is the listHash.
+// pageArguments contains the checked arguments of a connection whose whole list is read at once. list is the listHash of the list.
 type pageArguments struct {
 	list  uint64
 	first int
 	after listPosition
 }
 
-// parsePageArguments checks the arguments of a connection. Call it before the list is read.
+// parsePageArguments checks the arguments of a connection. Call it before reading the list, so that bad arguments cause no call.
 func parsePageArguments(list uint64, first *int, after *string) (c pageArguments, err error) {
 	c.list = list
 	if c.first, err = pageSize(first, defaultPage, maxPage); err == nil {
@@ -33,7 +33,7 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 	return c, err
 }
 
-// cutPage returns the page of a whole list that the arguments of the current field select.
+// cutPage returns the page of items that c selects. items is the whole list.
 func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
@@ -41,14 +41,14 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	total := len(items)
 	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
-	if selects(ctx, "pageInfo") { // computing the cursors is expensive
+	if selects(ctx, "pageInfo") { // otherwise nobody needs the cursors, which are expensive to compute
 		p.setEndCursors(nil)
 	}
 	return p
 }
 
-// setEndCursors sets the cursors of the page's first and last items. empty is the end cursor of a page without items; nil if
-// the page has no next page.
+// setEndCursors sets StartCursor and EndCursor. For a page without items, EndCursor becomes empty, which is nil if there is no
+// next page.
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
@@ -57,7 +57,7 @@ func (p *page[T]) setEndCursors(empty *string) {
 	}
 }
 
-// maxPages bounds the number of the venue's pages that are read for one page of a connection.
+// maxPages is the greatest number of pages of the venue that are read for one page of a connection.
 const maxPages = 5
 
 // venuePage is one page of a list as the venue sends it. next is empty on the last page.
@@ -69,8 +69,8 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested, so readPages reads up to maxPages pages. If these pages contain fewer rows than the argument first, readPages returns
-// a shorter page with HasNextPage set.
+// requested, so readPages reads up to maxPages pages of the venue. If they contain fewer rows than first and the venue has more
+// pages, readPages returns a short page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
@@ -93,13 +93,13 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		for i := range p.rows {
 			hash := keyHash(key(&p.rows[i]))
 			if seeking != 0 && hash == seeking {
-				seeking, rows, cursors = 0, nil, nil // rows up to this one belong to the previous page of the connection
+				seeking, rows, cursors = 0, nil, nil // the page of the connection begins after this row
 				continue
 			}
-			// The venue may return more rows than limit. The cursor's limit must include this row when the page is read again.
+			// The venue may return more rows than limit. The Limit of the cursor must be great enough to get this row again.
 			c := pageCursor{list, current, max(limit, min(len(p.rows), maxUpstreamPage)), hash, i}
 			if i == len(p.rows)-1 && next != "" {
-				c = pageCursor{List: list, Page: next, Limit: first} // a cursor to the start of the next page saves a call
+				c = pageCursor{List: list, Page: next, Limit: first} // pointing to the next page saves reading this page again
 			}
 			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
 		}
@@ -110,7 +110,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 			limit = first
 		}
 	}
-	if seeking != 0 { // the element of the cursor was removed: continue at its old index
+	if seeking != 0 { // the element that the cursor names was removed, so the page begins at its old index
 		skip := min(at.Index, len(rows))
 		rows, cursors = rows[skip:], cursors[skip:]
 	}
@@ -138,8 +138,8 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 	return edges
 }
 
-// selects reports whether the client selects a field of the object that the current field returns. It returns true if ctx has
-// no execution.
+// selects reports whether the client selects the field name of the object that the current field returns. It returns true if
+// exec.From finds no execution in ctx.
 func selects(ctx context.Context, name string) bool {
 	x := exec.From(ctx)
 	return x == nil || x.Selects(name)

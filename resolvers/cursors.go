@@ -6,24 +6,24 @@ import (
 	"encoding/json"
 )
 
-// Every cursor begins with the hash of its list. So a cursor of another list is rejected.
-
-// listHash returns the hash of a list. kind is the kind of its elements, and of is its owner.
+// listHash returns the hash of a list. kind is the kind of its elements. of identifies the list among the lists of that kind, such
+// as by the wallet's address. Every cursor contains the hash of its list, so that a cursor of another list is rejected.
 func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
 
-// A cursor into a list that is read as a whole names an element and some of the elements before it. If the element was removed,
-// the next page begins after the nearest named element that is still in the list. So no element is skipped, for example when
-// positions close.
+// A cursor into a list that is read at once contains the hashes of an element and of some elements before it. If the element was
+// removed, the next page begins after the nearest of these elements that is still in the list. So the next page skips no element,
+// for example when positions close.
 
 const (
-	// near is the number of adjacent elements that a cursor names. If one of them is still in the list, no element is returned
-	// twice. Beyond them, the cursor names elements at doubling distances, so that it works even after many removals.
+	// near is the number of adjacent elements whose hashes a cursor contains. If one of these elements is still in the list, the next
+	// page repeats no element. Before them, the cursor contains the hashes of elements at doubling distances. So it works even after
+	// many removals.
 	near = 8
-	// maxNamed bounds the number of elements that a cursor names. No list is long enough to reach it.
+	// maxNamed is the greatest number of hashes in a cursor. No list is long enough to need more.
 	maxNamed = 32
 )
 
-// keyHash returns the FNV-1a hash of a string. hash/fnv would need a copy as bytes.
+// keyHash returns the FNV-1a hash of a string. Package hash/fnv would require a copy of the string as bytes.
 func keyHash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {
@@ -63,11 +63,11 @@ func listCursor(list uint64, hashes *keyHashes, i int) string {
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// listPosition is a decoded cursor: the hashes of the named elements, nearest first. An empty listPosition means the beginning
-// of the list.
+// listPosition contains the hashes of a decoded cursor, from the element itself to the most distant element. An empty listPosition
+// means the beginning of the list.
 type listPosition []uint64
 
-// parseListCursor decodes a cursor of a list. A nil or empty cursor means the beginning.
+// parseListCursor decodes a cursor of a list. A nil or empty cursor means the beginning of the list.
 func parseListCursor(list uint64, after *string) (listPosition, error) {
 	if after == nil || *after == "" {
 		return nil, nil
@@ -87,7 +87,7 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	return p, nil
 }
 
-// start returns the index of the first element after the position. It returns 0 if all named elements were removed.
+// start returns the index of the first element after the position. It returns 0 if all elements of the position were removed.
 func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
 		for i := range hashes.made {
@@ -99,7 +99,7 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// reached reports whether hashes, which may contain only the beginning of the list, contains the element of the cursor.
+// reached reports whether hashes contains the element of the cursor. hashes may be of the first elements of a list only.
 func (p listPosition) reached(hashes *keyHashes) bool {
 	if len(p) == 0 {
 		return true
@@ -112,15 +112,14 @@ func (p listPosition) reached(hashes *keyHashes) bool {
 	return false
 }
 
-// pageCursor is a cursor into a list that the venue sends in pages. It contains a page of the venue and an element of that
-// page. Without an element it means the beginning of the page.
+// pageCursor is a cursor into a list that the venue sends in pages. It identifies an element of one of the venue's pages. If
+// Element is 0, it means the beginning of the page.
 type pageCursor struct {
-	// List is the hash of the list.
 	List uint64 `json:"o"`
-	// Page and Limit are the arguments of the venue call that returned the page.
+	// Page and Limit are the arguments of the call to the venue that returned the page.
 	Page  string `json:"p,omitempty"`
 	Limit int    `json:"l,omitempty"`
-	// Element is the hash of the element's key. Index is its index on the page.
+	// Element is the hash of the element's key. Index is the index of the element on the page.
 	Element uint64 `json:"e,omitempty"`
 	Index   int    `json:"i,omitempty"`
 }

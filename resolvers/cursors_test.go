@@ -16,7 +16,7 @@ func hashesOf(keys []string) *keyHashes {
 	return newKeyHashes(len(keys), func(i int) string { return keys[i] })
 }
 
-// ofKeys is the list hash of the tests' cursors.
+// ofKeys is the list hash in the cursors of these tests.
 const ofKeys = 7
 
 func numbered(n int) []string {
@@ -47,8 +47,8 @@ func TestKeyHash(t *testing.T) {
 	}
 }
 
-// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, like a venue's list. The next page must not
-// skip an element after the cursor. It may repeat an element only if all elements near the cursor were removed.
+// TestACursorFindsItsPlaceAgain checks that the next page skips no element if elements were removed or added at the end. It may
+// repeat an element only if all near elements before the cursor were removed.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -113,11 +113,12 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// paged is a venue that sends rows in pages, newest first. A page begins after the row with a given key, or at an offset.
+// paged is a venue that sends rows in pages, newest first. The start of a page is an offset if byOffset is set, or the key of the
+// row before it.
 type paged struct {
 	rows     []string
 	byOffset bool
-	// drop filters rows out of the pages.
+	// drop reports whether the pages omit a row.
 	drop  func(string) bool
 	calls int
 }
@@ -154,7 +155,7 @@ func (p *paged) page(t *testing.T, first int, after *string) page[string] {
 	return out
 }
 
-// TestVenuePages reads a paged list from each of its elements, with several page sizes.
+// TestVenuePages checks that a paged list can be continued after each of its elements, with several page sizes.
 func TestVenuePages(t *testing.T) {
 	for _, byOffset := range []bool{false, true} {
 		for _, n := range []int{0, 1, 9, 10, 11, 30} {
@@ -190,8 +191,8 @@ func TestVenuePages(t *testing.T) {
 	}
 }
 
-// TestVenuePagesOfFewMatches filters out most rows. A response must read at most five pages of the venue. It may be short or empty,
-// but must have a cursor.
+// TestVenuePagesOfFewMatches checks that a page of a connection reads at most five pages of the venue. If the venue omits most
+// rows, the page may be short or empty, but must have a cursor.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}
@@ -217,7 +218,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 	}
 }
 
-// TestARowThatCursorsNameMayGo removes the row that a cursor names. The list must continue at the former index of the row.
+// TestARowThatCursorsNameMayGo checks that the next page begins at the former index of a row if the row of the cursor was removed.
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)

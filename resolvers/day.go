@@ -13,16 +13,15 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// lateReference is the greatest delay of a reference price. The reference is the price at the start of the last 24 hours. If
-	// the history has no price then, its first price is used if that price is at most lateReference later. A history starts at
-	// midnight, so it may lack a price at a time shortly after midnight.
+	// Change24h compares the price with the price of 24 hours ago. If the history has no price of that time or earlier, Change24h
+	// uses the first price of the history, which may be at most lateReference later. This happens shortly after midnight, because a
+	// history starts at midnight.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100
 )
 
-// lastDay reads the prices of today and yesterday, which include the last 24 hours. All fields of a token share this read. It
-// returns nil if the token is unknown.
+// lastDay reads the prices of today and yesterday. It returns nil if the token is unknown.
 func (r *Resolver) lastDay(ctx context.Context, t *model.Token, now time.Time) (*market.PriceHistory, error) {
 	today := market.DateOf(now)
 	reqctx.DependenciesFrom(ctx).Until((today + 1).Start())
@@ -52,7 +51,7 @@ func (r *tokenResolver) Sparkline(ctx context.Context, t *model.Token, points *i
 func (r *tokenResolver) Change24h(ctx context.Context, t *model.Token) (*market.Decimal, error) {
 	now := r.Clock.Now()
 	h, failed := r.lastDay(ctx, t, now)
-	price, err := r.Price(ctx, t) // after the history, so that both are fetched together
+	price, err := r.Price(ctx, t) // even if the history is pending, so that history and price are fetched together
 	if err == nil {
 		err = failed
 	}

@@ -21,7 +21,7 @@ import (
 // internalMessage is the message of every internal error that clients see.
 const internalMessage = "internal error; the log describes it under the request id"
 
-// fieldError is an error of a field with its paths and its locations in the document.
+// fieldError is an error of a field, such as exec.Error.
 type fieldError interface {
 	error
 	Path() ast.Path
@@ -30,9 +30,9 @@ type fieldError interface {
 	Argument() string
 }
 
-// Presenter returns a function that converts errors for clients. Clients see the message of a market.Error and of the GraphQL
-// library's errors about the document. Of any other error they see internalMessage and the id that requestID returns; the error
-// itself is logged. The log contains the names of fields in the schema, because aliases come from the client.
+// Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, and the message of a
+// GraphQL library's error about the document. The function logs any other error, and clients see internalMessage and the id that
+// requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
@@ -54,7 +54,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			defer func() { out.Message = input + ": " + out.Message }()
 		}
 		if errors.Is(err, context.Canceled) {
-			// The cause of the cancellation may be an error for the client, for example that the account was revoked.
+			// The cause of the cancellation may be a market.Error for the client, for example that the account was revoked.
 			var cause *market.Error
 			if errors.As(context.Cause(ctx), &cause) {
 				err = cause
@@ -65,8 +65,8 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 	}
 }
 
-// describe sets the message and the extensions of out. It logs errors that clients do not see in full. located is err as an
-// error of the GraphQL library, or nil. field returns the path of the failed field.
+// describe sets the message and the extensions of out. It logs errors that clients do not see in full. located is the
+// gqlerror.Error in the chain of err, or nil. field returns the path of the failed field.
 func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
 	var known *market.Error
 	switch {
@@ -80,7 +80,7 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 			log.DebugContext(ctx, "field failed", "field", field(), "code", known.Code, "error", known)
 		}
 	case located != nil && located.Err == nil:
-		// This is the GraphQL library's error about the document or its variables.
+		// err is an error of the GraphQL library about the document or its variables.
 		out.Message = located.Message
 		out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 		out.Extensions = map[string]any{"code": string(documentCode(located))}
@@ -105,7 +105,7 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 	}
 }
 
-// maxMessage is the maximum size in bytes of an error's message in JSON. It is bounded because a message may quote input of the
+// maxMessage is the maximum size in bytes of an error's message in JSON. Without it, a message could quote a long input of the
 // client.
 const maxMessage = 1 << 10
 
@@ -132,11 +132,11 @@ func Bounded(message string) string {
 // escaped is the maximum size in bytes of a character that JSON escapes.
 const escaped = 6
 
-// wrongValue matches the library's message for a number that is not an Int or Float. The value in that message differs from the
-// value that the client sent.
+// wrongValue matches the library's message for a number that is not an Int or Float. Presenter replaces the value in this message,
+// because it differs from the value that the client sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
 
-// documentCode classifies an error of the GraphQL library.
+// documentCode returns the code of an error of the GraphQL library about the document or its variables.
 func documentCode(err *gqlerror.Error) market.Code {
 	switch err.Extensions["code"] {
 	case "GRAPHQL_PARSE_FAILED":
@@ -174,5 +174,5 @@ func comparePaths(a, b ast.Path) int {
 	return len(a) - len(b)
 }
 
-// Recover converts a panic to an error whose stack Presenter logs.
+// Recover converts a panic to an error. Presenter logs the error with the stack.
 func Recover(_ context.Context, p any) error { return exec.Recovered(p) }

@@ -9,23 +9,23 @@ import (
 	"oddsgraph/graph/exec"
 )
 
-// eventQueue contains an entry for each next event of a subscription: a value, an error or the end. The subscription adds an
-// entry before it sends a value. The engine takes the entries. eventQueue is safe for concurrent use.
+// eventQueue contains an entry for each coming event of a subscription. An event is a value, an error or the end. The subscription
+// adds an entry before it sends the value on its channel, and NextEvent removes the entry. eventQueue is safe for concurrent use.
 type eventQueue struct {
 	mu    sync.Mutex
 	begun bool
 	queue []StreamEvent
-	// more is signalled when the queue grows.
+	// more gets a value when the queue grows.
 	more chan struct{}
-	// admit is called before a subscription reads an account. It may be nil.
+	// admit is called before the subscription reads an account. It may be nil.
 	admit func() error
 }
 
-// StreamEvent announces the next event of a subscription. The zero value announces a value on the channel.
+// StreamEvent announces the next event of a subscription. The zero value announces a value on the subscription's channel.
 type StreamEvent struct {
-	// Problem is the error that is sent instead of a value, or the error that has ended the subscription; nil if there is none.
+	// Problem is an error to send instead of a value. If Ended is set, Problem is the error that has ended the subscription, or nil.
 	Problem error
-	// Ended is set on the last event.
+	// Ended reports that the subscription has ended.
 	Ended bool
 }
 
@@ -37,7 +37,7 @@ func WithEventQueue(ctx context.Context, admit func() error) context.Context {
 	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{more: make(chan struct{}, 1), admit: admit})
 }
 
-// queueOf returns the queue of ctx, or a new queue without a reader.
+// queueOf returns the queue of ctx. If ctx has no queue, it returns a new queue that nobody reads.
 func queueOf(ctx context.Context) *eventQueue {
 	if t, ok := ctx.Value(eventQueueKey{}).(*eventQueue); ok {
 		return t
@@ -45,8 +45,8 @@ func queueOf(ctx context.Context) *eventQueue {
 	return &eventQueue{more: make(chan struct{}, 1)}
 }
 
-// NextEvent waits for the next event of the subscription of ctx. It returns Ended if the subscription has not begun or ctx has
-// ended.
+// NextEvent waits for the next event of the subscription of ctx. It returns an event with Ended if the subscription has not begun,
+// or when ctx ends.
 func NextEvent(ctx context.Context) StreamEvent {
 	t := queueOf(ctx)
 	for {
@@ -62,7 +62,7 @@ func NextEvent(ctx context.Context) StreamEvent {
 	}
 }
 
-// take removes and returns the next event. ok is false if there is none yet. The last event stays in the queue.
+// take removes and returns the next event. ok is false if the queue is empty. The event with Ended stays in the queue.
 func (t *eventQueue) take() (next StreamEvent, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,6 @@ func (t *eventQueue) take() (next StreamEvent, ok bool) {
 	return next, true
 }
 
-// begin marks the subscription as started.
 func (t *eventQueue) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +103,7 @@ func (t *eventQueue) problem(ctx context.Context, err error) {
 	t.add(StreamEvent{Problem: atField(ctx, err)})
 }
 
-// end announces the end. err is the error that has ended the subscription, or nil.
+// end announces the end of the subscription. err is the error that has ended it, or nil.
 func (t *eventQueue) end(ctx context.Context, err error) {
 	if err != nil {
 		err = atField(ctx, err)

@@ -32,7 +32,8 @@ func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *mo
 	return readEvent(loaders.From(ctx), ref)
 }
 
-// fullEvent returns the event with its markets, or nil if the venue no longer knows the event.
+// fullEvent returns the event with its markets. It reads the event if e has no markets. It returns nil if the venue no longer
+// knows the event.
 func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
 	if e.Loaded != nil {
 		return e, nil
@@ -127,17 +128,18 @@ func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int,
 	return marketConnection(ctx, p, full.Meta), nil
 }
 
-// foundEvents are the events of the first pages of a search, each event once.
+// foundEvents contains the events of the first pages of a search, each event once.
 type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
 	meta    market.Meta
-	// ended reports that the list contains all pages of the venue. more reports that the list reaches beyond the requested page of
-	// the connection.
+	// ended reports that list contains the events of all pages of the venue. more reports that list contains events after the
+	// requested page of the connection.
 	ended, more bool
 }
 
-// add adds the events of a page, and the matches of events that were on an earlier page.
+// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. at maps event ids to indexes
+// in list.
 func (f *foundEvents) add(page *queries.EventPage, at map[string]int) {
 	for _, e := range page.Events {
 		i, known := at[e.EventID]
@@ -151,9 +153,9 @@ func (f *foundEvents) add(page *queries.EventPage, at map[string]int) {
 	f.leftOut = append(f.leftOut, page.LeftOut...)
 }
 
-// appendMissing returns a new list with the markets of both lists, each once.
+// appendMissing returns a new list with the markets of both lists, each market once.
 func appendMissing(list, more []*market.Market) []*market.Market {
-	out := append(make([]*market.Market, 0, len(list)+len(more)), list...) // the cache owns list
+	out := append(make([]*market.Market, 0, len(list)+len(more)), list...) // a copy, because the cache owns list
 	known := make(map[string]bool, len(out))
 	for _, m := range out {
 		known[m.MarketID] = true
@@ -166,8 +168,8 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 	return out
 }
 
-// findEvents reads pages of a search until the list contains the connection's page that part selects and at least one more event.
-// It reads at most maxPages pages.
+// findEvents reads pages of a search until they contain the connection's page that part selects and at least one more event. It
+// reads at most maxPages pages.
 func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
 	at := make(map[string]int)
 	for range maxPages {
@@ -230,7 +232,6 @@ func eventConnection(ctx context.Context, found foundEvents, part pageArguments)
 	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-// marketsOf returns markets of a list.
 func marketsOf(list []*market.Market, meta market.Meta) []model.Market {
 	out := make([]model.Market, len(list))
 	for i, m := range list {

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzCursors decodes arbitrary text as a cursor. A valid cursor must lead to an index of its list, and another list must reject
-// the cursor. For other texts the error must be BAD_USER_INPUT.
+// FuzzCursors checks that a valid cursor leads to an index of its list, and that another list rejects it. For any other text the
+// error must be BAD_USER_INPUT.
 func FuzzCursors(f *testing.F) {
 	keys := numbered(40)
 	for i := range keys {

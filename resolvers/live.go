@@ -18,8 +18,8 @@ const maxPerSecondLimit = 100
 
 type groupKey struct{}
 
-// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without a group, the subscription has
-// one reader. This reader gets all events from the start.
+// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without a group, the operation serves
+// one subscription, which gets all events from the start.
 func WithGroup(ctx context.Context, g follow.Group) context.Context {
 	return context.WithValue(ctx, groupKey{}, g)
 }
@@ -35,7 +35,7 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
 	out, queue := make(chan M), queueOf(ctx)
 	queue.begin()
-	go func() { // to end this goroutine, the transport cancels ctx and drains the channel
+	go func() { // this goroutine ends when the transport cancels ctx and drains the channel
 		var last error
 		defer func() {
 			if p := recover(); p != nil {
@@ -65,8 +65,8 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	return out
 }
 
-// read calls f until no value is pending. Subscriptions use it for the reads that their events need. These reads do not count
-// as polls, so they open no auto-watches.
+// read calls f until no value is pending. Subscriptions use it for the REST reads that their events need. These reads do not count
+// as polls of a client; see reqctx.CountsAsPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
 	loaders.Read(reqctx.WithoutPoll(ctx), r.Sources, f)
 }
@@ -77,8 +77,8 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 	return read, err
 }
 
-// accountOf returns the topic, the credentials and the read function of an account, for the caller in ctx. The read function
-// returns a nil value if the venue has no value.
+// accountOf returns the topic, the credentials and the read function of an account, for the caller of ctx. The read function
+// returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
 	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
@@ -101,9 +101,9 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
-// ListOf returns the name of a subscription field's argument with the ids, if each event of the field concerns one id. With such a
-// field, a subscription to several ids is equal to one subscription to each id. ListOf returns "" for other fields, such as
-// tradesAdded, whose first event contains the trades of all tokens.
+// ListOf returns the name of the argument with the ids of a subscription field. A subscription of such a field to several ids gets
+// the same events as one subscription to each id. ListOf returns "" for other fields, such as tradesAdded, whose first event
+// contains the trades of all tokens.
 func ListOf(field string) string {
 	switch field {
 	case "priceChanged":

@@ -135,7 +135,7 @@ func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context) (<-chan 
 	return subscribe(ctx, follow.StreamStatus(ctx, r.source(ctx), status, sameStatus), func(_ model.UpdateReason, s model.StreamStatus) model.StreamStatus { return s }), nil
 }
 
-// sameStatus reports whether two statuses are equal. It ignores the time of the last message, which changes all the time.
+// sameStatus reports whether two statuses are equal. It ignores the time of the last message, which changes with every message.
 func sameStatus(a, b *model.StreamStatus) bool {
 	return a.State == b.State && a.Since.Equal(b.Since) && a.Connections == b.Connections && a.Reconnects == b.Reconnects &&
 		a.Resyncs == b.Resyncs && a.WatchedTokens == b.WatchedTokens

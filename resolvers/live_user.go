@@ -80,8 +80,8 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// checkSubscription returns an error if the caller may not read the account, or if the caller's limits allow no calls to the
-// venue now.
+// checkSubscription returns an error if the caller may not read the account. It also returns the error of the admit function of
+// WithEventQueue.
 func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return err
@@ -92,13 +92,13 @@ func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) erro
 	return nil
 }
 
-// positionFilter selects positions of a wallet by their global ids. If ids is nil, it selects all positions.
+// positionFilter selects positions of a wallet by their global ids. If ids is nil, positionFilter selects all positions.
 type positionFilter struct {
 	address market.Address
 	ids     map[string]bool
 }
 
-// positionsOf returns the filter for the argument positionIds. The wallet need not hold the positions yet.
+// positionsOf returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
 func positionsOf(a market.Address, ids []string) (positionFilter, error) {
 	f := positionFilter{address: a}
 	if ids == nil {
@@ -121,7 +121,7 @@ func positionsOf(a market.Address, ids []string) (positionFilter, error) {
 	return f, nil
 }
 
-// of returns an update that contains only the selected positions, but the sums of all positions.
+// of returns an update with only the selected positions of u. Its Summary still contains the sums over all positions.
 func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 	if f.ids == nil {
 		return u
@@ -142,7 +142,7 @@ func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 
 func positionKey(p *market.Position) string { return p.Key().String() }
 
-// portfolioUpdate returns an event in which each position contains its valuation and the prices of that valuation.
+// portfolioUpdate returns an event in which each position contains its valuation and the price from which it was valued.
 func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 	u := model.PortfolioUpdate{
 		Reason: reason, Changed: make([]model.Position, len(p.Changed)), ClosedPositionIds: make([]string, len(p.Closed)),

@@ -22,7 +22,7 @@ func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error
 	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
 }
 
-// object returns a copy of value in memory that is reused after the response.
+// object returns a pointer to a copy of value. The memory of the copy is reused after the response.
 func object[T any](ctx context.Context, value T) *T {
 	o := exec.Make[T](ctx)
 	*o = value
@@ -64,8 +64,8 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 }
 
 // readList reads objects by id. The result is in the order of ids. It contains nil for an unknown id and for an id whose read
-// failed. pending returns a placeholder for a key that is pending, so that fields below the placeholder request their values in the
-// same pass. pending may be nil.
+// failed. If the value of a key is pending, pending returns a placeholder for the value. So the fields below the placeholder
+// request their values in the same pass. pending may be nil.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	return out, nil
 }
 
-// fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, fullMarket returns m
-// unchanged.
+// fullMarket returns the market with the fields that lists of the venue omit. If the venue no longer knows the market, fullMarket
+// returns m unchanged.
 func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	if !m.Summary {
 		return *m, nil
@@ -145,7 +145,7 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 	}
 	resolution := full.Market.Resolution
 	if resolution == nil && full.Status == market.StatusResolved {
-		resolution = &market.Resolution{} // the venue may name the winner only in the outcomes
+		resolution = &market.Resolution{} // some venues send the winner only in the outcomes
 	}
 	if resolution == nil {
 		return nil, nil
@@ -190,7 +190,7 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	return marketConnection(ctx, p, meta), nil
 }
 
-// searchOf returns the search for checked arguments.
+// searchOf checks the arguments of a search and returns the query.
 func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, order queries.Direction) (queries.Search, error) {
 	q := queries.Search{Text: text, Sort: sort, Direction: order}
 	if len(text) > 1000 {

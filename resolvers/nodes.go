@@ -37,8 +37,8 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	}
 }
 
-// decodeID decodes a global id. local is the id without the venue, and parts are the parts of local after its kind. decodeID
-// returns an error for an id of another venue.
+// decodeID decodes a global id. local is the id without the name of the venue, and parts are the parts of local after its kind.
+// decodeID returns an error for an id of another venue.
 func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err error) {
 	venue, local := model.SplitVenue(id)
 	kind, parts, ok := model.DecodeID(local)
@@ -51,10 +51,10 @@ func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err 
 	return local, kind, parts, nil
 }
 
-// maxVenueName bounds the name of a venue in an id, because messages repeat the name.
+// maxVenueName is the greatest length in bytes of a venue's name in an id. The name is bounded because error messages repeat it.
 const maxVenueName = 32
 
-// nameOf returns the name of a venue in messages. A global id of the generic driver contains no venue name.
+// nameOf returns the name of a venue for error messages. Global ids of the generic driver contain no venue name.
 func nameOf(venue string) string {
 	if venue == "" {
 		return "generic"
@@ -62,7 +62,7 @@ func nameOf(venue string) string {
 	return strconv.Quote(venue)
 }
 
-// node returns object as a Node. For a nil pointer it returns a nil Node.
+// node returns *object as a Node, or nil if object is nil.
 func node[T model.Node](object *T, err error) (model.Node, error) {
 	if object == nil || err != nil {
 		return nil, err

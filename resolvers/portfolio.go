@@ -87,7 +87,7 @@ func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *mark
 	if err == nil {
 		_, valuations, err = valuation.All(set, pointers(*read.Value), read.Meta, by)
 	}
-	if err == loaders.ErrPending { // with this placeholder, its fields request their values in this pass
+	if err == loaders.ErrPending { // the fields below this placeholder request their values in the same pass
 		return &model.PortfolioSummary{Portfolio: &valuation.Portfolio{}, Address: u.Address, Basis: by}, nil
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
 	if r.CashError == nil && r.checkAccess(ctx, p.Address) == nil {
-		set.Orders.Prefetch([]market.Address{p.Address}) // fetch orders and balance together
+		set.Orders.Prefetch([]market.Address{p.Address}) // so that orders and balance are fetched together
 	}
 	cash, err := r.readCash(ctx, p.Address)
 	if cash == nil {
@@ -123,8 +123,8 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash returns an account's cash, or nil if the venue does not send it. If the balances of the venue never contain cash,
-// readCash returns CashError without a read.
+// readCash returns an account's cash, or nil if the venue does not send it. If CashError is set, readCash returns CashError and
+// reads nothing.
 func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err

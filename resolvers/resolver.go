@@ -1,5 +1,5 @@
-// Package resolvers implements the fields of the GraphQL schema. A resolver checks its arguments, makes one call and returns.
-// It reads all data through the loaders of the response. Methods are grouped by schema type, for example on tokenResolver.
+// Package resolvers implements the fields of the GraphQL schema. A resolver checks its arguments, makes one call and returns. It
+// reads all data through the loaders of the response. Each schema type has a Go type with its resolvers, such as tokenResolver.
 package resolvers
 
 import (
@@ -19,15 +19,14 @@ import (
 type Resolver struct {
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
-	// Clock provides the current day for default ranges.
-	Clock market.Clock
-	// Feed provides the live state to subscriptions. Sources are for the REST reads of subscriptions.
+	Clock  market.Clock
+	// Feed provides the values of the venue's stream. Sources provides the values that subscriptions read over REST.
 	Feed    *feed.Feed
 	Sources loaders.Sources
-	// Timeout bounds the wait for the first event of a subscription.
+	// Timeout is the longest wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
-	// topic.
+	// Scope returns the Scope of an account's topic, which depends on the caller's credentials. So callers with different credentials
+	// do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
@@ -40,7 +39,8 @@ type Resolver struct {
 	PublicAccounts bool
 }
 
-// There is a resolver for each schema type with resolver fields. If one lacks a method, the methods below do not compile.
+// Each schema type with fields that need a resolver has one of these types. The methods of Resolver below do not compile if a type
+// lacks a method.
 type (
 	balanceResolver          struct{ *Resolver }
 	eventResolver            struct{ *Resolver }

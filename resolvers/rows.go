@@ -9,7 +9,8 @@ import (
 	"oddsgraph/loaders"
 )
 
-// tokenRef identifies the token of an account's row. It contains the fields that the venue sent; each of them may be empty.
+// tokenRef identifies the token of a position, order, trade or record, which this file calls a row. Each field is empty if the
+// venue did not send it.
 type tokenRef struct{ marketID, tokenID, outcome string }
 
 func tokenRefOf(p *market.Position) tokenRef { return tokenRef{p.MarketID, p.TokenID, p.Outcome} }
@@ -26,8 +27,8 @@ func tokenRefOfRecord(h *model.HistoryRecord) tokenRef {
 	return tokenRef{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
 }
 
-// rowsOf returns the nodes and edges of a page of an account's rows. If the client selects the markets or prices of the rows,
-// rowsOf prefetches them.
+// rowsOf returns the nodes and edges of a page of rows. If the client selects the markets or prices of the rows, rowsOf prefetches
+// them.
 func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold func(*N) tokenRef, edge func(cursor string, node N) E) ([]N, []E) {
 	nodes := exec.MakeList[N](ctx, len(p.items))
 	for i := range p.items {
@@ -37,7 +38,7 @@ func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold f
 	return nodes, edgesOf(ctx, p, nodes, edge)
 }
 
-// market returns the most specific reference to the row's market. ok is false if the row names neither market nor token.
+// market returns a reference to the row's market. ok is false if the row has neither a market id nor a token id.
 func (h tokenRef) market() (ref market.MarketRef, ok bool) {
 	switch {
 	case h.marketID != "":
@@ -49,7 +50,7 @@ func (h tokenRef) market() (ref market.MarketRef, ok bool) {
 	}
 }
 
-// fieldsOfRows returns the paths of fields below nodes and below edges of a connection.
+// fieldsOfRows returns the paths of fields of a row, below nodes and below edges.node of a connection.
 func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	for _, f := range fields {
 		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))
@@ -102,8 +103,8 @@ func marketOf(ctx context.Context, h tokenRef) (*model.Market, error) {
 	return readMarket(ctx, ref)
 }
 
-// tokenOf returns the token of a row. If the row has no token id, tokenOf searches the market's outcomes for the row's label,
-// ignoring case. It returns nil if no token is found.
+// tokenOf returns the token of a row. If the row has no token id, tokenOf returns the token of the market's outcome with the row's
+// label, ignoring case. It returns nil if it finds no token.
 func tokenOf(ctx context.Context, h tokenRef) (*model.Token, error) {
 	if h.tokenID != "" {
 		return object(ctx, model.Token{TokenID: h.tokenID, MarketID: h.marketID}), nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestResolversAreShort limits the lines of every method of a schema type. Longer code belongs to the domain, a loader or the
-// feed.
+// TestResolversAreShort checks that the methods of schema types have few lines. Longer code belongs into the packages that they
+// call.
 func TestResolversAreShort(t *testing.T) {
 	const mean, most = 9, 25
 	files, err := filepath.Glob("*.go")

@@ -36,8 +36,8 @@ func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model
 
 func identity(id string) string { return id }
 
-// These functions return placeholders for pending values. The output of this pass is discarded, but the fields below a
-// placeholder request their values.
+// The following functions return placeholders for values that are pending. The output of a pass with a placeholder is discarded,
+// but the fields below the placeholder request their values in this pass.
 
 func pendingPrice(tokenID string) *market.Price { return &market.Price{TokenID: tokenID} }
 
@@ -61,7 +61,7 @@ func (r *queryResolver) Spreads(ctx context.Context, tokenIDs []string) ([]*mode
 	})
 }
 
-// spreadOf returns the top of a book, or nil if the book is empty.
+// spreadOf returns a spread, or nil if all its prices are nil.
 func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spread {
 	s := read.Value
 	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {
@@ -77,7 +77,7 @@ func (r *tokenResolver) Market(ctx context.Context, t *model.Token) (*model.Mark
 	return readMarket(ctx, refOf(t))
 }
 
-// refOf returns the most specific reference to a token's market.
+// refOf returns a reference to a token's market, by the market id if it is known.
 func refOf(t *model.Token) market.MarketRef {
 	if t.MarketID != "" {
 		return byID(t.MarketID)
@@ -85,7 +85,7 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and outcome. Both are nil if the venue does not know the token.
+// outcomeOf returns a token's market and its outcome in this market. They are nil if the venue does not know the token.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {
@@ -122,7 +122,7 @@ func (r *tokenResolver) Winner(ctx context.Context, t *model.Token) (*bool, erro
 	if won := m.Won(o); won != nil || !m.Summary || m.Status != market.StatusResolved {
 		return won, nil
 	}
-	full, err := readMarket(ctx, byID(m.MarketID)) // lists may omit the winner
+	full, err := readMarket(ctx, byID(m.MarketID)) // m comes from a list, which may omit the winner
 	if full == nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
-// days returns the first and last day of a range. The default is the last 7 days.
+// days checks a range of days and returns its first and last day. The default range is the last 7 days.
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {

@@ -18,8 +18,8 @@ func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int
 	return readMarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID}, n, after)
 }
 
-// Trades reads the market of the token first, because venues list trades by market. It reads no market if the venue lists no
-// trades.
+// Trades first reads the market of the token if the market id is unknown, because venues list trades by market. It reads no market
+// if the venue does not list trades.
 func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
 	if r.Can != nil {
 		if err := r.Can(reqctx.EndpointMarketTrades); err != nil {
@@ -44,7 +44,7 @@ func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, 
 // defaultTrades is the default size of a page of public trades.
 const defaultTrades = 20
 
-// readMarketTrades reads a page of the public trades that q describes. It sets the page and the limit of q.
+// readMarketTrades reads a page of the public trades that q selects. It ignores the page and the limit of q.
 func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, after *string) (*model.TradeConnection, error) {
 	set := loaders.From(ctx)
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[market.Trade], error) {
@@ -57,7 +57,7 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 	return tradeConnection(ctx, p), nil
 }
 
-// tradePage returns the page of the venue that was read.
+// tradePage converts the result of a read to a venuePage.
 func tradePage(read market.Read[*queries.TradePage], err error) (venuePage[market.Trade], error) {
 	if err != nil || read.Value == nil {
 		return venuePage[market.Trade]{}, err

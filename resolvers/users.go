@@ -25,8 +25,8 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// checkAccess returns an error for anonymous callers and for callers who may not read this account. Public accounts may be read by
-// every caller.
+// checkAccess returns an error if the caller is anonymous or may not read the account. If PublicAccounts is set, every caller may
+// read every account.
 func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	if r.PublicAccounts {
 		return nil
@@ -58,7 +58,7 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(u.Address)
-	if err != nil || read.Value == nil { // the venue may know the account but no balance
+	if err != nil || read.Value == nil { // the venue may have no balance for an account
 		return nil, err
 	}
 	return &model.Balance{Balance: read.Value, Address: u.Address, Meta: read.Meta}, nil
@@ -89,7 +89,8 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	return &model.OrderConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
-// filterByMarket returns a function that reports whether a market id is in the list. A nil list accepts all markets.
+// filterByMarket returns a function that reports whether a market id is in marketIDs. If marketIDs is nil, the function returns
+// true for every id.
 func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	if marketIDs == nil {
 		return func(string) bool { return true }, nil
@@ -104,8 +105,8 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-// listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments and a filter
-// for market ids.
+// listArguments checks the arguments of an account's list that is read at once. It returns the page arguments and a filter for
+// market ids.
 func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
 		in, err = filterByMarket(marketIDs)
