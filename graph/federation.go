@@ -18,11 +18,12 @@ import (
 // maxRepresentations is the greatest number of representations in the arguments of one _entities field.
 const maxRepresentations = 500
 
-// subgraph is the schema with the fields of Apollo Federation. public is the schema without them. The generated code supports both.
+// subgraph is the schema with the fields of Apollo Federation. public is the schema without these fields. The generated code can
+// execute both schemas.
 var subgraph, public = parsedSchema, gqlparser.MustLoadSchema(sources[0])
 
 func init() {
-	parsedSchema = public // used by a Config without a schema
+	parsedSchema = public // the generated code uses this schema for a Config without a schema
 	for _, schema := range []*ast.Schema{subgraph, public} {
 		delete(schema.Directives, "defer") // the server does not support @defer
 	}
@@ -41,14 +42,14 @@ var subgraphSDL = sync.OnceValues(func() (string, error) {
 	return sdl.Print(SDL(), sdl.Options{Federation: true})
 })
 
-// __resolve__service resolves Query._service. gqlgen chose the name.
+// __resolve__service resolves Query._service. The generated code calls it by this name.
 func (ec *executionContext) __resolve__service(context.Context) (model.Subgraph, error) {
 	text, err := subgraphSDL()
 	return model.Subgraph{SDL: text}, err
 }
 
-// __resolve_entities resolves Query._entities. Like Query.nodes, it finds each entity by its global id, and all entities of a type
-// are read in one batch. If a representation is invalid or its entity cannot be read, its result is null with an error.
+// __resolve_entities resolves Query._entities. It finds each entity by its global id, like Query.nodes, so all entities of a type
+// are read in one batch. If a representation is invalid or its entity cannot be read, the entity is null and has an error.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) []model.Node {
 	entities := make([]model.Node, len(representations))
 	if len(representations) > maxRepresentations {

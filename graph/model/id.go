@@ -8,11 +8,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The kinds of objects that a global id can name.
+// The kinds of objects that have global ids.
 const (
 	KindUser     = "User"
 	KindPosition = "Position"
-	// KindLot names a wallet's second or later position in the same market and outcome.
+	// KindLot is a position with an Ordinal above 0: not the first one of its wallet in the same market and outcome.
 	KindLot    = "Lot"
 	KindOrder  = "Order"
 	KindMarket = "Market"
@@ -20,21 +20,21 @@ const (
 	KindToken  = "Token"
 )
 
-// separator separates the parts of an id. Ids with control characters are rejected, so only a label of an outcome can contain
-// the separator. Such a label is always the last part.
+// separator separates the parts of an id. Only the label of an outcome can contain the separator, because market.CheckID rejects
+// control characters in ids. Such a label is always the last part.
 const separator = "\n"
 
-// venueEnd ends the name of the venue in a global id. Base64 does not use this character.
+// venueEnd separates the name of the venue from the rest of a global id. The rest is base64, which does not use this character.
 const venueEnd = "."
 
-// EncodeID returns the opaque id of an object within its venue. Package exec writes the venue's prefix before it.
+// EncodeID returns the opaque id of an object within its venue. Package exec writes IDPrefix before this id.
 func EncodeID(kind string, parts ...string) string {
 	var buf [256]byte
 	return string(AppendID(buf[:0], kind, parts...))
 }
 
-// AppendID appends the opaque id of an object within its venue. The id needs no JSON escapes. Types whose ids appear in lists have a
-// method AppendID; generated code calls it instead of ID.
+// AppendID is like EncodeID, but appends the id to dst. The id needs no JSON escapes. If a type has a method AppendID, generated
+// code calls it instead of the method ID, which saves an allocation.
 func AppendID(dst []byte, kind string, parts ...string) []byte {
 	var buf [192]byte
 	id := append(buf[:0], kind...)
@@ -44,7 +44,7 @@ func AppendID(dst []byte, kind string, parts ...string) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, id)
 }
 
-// DecodeID returns the kind and the parts of an id without the venue's prefix. ok is false if id is not such an id.
+// DecodeID returns the kind and the parts of an id that EncodeID has returned. ok is false if id is not such an id.
 func DecodeID(id string) (kind string, parts []string, ok bool) {
 	if len(id) > 2048 {
 		return "", nil, false
@@ -62,7 +62,7 @@ func DecodeID(id string) (kind string, parts []string, ok bool) {
 	return kind, parts, n > 0 && len(parts) == n && parts[0] != ""
 }
 
-// IDPrefix returns the text that begins every global id of a venue's objects. It is empty for a venue without a name.
+// IDPrefix returns the text with which every global id of a venue begins. It is empty for a venue without a name.
 func IDPrefix(venue string) string {
 	if venue == "" {
 		return ""
@@ -70,8 +70,7 @@ func IDPrefix(venue string) string {
 	return venue + venueEnd
 }
 
-// SplitVenue splits a global id into the name of its venue and the id within that venue. The name may be empty. DecodeID decodes
-// the id within the venue.
+// SplitVenue splits a global id into the name of its venue, which may be empty, and the id for DecodeID.
 func SplitVenue(id string) (venue, local string) {
 	venue, local, ok := strings.Cut(id, venueEnd)
 	if !ok {
@@ -80,7 +79,7 @@ func SplitVenue(id string) (venue, local string) {
 	return venue, local
 }
 
-// TypeOf returns the name of the GraphQL type of the object that a global id names. ok is false if id is not a global id.
+// TypeOf returns the name of the GraphQL type of the object with a global id. ok is false if id is not a global id.
 func TypeOf(id string) (name string, ok bool) {
 	_, id = SplitVenue(id)
 	kind, _, ok := DecodeID(id)

@@ -32,7 +32,7 @@ func TestIDsRoundTrip(t *testing.T) {
 			t.Errorf("%s does not go into a URL as it is", id)
 		}
 	}
-	// The documentation promises that ids are stable. The ids below must never change.
+	// These ids must never change, because the documentation promises that ids are stable.
 	for id, want := range map[string]string{
 		"VG9rZW4KMQ": EncodeID(KindToken, "1"), "VXNlcgoweDE": EncodeID(KindUser, "0x1"),
 		"UG9zaXRpb24KMHgxCm0KWUVT": PositionID(market.Address("0x1"), &market.Position{MarketID: "m", TokenID: "t", Outcome: "YES"}),
@@ -43,9 +43,9 @@ func TestIDsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAppendedIDs expects the methods ID and AppendID to make equal ids.
+// TestAppendedIDs checks that the methods ID and AppendID make equal ids.
 func TestAppendedIDs(t *testing.T) {
-	const odd = "\"two\nlines\" of ümläuts, " // long is this text 20 times
+	const odd = "\"two\nlines\" of ümläuts, "
 	long := strings.Repeat(odd, 20)
 	for _, object := range []interface {
 		ID() string
@@ -72,7 +72,7 @@ func TestBadIDs(t *testing.T) {
 	}
 }
 
-// TestVenueInIDs splits the venue from an id. Ids within a venue have no dot.
+// TestVenueInIDs checks that SplitVenue splits an id at the first dot. Ids within a venue contain no dot.
 func TestVenueInIDs(t *testing.T) {
 	local := EncodeID(KindToken, "a.b")
 	for venue, id := range map[string]string{"": local, "polymarket": "polymarket." + local} {

@@ -5,7 +5,7 @@ import "oddsgraph/internal/market"
 // MarketChange is the kind of a market's change.
 type MarketChange string
 
-// These are the kinds of changes.
+// The kinds of changes.
 const (
 	MarketCreated  MarketChange = "CREATED"
 	MarketStatus   MarketChange = "STATUS"
@@ -15,7 +15,7 @@ const (
 	MarketUnknown  MarketChange = "UNKNOWN"
 )
 
-// ParseMarketChange converts the name of a kind of change. An unknown name becomes MarketUnknown.
+// ParseMarketChange converts market.MarketChange.Kind. It returns MarketUnknown for an unknown kind.
 func ParseMarketChange(kind string) MarketChange {
 	switch c := MarketChange(kind); c {
 	case MarketCreated, MarketStatus, MarketMetadata, MarketTickSize, MarketResolved:
@@ -25,8 +25,8 @@ func ParseMarketChange(kind string) MarketChange {
 	}
 }
 
-// Preloaded contains values of a token that came with an event. Fields below the event return these values, even if newer ones
-// exist.
+// Preloaded contains values of a token from a subscription's event. The fields below the event return these values, even if the
+// cache has newer values.
 type Preloaded struct {
 	Price  *TokenPrice
 	Spread *Spread

@@ -51,8 +51,8 @@ func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
 // UpdatedAt returns the time at which the venue last changed the market.
 func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
 
-// Event returns the event of the market, with the fields that the venue sends with the market. It returns nil if the market has
-// no event.
+// Event returns the event of the market, which has only the fields that the venue sends with the market. It returns nil if the
+// market has no event.
 func (m Market) Event() *Event {
 	if m.EventID == "" {
 		return nil
@@ -77,8 +77,8 @@ func (m Market) Token(o *market.Outcome) Token {
 // Freshness returns the age of the market.
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
-// Event is a group of markets. If the event was read, Loaded contains all its fields. If Loaded is nil, the fields are read when a
-// client selects them.
+// Event is a group of markets. Loaded is nil if the event was not read. In this case, resolvers read the event when a client
+// selects a field that is missing here.
 type Event struct {
 	EventID, EventSlug, EventTitle, EventCategory string
 
@@ -92,7 +92,7 @@ func NewEvent(r market.Read[*market.Event]) *Event {
 	return &e
 }
 
-// FoundEvent returns an event of a search. whole reports that the event has all its fields.
+// FoundEvent returns an event of a search. whole reports that e has all its fields.
 func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
@@ -160,8 +160,8 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If the venue marks one outcome as the
-// winner and the resolution names another outcome, the result is the marked outcome.
+// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If an outcome has a true winner flag
+// and the resolution has the label of another outcome, WinningOutcome returns the label of the outcome with the flag.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:
@@ -175,18 +175,18 @@ func (r Resolution) WinningOutcome() *string {
 // ResolvedAt returns the time at which the market was resolved.
 func (r Resolution) ResolvedAt() *time.Time { return instant(&r.Resolution.ResolvedAt) }
 
-// Source returns the source that the venue names for the resolution.
+// Source returns the source of the resolution, such as an oracle or a web page, or nil if the venue does not send it.
 func (r Resolution) Source() *string { return text(&r.Resolution.Source) }
 
 // Token is one outcome of a market.
 type Token struct {
 	TokenID string
-	// MarketID is the token's market, or empty if it is unknown.
+	// MarketID is the id of the token's market. It is empty if the market is unknown.
 	MarketID string
-	// In is the market whose field returned the token, or nil if the token has another origin. Meta describes the read of In.
+	// In is the market whose field returned the token. It is nil if no market returned the token. Meta is the Meta of In.
 	In   *market.Market
 	Meta market.Meta
-	// Preloaded contains the token's values from the event that contained the token; nil if the token was not in an event.
+	// Preloaded contains the token's values from a subscription's event. It is nil if no event contained the token.
 	Preloaded *Preloaded
 }
 
@@ -217,7 +217,7 @@ func (p TokenPrice) TokenID() string { return p.Quote.TokenID }
 // Price returns the price per share.
 func (p TokenPrice) Price() market.Decimal { return p.Quote.Price }
 
-// Basis says how the price was determined.
+// Basis says how the price was made.
 func (p TokenPrice) Basis() market.PriceBasis { return p.Quote.Basis }
 
 // Timestamp returns the venue's time.
@@ -229,7 +229,7 @@ func (p TokenPrice) Token() *Token { return &Token{TokenID: p.Quote.TokenID} }
 // Freshness returns the age of the price.
 func (p TokenPrice) Freshness() Freshness { return freshness(p.Meta) }
 
-// Spread is the top of a token's book.
+// Spread contains the best prices of a token's book and their difference.
 type Spread struct {
 	Top  *market.Spread
 	Meta market.Meta
@@ -256,7 +256,7 @@ func (s Spread) Spread() *market.Decimal { return s.Top.Spread }
 // Midpoint returns the mean of the best bid and the best ask.
 func (s Spread) Midpoint() *market.Decimal { return s.Top.Midpoint() }
 
-// Basis says from which endpoint the values come.
+// Basis says from which endpoint of the venue the values come.
 func (s Spread) Basis() market.SpreadBasis { return s.Top.Basis() }
 
 // Token returns the token.
@@ -301,13 +301,13 @@ func (b Orderbook) Sequence() *string {
 	return &s
 }
 
-// Hash returns the venue's digest of the book, or nil if the venue sends none.
+// Hash returns the venue's digest of the book, or nil if the venue sends no digest.
 func (b Orderbook) Hash() *string { return text(&b.Book.Hash) }
 
 // Freshness returns the age of the book.
 func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
 
-// PriceHistory contains a token's prices between the days From and To.
+// PriceHistory contains a token's prices on the UTC days from From to To, inclusive.
 type PriceHistory struct {
 	From, To market.Date
 	Points   []market.PricePoint

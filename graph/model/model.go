@@ -1,6 +1,6 @@
-// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and often a market.Meta
-// that describes the read of this value. A field that needs no further read is a method in this package. A field that needs one is
-// a method in package resolvers.
+// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and often the market.Meta
+// of this value. Package model has a method for each field that can be computed from these values. Package resolvers has a method
+// for each field that needs a further read.
 package model
 
 import (
@@ -15,7 +15,7 @@ type Node interface{ IsNode() }
 // Subgraph describes this service to the gateway of a federated graph.
 type Subgraph struct{ SDL string }
 
-// Freshness is the graph's view of a market.Meta.
+// Freshness is a market.Meta as clients see it.
 type Freshness struct {
 	AsOf       *time.Time
 	ReceivedAt time.Time
@@ -38,7 +38,7 @@ func freshness(m market.Meta) Freshness {
 	return f
 }
 
-// text returns s, or nil if the string is empty. An empty string means that the value is missing.
+// text returns s, or nil if the string is empty, because an empty string means that the venue did not send the value.
 func text(s *string) *string {
 	if *s == "" {
 		return nil

@@ -33,7 +33,7 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 type PortfolioSummary struct {
 	*valuation.Portfolio
 	Address market.Address
-	// Basis is the requested price basis; empty means the best known price of each position.
+	// Basis is the requested price basis. If it is empty, each position is valued at its best known price.
 	Basis market.PriceBasis
 }
 
@@ -48,7 +48,7 @@ func (p PortfolioSummary) UnpricedPositions() int { return p.Unpriced }
 // UncostedPositions returns the number of priced positions without an average price.
 func (p PortfolioSummary) UncostedPositions() int { return p.Uncosted }
 
-// Freshness returns the age of the oldest value in the sums.
+// Freshness returns the age of the oldest value from which the sums were computed.
 func (p PortfolioSummary) Freshness() Freshness { return freshness(p.Meta) }
 
 // Position is a holding of one outcome token.
@@ -56,11 +56,11 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the valuation in the subscription event that contained the position, and ValuedBy is its price basis. Valued is nil
-	// if no event contained the position, or if the position has no price.
+	// Valued is the valuation by the price basis ValuedBy, if the position comes from a subscription's event. Otherwise it is nil. It
+	// is also nil if the position has no price.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded contains the token's values in that event. It is nil if no event contained the position.
+	// Preloaded contains the token's values from the same event, or nil.
 	Preloaded *Preloaded
 }
 
@@ -78,7 +78,7 @@ func (p Position) AppendID(dst []byte) []byte {
 // TokenID returns the token's id, or nil if the venue does not send it with the position.
 func (p Position) TokenID() *string { return text(&p.Position.TokenID) }
 
-// OutcomeKind returns the kind of outcome that the label names.
+// OutcomeKind returns the kind of the position's outcome.
 func (p Position) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(p.Outcome) }
 
 // Freshness returns the age of the position.
@@ -87,18 +87,18 @@ func (p Position) Freshness() Freshness { return freshness(p.Meta) }
 // Valuation is the value of a position.
 type Valuation struct {
 	*valuation.Valuation
-	// The field Of is the position. The field By is the requested price basis.
 	Of *Position
+	// By is the requested price basis.
 	By market.PriceBasis
 }
 
 // ID returns a cache key of the valuation for this basis.
 func (v Valuation) ID() string { return EncodeID("Valuation", v.Of.ID(), string(v.By)) }
 
-// Freshness returns the age of the oldest value in the valuation.
+// Freshness returns the age of the oldest value from which the valuation was computed.
 func (v Valuation) Freshness() Freshness { return freshness(v.Meta) }
 
-// Order is an active order of a wallet.
+// Order is an open order of a wallet.
 type Order struct {
 	*market.Order
 	Address market.Address
@@ -118,7 +118,7 @@ func (o Order) AppendID(dst []byte) []byte {
 // TokenID returns the token's id, or nil if the venue does not send it with the order.
 func (o Order) TokenID() *string { return text(&o.Order.TokenID) }
 
-// OutcomeKind returns the kind of outcome that the label names.
+// OutcomeKind returns the kind of the order's outcome.
 func (o Order) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(o.Outcome) }
 
 // RemainingSize returns the size that is not filled yet, in shares.

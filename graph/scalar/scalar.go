@@ -16,7 +16,7 @@ import (
 // DateTimeLayout is the format of a DateTime in responses: RFC 3339 in UTC with milliseconds.
 const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// MarshalX writes the same text that AppendX appends. The executor uses AppendX.
+// The executor calls the functions AppendX. gqlgen requires the functions MarshalX, which write the same texts.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
@@ -82,12 +82,12 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	return time.Time{}, badInput("a DateTime is an RFC 3339 instant such as \"2026-01-31T12:00:00Z\"")
 }
 
-// AppendDate appends the form YYYY-MM-DD.
+// AppendDate appends a day in the form YYYY-MM-DD.
 func AppendDate(dst []byte, d market.Date) []byte {
 	return append(d.Start().AppendFormat(append(dst, '"'), time.DateOnly), '"')
 }
 
-// MarshalDate writes the form YYYY-MM-DD.
+// MarshalDate writes a day in the form YYYY-MM-DD.
 func MarshalDate(d market.Date) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var buf [16]byte
@@ -95,7 +95,7 @@ func MarshalDate(d market.Date) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDate parses the form YYYY-MM-DD.
+// UnmarshalDate parses a day in the form YYYY-MM-DD.
 func UnmarshalDate(v any) (market.Date, error) {
 	if s, ok := v.(string); ok {
 		if d, err := market.ParseDate(s); err == nil {

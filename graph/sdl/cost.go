@@ -8,15 +8,16 @@ import (
 
 // Cost is the cost of one field of one object.
 type Cost struct {
-	// Once is the cost in points of reading the field. Each is the additional cost in points of each value that the field returns.
+	// Once is the cost of reading the field, in points. Each is the additional cost of each value that the field returns, in points.
 	Once, Each int64
-	// Items is the number of values that the field returns. Page is the number of items in each list of the objects that the field
-	// returns.
+	// Items is the number of values that the field returns. Page is for a field that returns a connection: the number of items in
+	// each list of the connection.
 	Items, Page Size
 }
 
-// Size is a number of items. It is the value of the argument Argument or, for a list, the argument's length. If Argument is "",
-// the size is Fixed. The zero value means that the number is unknown.
+// Size is a number of items. If Argument is not empty, the number is the value of the field's argument with this name, or the
+// length of the value if the value is a list. If Argument is empty, the number is Fixed. The zero Size means that the number is
+// unknown.
 type Size struct {
 	Argument string
 	Fixed    int64
@@ -35,7 +36,7 @@ directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: 
 
 `
 
-// costs adds @cost and @listSize.
+// costs adds @cost and @listSize to all definitions.
 func (a *annotation) costs(of func(field string) Cost) {
 	for _, def := range a.doc.Definitions {
 		switch def.Kind {
@@ -73,10 +74,10 @@ func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	weight := c.Once + c.Each
 	switch {
 	case list && leaf && !c.Items.known():
-		c.Items = Size{Fixed: 1} // a list of texts is one value
-	case list && c.Items.Fixed > 1: // divides the cost of the read among the items, rounded up
+		c.Items = Size{Fixed: 1} // a list of scalars counts as one value
+	case list && c.Items.Fixed > 1: // tools multiply the weight by the items, so Once is divided among the items, rounded up
 		weight = c.Each + (c.Once+c.Items.Fixed-1)/c.Items.Fixed
-	case !list && c.Items.Fixed > 1: // a long text
+	case !list && c.Items.Fixed > 1: // a single value that costs as much as several values, such as a long text
 		weight = c.Once + c.Each*c.Items.Fixed
 	}
 	if weight != 1 || leaf && to.BuiltIn {

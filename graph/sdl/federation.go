@@ -6,7 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// federationHead imports the directives. It names the lowest version of the federation specification that has all of them.
+// federationHead imports the directives. It requires version 2.0 of the federation specification, the lowest version that has
+// them.
 const federationHead = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])
 
 `

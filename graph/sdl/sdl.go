@@ -1,5 +1,5 @@
-// Package sdl prints the schema with directives for tools: where null means failure, what fields cost, and which types are
-// entities of a federated graph.
+// Package sdl prints the schema with directives for tools. The directives say where null means failure, what fields cost, and
+// which types are entities of a federated graph.
 package sdl
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Options select the directives.
+// Options selects the directives.
 type Options struct {
 	// Semantic adds @semanticNonNull to nullable fields that are null only together with an error.
 	Semantic bool
-	// Cost returns the cost of a field of an object type, such as Query.market; nil adds no costs.
+	// Cost returns the cost of a field of an object type, such as Query.market. If Cost is nil, Print adds no costs.
 	Cost func(field string) Cost
 	// Federation turns the schema into the schema of a Federation 2 subgraph.
 	Federation bool

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/graph/sdl"
 )
 
-// printed returns the schema in text with directives.
+// printed prints the schema in text with directives and parses the result.
 func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	t.Helper()
 	out, err := sdl.Print(text, o)
@@ -26,16 +26,15 @@ func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	return schema
 }
 
-// TestPlainSchemaIsUnchanged prints the schema without options. The result must equal the text of schema.graphqls, including the
-// comments and the order.
+// TestPlainSchemaIsUnchanged checks that Print without options returns the text of schema.graphqls unchanged.
 func TestPlainSchemaIsUnchanged(t *testing.T) {
 	if got, err := sdl.Print(graph.SDL(), sdl.Options{}); err != nil || got != graph.SDL() {
 		t.Errorf("%v, %d bytes instead of %d", err, len(got), len(graph.SDL()))
 	}
 }
 
-// TestNullableFieldsSayWhenTheyAreNull requires the description of a nullable field to say when the field is null. A field that is
-// @semanticNonNull at all of its levels needs no such description.
+// TestNullableFieldsSayWhenTheyAreNull checks that the description of every nullable field says when the field is null. A field
+// that is @semanticNonNull at all of its levels needs no such description.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0
@@ -84,7 +83,7 @@ func levelsOf(f *ast.FieldDefinition) (levels []int) {
 	return levels
 }
 
-// TestSemanticListFitsTheSchema changes the schema in ways that the list does not fit.
+// TestSemanticListFitsTheSchema checks that Print returns an error if nonNull contradicts the schema.
 func TestSemanticListFitsTheSchema(t *testing.T) {
 	for _, test := range []struct{ old, changed, says string }{
 		{"): MarketConnection\n", "): MarketConnection!\n", "is never null at level 0"},
@@ -101,7 +100,6 @@ func TestSemanticListFitsTheSchema(t *testing.T) {
 	}
 }
 
-// TestCosts prints the costs of a small schema.
 func TestCosts(t *testing.T) {
 	const text = `type Query {
   things(ids: [ID!]!): [Thing]
