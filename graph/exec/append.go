@@ -38,8 +38,8 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// If the highest bit of a byte is clear, subtracting n sets that bit when the byte is less than n. The exclusive or turns
-		// a quotation mark or a backslash into 0, which is less than 1.
+		// If the highest bit of a byte is clear, subtracting n from the byte sets this bit exactly if the byte is less than n. With n =
+		// ' ', this finds control characters. With n = 1, it finds the bytes that the exclusive or has made 0.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false
@@ -84,7 +84,7 @@ func AppendInt(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(i
 // AppendBoolean appends true or false.
 func AppendBoolean(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
 
-// ID appends a value of the GraphQL type ID. The value is the compiler's prefix followed by id.
+// ID writes a value of the GraphQL type ID: the prefix of Compiler.SetIDPrefix, followed by id.
 func (x *Execution) ID(id string) {
 	if x.before != "" {
 		id = x.before + id
@@ -92,5 +92,6 @@ func (x *Execution) ID(id string) {
 	x.Buf = AppendString(x.Buf, id)
 }
 
-// OpenID returns Buf with the beginning of a value of the GraphQL type ID: a quotation mark and the compiler's prefix.
+// OpenID returns Buf followed by the beginning of a value of the GraphQL type ID: a quotation mark and the prefix of
+// Compiler.SetIDPrefix.
 func (x *Execution) OpenID() []byte { return append(append(x.Buf, '"'), x.before...) }

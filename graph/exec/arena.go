@@ -2,23 +2,24 @@ package exec
 
 import "context"
 
-// arena allocates values of one type in blocks. Without blocks, every object of a list would need an allocation. The values are
-// reused after the execution.
+// arena allocates values of one type in blocks, because one allocation for each object of a list would be slow. The values of the
+// last block are reused after the execution.
 type arena[T any] struct {
-	// values is the current block. used is the number of values at its start that are in use.
+	// values is the current block. The first used values of the block are in use.
 	values []T
 	used   int
 }
 
 const (
+	// A block has minBlock to maxBlock values, or more if one list needs more.
 	minBlock = 4
 	maxBlock = 64
-	// maxReused bounds the number of values that an arena keeps for another execution.
+	// maxReused is the greatest number of values of a block that is reused for another execution.
 	maxReused = 512
 )
 
-// Make returns a zero T for the response of ctx. If ctx belongs to an execution, the value is reused after the execution, so do
-// not retain it.
+// Make returns a zero T for the response of ctx. If ctx contains an Execution, do not retain the value after the execution,
+// because its memory is reused.
 func Make[T any](ctx context.Context) *T {
 	if x := From(ctx); x != nil {
 		return &arenaOf[T](x).take(1)[0]
@@ -26,7 +27,7 @@ func Make[T any](ctx context.Context) *T {
 	return new(T)
 }
 
-// MakeList is like Make for a list of n values. The list is never nil, because nil would be written as null.
+// MakeList is like Make, but returns a list of n zero values. The list is never nil, because generated code writes nil as null.
 func MakeList[T any](ctx context.Context, n int) []T {
 	if x := From(ctx); x != nil {
 		return arenaOf[T](x).take(n)

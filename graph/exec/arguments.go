@@ -21,8 +21,8 @@ func (f *Field) decode(x *Execution) any {
 	return decoded
 }
 
-// decodeAll decodes the arguments with gqlgen's functions. These functions panic if a literal is out of range; decodeAll
-// recovers the panic.
+// decodeAll decodes the arguments with gqlgen's functions. It recovers from their panics, because they panic if a literal is out
+// of range.
 func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -32,8 +32,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one, without a map. It returns nil if an argument has an unknown form or needs its default.
-// In these cases, the caller uses decodeAll.
+// given decodes the arguments one by one with FieldOf.Set. It returns nil if Set cannot decode an argument, or if an omitted
+// argument has a default. In these cases, the caller must use decodeAll.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil
@@ -56,7 +56,7 @@ func (f *Field) given(x *Execution) any {
 	return arguments
 }
 
-// gives reports whether an argument is present. An argument whose value is a variable is present only if x has that variable.
+// gives reports whether the client gave an argument. An argument whose value is a variable is given only if x has this variable.
 func (f *Field) gives(x *Execution, name string) bool {
 	a := f.field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind != ast.Variable {
@@ -66,8 +66,8 @@ func (f *Field) gives(x *Execution, name string) bool {
 	return given
 }
 
-// Strings returns the list of strings in the value of a variable. ok is false for any other value; gqlgen may be able to coerce
-// such a value.
+// Strings converts the value of a variable to a list of strings. ok is false if the value is not a list of strings. gqlgen may be
+// able to coerce such a value.
 func Strings(v any) (list []string, ok bool) {
 	if list, ok = v.([]string); ok {
 		return list, true

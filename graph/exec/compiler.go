@@ -1,12 +1,12 @@
 // Package exec executes queries and subscriptions.
 //
-// The selections of an operation are compiled once to a tree of numbered fields. Response keys are encoded and constant
-// arguments are decoded during compilation. Generated code calls the resolvers and appends JSON to a buffer.
+// The selections of an operation are compiled once to a tree of numbered fields. The compilation encodes response keys, and
+// decodes arguments without variables. Generated code calls the resolvers and appends JSON to a buffer.
 //
 // Fields run one after the other on the caller's goroutine, so resolvers must not block. If a value is missing, the resolver
 // returns an error. The caller then fetches the value and executes the operation again. Each execution is called a pass.
 //
-// Every pass runs all fields. It collects errors with paths and locations. If a non-null field is null, the nearest nullable
+// Every pass executes all fields. It collects errors with paths and locations. If a non-null field is null, the nearest nullable
 // parent becomes null, as the GraphQL specification says.
 package exec
 
@@ -23,7 +23,7 @@ const Typename = 0
 type Type struct {
 	// Fields are the fields of an object type by name.
 	Fields map[string]FieldOf
-	// Possible are the possible object types of an abstract type. Field.Of has the same order.
+	// Possible contains the names of the object types of an interface or union type. Field.Of has the same order.
 	Possible []string
 }
 
@@ -31,11 +31,12 @@ type Type struct {
 type FieldOf struct {
 	// Number is unique within the type and greater than Typename.
 	Number int
-	// Arguments decodes the field's arguments to the type that generated code expects; nil if the field has no arguments.
+	// Arguments decodes all arguments of the field to the type that generated code expects. It is nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New returns empty arguments. Set decodes one non-null argument into them and needs no map. If Set returns false, use
-	// Arguments. New and Set are nil if the generated code cannot decode any argument of the field.
+	// New and Set are faster than Arguments, because they need no map. New returns empty arguments, or is nil if Set can decode no
+	// argument of the field.
 	New func(x *Execution) any
+	// Set decodes one non-null argument into the result of New. If Set returns false, the caller must use Arguments.
 	Set func(to any, name string, value any) bool
 }
 
@@ -44,9 +45,10 @@ type Compiler struct {
 	schema *ast.Schema
 	types  map[string]Type
 	query  func(*Execution, *Selection) bool
-	// subscribe starts the stream of a subscription's root field; nil if the schema has no subscriptions.
+	// subscribe starts the stream of a subscription's root field. It is nil if the schema has no subscriptions.
 	subscribe func(*Execution, *Field) Events
-	// satisfies contains, for each object type, the type conditions of fragments that apply to it.
+	// satisfies maps each object type to the type conditions of the fragments that apply to it: its own name and its interfaces and
+	// unions.
 	satisfies map[string][]string
 	// before is the prefix of every value of type ID.
 	before string
@@ -56,13 +58,13 @@ type Compiler struct {
 // operation.
 func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
 
-// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of
-// a query and reports whether the object is not null. subscribe starts the stream of a subscription's root field.
+// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of a
+// query and returns false if the object is null. subscribe starts the stream of a subscription's root field.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {
 		def := schema.Types[name]
-		if def == nil { // the generated code may contain types that the schema does not have
+		if def == nil { // the schema may lack types of the generated code, such as those of federation
 			continue
 		}
 		names := []string{name}

@@ -10,14 +10,15 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Error is an error of one field of a response. It keeps its document in memory, so do not retain it for long.
+// Error is an error of one field of a response, or of the whole operation. Do not retain it for long, because it keeps its
+// document in memory.
 type Error struct {
 	Err error
-	// field is the field that failed, or nil for the whole operation.
+	// field is the field that failed. It is nil if the whole operation failed.
 	field *Field
-	// indexes are the list indexes on the path to the failed field or element, outermost first.
+	// indexes contains the list indexes on the path to the failed field or element, outermost first.
 	indexes []int
-	// ofArgument reports that Err rejects an argument. The path in Err contains the name of the argument.
+	// ofArgument reports that an argument is invalid. The path in Err is the path of the argument.
 	ofArgument bool
 }
 
@@ -32,10 +33,10 @@ func (e *Error) Error() string {
 // Unwrap returns the error without its path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Path returns the path in the response, or nil for the whole operation.
+// Path returns the path of the error in the response. It is nil if the whole operation failed.
 func (e *Error) Path() ast.Path { return e.path(func(f *ast.Field) string { return f.Alias }) }
 
-// FieldPath is like Path, with field names instead of aliases.
+// FieldPath is like Path, but contains field names instead of aliases.
 func (e *Error) FieldPath() ast.Path { return e.path(func(f *ast.Field) string { return f.Name }) }
 
 func (e *Error) path(name func(*ast.Field) string) (path ast.Path) {
@@ -71,7 +72,7 @@ func (e *Error) Locations() []gqlerror.Location {
 	return []gqlerror.Location{{Line: e.field.field.Position.Line, Column: e.field.field.Position.Column}}
 }
 
-// Argument returns the path of the rejected argument, or "".
+// Argument returns the path of the invalid argument. It returns "" if the error is not about an argument.
 func (e *Error) Argument() string {
 	var located *gqlerror.Error
 	if !e.ofArgument || !errors.As(e.Err, &located) {
@@ -89,5 +90,6 @@ type Panic struct {
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Recovered converts a recovered value to an error. Call it in the deferred function, so that the stack contains the panic.
+// Recovered converts a recovered value to an error. Call it in the deferred function, so that the stack shows where the panic
+// occurred.
 func Recovered(p any) error { return &Panic{p, debug.Stack()} }

@@ -9,34 +9,35 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Execution is one pass over an operation. It is also the context of the resolvers. Only one goroutine may use it. It is reused
-// after the pass, so do not retain it.
+// Execution is one pass over an operation. It is also the context of the resolvers. Only one goroutine may use an Execution. Do
+// not retain it after the pass, because it is reused.
 type Execution struct {
 	context.Context
-	// Buf is the response so far. Generated code appends to it.
+	// Buf contains the part of the response that has been written. Generated code appends to it.
 	Buf []byte
 	// Limit is the length of Buf above which generated code calls Full before the next field.
 	Limit int
 
-	// room limits the size of the response, which begins at Buf[start]. errorsInSize is the assumed size of the errors, in bytes.
-	// full reports that the response is too large. Nothing is written to a full response.
-	room                Room
+	// room limits the size of the response. The response begins at Buf[start].
+	room Room
+	// errorsInSize is the assumed size of the errors, in bytes.
 	start, errorsInSize int
-	full                bool
+	// full reports that the response is too large. Nothing more is written to a full response.
+	full bool
 
 	// before is the prefix of every value of type ID.
 	before    string
 	variables map[string]any
-	// arguments contains the decoded arguments of each field with a slot, or a refusal.
+	// arguments contains decoded arguments, or a refusal, at the index Field.slot of each field.
 	arguments []any
 	// field is the field whose resolver is running.
 	field *Field
-	// indexes are the indexes of the list elements that contain the current object, outermost first.
+	// indexes contains the indexes of the list elements in which the current object is, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains the list indexes of all errors. Error.indexes is a part of this slice.
+	// taken contains the indexes of all errors. Error.indexes is a part of this slice.
 	taken []int
-	// arenas contains an *arena for each type that Make has allocated.
+	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }
 }
 
@@ -64,7 +65,7 @@ func (x *Execution) Value(key any) any {
 	return x.Context.Value(key)
 }
 
-// From returns the execution of a resolver's context, or nil.
+// From returns the Execution in a resolver's context. It returns nil if the context contains no Execution.
 func From(ctx context.Context) *Execution {
 	if x, ok := ctx.(*Execution); ok {
 		return x
@@ -73,18 +74,18 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether the client selects a field below the field whose resolver is running. path contains field names, not
-// aliases. Abstract types on the path are not supported.
+// Selects reports whether the client selects the field at the end of path, below the field whose resolver is running. path
+// contains field names, not aliases. Types on the path must be object types.
 func (x *Execution) Selects(path ...string) bool {
 	return x.field != nil && x.field.Sub.selects(path)
 }
 
-// SelectsAny reports whether at least one of the paths is selected; see Selects.
+// SelectsAny reports whether Selects returns true for at least one of the paths.
 func (x *Execution) SelectsAny(paths [][]string) bool {
 	return slices.ContainsFunc(paths, func(path []string) bool { return x.Selects(path...) })
 }
 
-// selects reports whether the field at the end of a path is selected. It returns false for a nil Selection.
+// selects reports whether s contains the field at the end of path. It returns false for a nil Selection.
 func (s *Selection) selects(path []string) bool {
 	if s == nil {
 		return false
@@ -104,7 +105,7 @@ func (x *Execution) Enter(f *Field) context.Context {
 	return x
 }
 
-// Report implements Reporter for the running resolver's field.
+// Report implements Reporter.
 func (x *Execution) Report(err error) { x.add(x.field, err) }
 
 // ReportAt implements Reporter.
@@ -117,8 +118,9 @@ func (x *Execution) ReportAt(index int, err error) {
 
 // Reporter receives the errors that a resolver reports in addition to its value. Execution implements it.
 type Reporter interface {
-	// Report adds an error to the field. ReportAt adds an error to one element of the field's list.
+	// Report adds an error to the resolver's field.
 	Report(err error)
+	// ReportAt adds an error to the element at index in the field's list.
 	ReportAt(index int, err error)
 }
 
@@ -140,7 +142,7 @@ func reporter(ctx context.Context) Reporter {
 // Report adds an error to the field of the resolver's context. The field keeps its value.
 func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
 
-// ReportAt is like Report, for one element of the field's list.
+// ReportAt is like Report, but adds the error to the element at index in the field's list.
 func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportAt(index, err) }
 
 // Error adds an error to a field that has no value.
@@ -160,8 +162,8 @@ func (x *Execution) add(f *Field, err error) {
 // errNull is the error of a non-null field whose value is null.
 var errNull = errors.New("must not be null")
 
-// Missing adds an error to a non-null field whose value is null. It does nothing if the field or a field below it already has
-// an error.
+// Missing adds an error to a non-null field whose value is null. It does nothing if the field, or a field below the field, already
+// has an error.
 func (x *Execution) Missing(f *Field) {
 	if x.full {
 		return
@@ -177,16 +179,16 @@ func (x *Execution) Missing(f *Field) {
 // Enlist begins a list of objects. Call Element before each object and Unlist after the last one.
 func (x *Execution) Enlist() { x.indexes = append(x.indexes, 0) }
 
-// Element begins the element with an index.
+// Element begins the element at index.
 func (x *Execution) Element(index int) { x.indexes[len(x.indexes)-1] = index }
 
 // Unlist ends a list.
 func (x *Execution) Unlist() { x.indexes = x.indexes[:len(x.indexes)-1] }
 
-// refusal is stored instead of arguments that can't be decoded.
+// refusal is stored instead of the decoded arguments of a field if the arguments are invalid.
 type refusal struct{ err error }
 
-// Arguments returns a field's decoded arguments. If the arguments are invalid, it adds the error to the field and returns nil.
+// Arguments returns a field's decoded arguments. If the arguments are invalid, it adds an error to the field and returns nil.
 func (x *Execution) Arguments(f *Field) any {
 	if f.slot < 0 {
 		return f.arguments
@@ -208,9 +210,9 @@ func (x *Execution) Arguments(f *Field) any {
 type Object struct {
 	// Next is the index of the current field.
 	Next int
-	// start and value are the offsets of the object and of the current field's value in Buf.
+	// start is the offset of the object in Buf, and value the offset of the current field's value.
 	start, value int
-	// depth is the number of lists that contain the object.
+	// depth is the number of lists in which the object is.
 	depth int
 	null  bool
 }
@@ -224,10 +226,10 @@ func (x *Execution) Field(o *Object, f *Field) {
 	o.value = len(x.Buf)
 }
 
-// Nullify makes the object null because a non-null field is null. The other fields still run.
+// Nullify makes the object null because a non-null field is null. The resolvers of the other fields still run.
 func (o *Object) Nullify() { o.null = true }
 
-// Close ends an object. If the object is null, Close returns false, and the caller must write the null.
+// Close ends an object. If the object is null, Close returns false, and the caller must write null.
 func (x *Execution) Close(s *Selection, o *Object) bool {
 	if o.null {
 		x.Buf = x.Buf[:o.start]
@@ -262,7 +264,7 @@ func (x *Execution) Recover(s *Selection, o *Object) {
 // Null writes null.
 func (x *Execution) Null() { x.Buf = append(x.Buf, "null"...) }
 
-// Marshal writes a value with its own marshaler. It writes nothing and returns false for null.
+// Marshal writes a value with its own marshaler. For null, it writes nothing and returns false.
 func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	if m == graphql.Null {
 		return false
@@ -271,7 +273,7 @@ func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	return true
 }
 
-// writer appends to the response as an io.Writer.
+// writer is an io.Writer that appends to Buf.
 type writer struct{ x *Execution }
 
 func (w writer) Write(p []byte) (int, error) {

@@ -11,24 +11,25 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxVariants is the greatest number of variants that an operation stores.
+// maxVariants is the greatest number of variants that an Operation stores.
 const maxVariants = 16
 
 // Operation is a validated operation. The selected fields depend on the variables in @skip and @include, so an operation is
-// compiled once for each combination of their values. It keeps its document in memory. It is safe for concurrent use.
+// compiled once for each combination of the values of these variables. An Operation keeps its document in memory. It is safe for
+// concurrent use.
 type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
 	// grown is called with the size of each new variant, in bytes.
 	grown func(bytes int)
-	// conditions are the variables in @skip and @include, sorted.
+	// conditions contains the names of the variables in @skip and @include, sorted.
 	conditions []string
 	// size is the size of the last result in bytes.
 	size atomic.Int64
 
-	// variants are the compiled variants by the values of the conditions. A writer holds mu and replaces the map. Readers need no
-	// lock.
+	// variants maps the values of the conditions, as a text of 0 and 1, to the compiled variants. A writer holds mu and replaces the
+	// map. Readers need no lock.
 	mu       sync.Mutex
 	variants atomic.Pointer[map[string]*variant]
 }
@@ -36,19 +37,21 @@ type Operation struct {
 // variant is an operation that is compiled for one combination of values of its conditions.
 type variant struct {
 	root *Selection
-	// slots is the number of fields whose arguments are decoded in each execution. bytes is the approximate size of the variant.
+	// slots is the number of fields with a Field.slot. bytes is the approximate size of the variant in memory.
 	slots, bytes int
 }
 
-// Operation returns an operation of a document. The operation is compiled on first use. grown is called with the approximate
-// size of each new variant in bytes, so that a cache of documents can count it. grown must not execute the operation.
+// Operation returns an operation of a document. The operation is compiled on first use. It calls grown with the approximate size
+// in bytes of each compilation that it stores, so that a cache of documents can count its memory. grown must not execute the
+// operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
 }
 
-// Execute runs one pass over a query and appends the data to buf. variables must be coerced and include defaults. The context
-// of the resolvers is an Execution. data is nil if the operation cannot run with these variables. room limits the size of data
-// and errors together; nil means no limit. If room returns an error, the data is null, and that error is the only one.
+// Execute runs one pass over a query. It returns buf with the data of the response appended. variables must be coerced and include
+// defaults. The context of the resolvers is an Execution. data is nil if the operation cannot run with these variables. room
+// limits the total size of data and errors. If room is nil, there is no limit. If room returns an error, data is null and errs
+// contains only this error.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -57,7 +60,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
-// run runs one pass. write writes the root object and reports whether the object is not null.
+// run runs one pass. write writes the root object and returns false if the object is null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables, x.before = ctx, buf, variables, o.compiler.before
@@ -69,7 +72,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 		x.Null()
 	}
 	if last := len(v.root.Fields) - 1; last >= 0 && len(x.Buf) > x.Limit {
-		x.Full(&v.root.Fields[last]) // the limit was not checked after the last field
+		x.Full(&v.root.Fields[last]) // because generated code checks the limit only before each field
 	}
 	data = x.Buf
 	full := x.full
@@ -79,7 +82,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	if len(x.errs) > 0 {
 		errs = slices.Clone(x.errs)
 	}
-	x.release() // not deferred, because after a panic something may still use x
+	x.release() // not deferred, because other code may still use x after a panic
 	if !full {
 		o.size.Store(int64(len(data) - len(buf)))
 	}
@@ -109,7 +112,8 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	return o.compile(string(key))
 }
 
-// compile compiles the variant of a key. It stores the variant if the operation has fewer than maxVariants stored variants.
+// compile compiles the variant of a key of variants. It stores the variant if the operation stores fewer than maxVariants
+// variants.
 func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,9 +138,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe. If the operation stores the compiled variant, own is 0.
-// An operation with maxVariants other variants does not store the variant. In this case, own is the approximate size of the variant
-// in bytes, because a Stream that uses the variant keeps a copy of its own in memory.
+// Compile compiles the operation for variables before Execute or Subscribe. own is 0 if the operation stores the result. An
+// operation that already stores maxVariants other results does not store it. In this case, own is the approximate size of the
+// result in bytes, because each Stream keeps a result of its own in memory.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -150,7 +154,7 @@ func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	return v.bytes, nil
 }
 
-// conditionsOf returns the variables in @skip and @include of all selections that the operation uses.
+// conditionsOf returns the sorted names of the variables in @skip and @include of all selections that the operation uses.
 func conditionsOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var names []string
 	seen := map[string]bool{}

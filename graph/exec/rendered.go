@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// maxRendered bounds the number of texts that one book stores: both sides for two selections or depths. market.RenderedBytes
-	// bounds the size of these texts.
+	// maxRendered is the greatest number of texts that one book stores. It is enough for both sides with two different selections or
+	// depths. market.RenderedBytes bounds the total size of these texts.
 	maxRendered = 4
-	// unkept is the number of texts that a book renders before it stores any. One read renders two texts, one for each side.
-	// A book that is read only once needs no memory for texts.
+	// unkept is the number of texts of a book that are rendered but not stored. One read of a book renders two texts, one for each
+	// side. So a book that is read only once needs no memory for texts.
 	unkept = 2
 )
 
 // rendered is the JSON text of one side of a book. The texts of a book form a linked list, newest first.
 type rendered struct {
-	// levels, depth and selection are the key. Levels never change, so their address identifies them. The pointer also prevents
-	// that the memory is reused for other levels.
+	// levels, depth and selection are the key. Levels never change, so the address of the first level identifies them. Because of
+	// this pointer, the garbage collector cannot reuse the address for other levels.
 	levels    *market.Level
 	depth     int
 	selection string
 	text      string
 
 	before *rendered
-	// n is the number of texts in the list that begins with this text. bytes is the size of these texts and their selections.
+	// n is the number of texts in the list from this text on. bytes is the total size of these texts and their selections.
 	n, bytes int
 }
 
@@ -34,7 +34,7 @@ func lastRendered(r *market.Rendered) *rendered {
 	return last
 }
 
-// FindRendered returns the stored text of levels for a selection, or "". r may be nil.
+// FindRendered returns the stored text of levels for a selection. It returns "" if no such text is stored. r may be nil.
 func FindRendered(r *market.Rendered, levels []market.Level, selection string) string {
 	if r == nil {
 		return ""
@@ -54,8 +54,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 	return nil
 }
 
-// KeepRendered stores a copy of the text of levels if the book's bounds allow another text. The text must depend only on the
-// levels and the selection. If the selection is "", or there are no levels, nothing is stored. r may be nil.
+// KeepRendered stores a copy of the text of levels if the limits of the book allow another text. The text must depend only on the
+// levels and the selection. KeepRendered stores nothing if the selection is "" or there are no levels. r may be nil.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return
@@ -73,5 +73,5 @@ func KeepRendered(r *market.Rendered, levels []market.Level, selection string, t
 		r.Last.CompareAndSwap(nil, next)
 		return
 	}
-	r.Last.CompareAndSwap(last, next) // if another goroutine was faster, nothing is stored
+	r.Last.CompareAndSwap(last, next) // stores nothing if another goroutine has stored a text in the meantime
 }

@@ -3,15 +3,15 @@ package exec
 // errorSize is the assumed size of an error in the response, in bytes.
 const errorSize = 1 << 10
 
-// Room limits the size of a response while the response is written. Only one execution may use it at a time.
+// Room limits the size of a response while the response is written. Only one Execution may use a Room at a time.
 type Room interface {
 	// Grow is called when a response needs size bytes. It returns the new limit in bytes, or an error that replaces the response.
-	// Grow(0) must not fail.
+	// Grow(0) must not return an error.
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the first limit of the response. It returns the initial size of the buffer: expected, or 0 if room refuses this
-// size.
+// enter sets the first limit of the response. It returns the initial size of the buffer, which is expected, or 0 if room returns
+// an error for this size.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {
@@ -28,8 +28,8 @@ func (x *Execution) enter(room Room, expected int) int {
 
 const maxInt = int(^uint(0) >> 1)
 
-// Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. If the room
-// returns an error, that error replaces all other errors and is reported for the field f.
+// Full reports whether the response is too large for another field. Generated code calls it when len(Buf) exceeds Limit. If the
+// room returns an error, Full replaces all errors of the response by this error at the field f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true

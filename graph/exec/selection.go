@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxFields bounds the number of fields of a compiled operation. A fragment counts each time it is spread.
+	// maxFields is the greatest number of fields of a compiled operation. The fields of a fragment count each time it is spread.
 	maxFields = 10_000
-	// bytesPerField is the approximate size in bytes of a compiled field with its key and arguments.
+	// bytesPerField is the approximate size in memory of a compiled field with its key and arguments, in bytes.
 	bytesPerField = 256
 )
 
@@ -22,7 +22,7 @@ const (
 type Selection struct {
 	Fields []Field
 	// Text identifies the selection. Two selections on the same type are equal if they have the same non-empty Text, even in
-	// different documents. Text is "" if a field has arguments or is an object, or if there are no fields.
+	// different documents. Text is "" if the selection has no fields, or if a field has arguments or a selection of its own.
 	Text string
 }
 
@@ -32,22 +32,24 @@ type Field struct {
 	Number int
 	// Key is the JSON before the value: "{" or a comma, the encoded response key, and a colon.
 	Key string
-	// Sub is the selection on the field's object type. For an abstract type, Of has a selection for each possible type, in the
-	// order of Type.Possible.
+	// Sub is the selection on the field's type if this is an object type.
 	Sub *Selection
-	Of  []*Selection
+	// Of contains a selection for each object type of the field's type, in the order of Type.Possible, if this is an interface or
+	// union type.
+	Of []*Selection
 
 	name string
-	// parent is the field whose value contains this field, or nil at the root.
+	// parent is the field whose value contains this field. It is nil for a root field.
 	parent *Field
-	// lists is the number of nested lists around the value. nonNull reports whether the type is non-null.
+	// lists is the number of nested lists in the field's type.
 	lists   int
 	nonNull bool
-	// arguments are the decoded arguments if they contain no variables. Arguments with variables are decoded once in each
-	// execution, and stored in Execution.arguments at the index slot.
+	// arguments contains the decoded arguments if the arguments contain no variables.
 	arguments any
-	slot      int
-	// refused is the error of decoding arguments without variables.
+	// slot is an index in Execution.arguments if the arguments contain variables or are invalid. Each execution decodes them once.
+	// Otherwise slot is -1.
+	slot int
+	// refused is the error of arguments without variables that are invalid.
 	refused error
 	known   FieldOf
 	field   *ast.Field
@@ -87,8 +89,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so the result has the
-// same fields in the same order as in gqlgen's executor.
+// selection compiles the selection on an object type. parent is nil for root fields. gqlgen collects the fields, so the result has
+// the same fields in the same order as in gqlgen's executor.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {
@@ -114,7 +116,7 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 	return s, nil
 }
 
-// merged merges fields with the same key. gqlgen does not merge two such fields if one of them is selected on a union.
+// merged merges fields with the same response key. gqlgen does not merge two such fields if one of them is selected on a union.
 func merged(collected []graphql.CollectedField) []graphql.CollectedField {
 	at := make(map[string]int, len(collected))
 	out := make([]graphql.CollectedField, 0, len(collected))
@@ -175,7 +177,7 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 	return err
 }
 
-// argumentsOf decodes a field's arguments, or assigns a slot if they contain variables.
+// argumentsOf decodes a field's arguments. If the arguments contain variables or are invalid, it assigns a slot instead.
 func (c *compilation) argumentsOf(f *Field) {
 	if f.known.Arguments == nil {
 		return

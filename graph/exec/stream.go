@@ -9,9 +9,9 @@ import (
 
 // Events are the events of a subscription's root field.
 type Events interface {
-	// next waits for an event. It returns false when the stream or ctx has ended.
+	// next waits for an event. It returns false when the stream or ctx ends.
 	next(ctx context.Context) bool
-	// write writes the current event as the value of the field.
+	// write writes the current event as the value of the field. It returns false if a non-null field is null.
 	write(x *Execution, f *Field) bool
 }
 
@@ -39,7 +39,7 @@ func (e *events[T]) next(ctx context.Context) (ok bool) {
 
 func (e *events[T]) write(x *Execution, f *Field) bool { return e.value(x, f, e.event) }
 
-// Stream is a running subscription. Only one goroutine may use it at a time.
+// Stream is a running subscription. It is not safe for concurrent use.
 type Stream struct {
 	operation *Operation
 	variables map[string]any
@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not pooled: the caller gets x.errs
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, because the caller gets x.errs
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs
@@ -79,7 +79,7 @@ func (s *Stream) start(x *Execution) {
 	s.events = s.operation.compiler.subscribe(x, f)
 }
 
-// Next waits for the next event. It returns false when the stream or ctx has ended.
+// Next waits for the next event. It returns false when the stream or ctx ends.
 func (s *Stream) Next(ctx context.Context) bool { return s.events.next(ctx) }
 
 // Execute runs one pass over the current event, like Operation.Execute.
@@ -102,7 +102,7 @@ func (s *Stream) field(x *Execution, o *Object) {
 	}
 }
 
-// streamContext is the context of a subscription's resolver. The resolver may retain it.
+// streamContext is the context of the resolver of a subscription's root field.
 type streamContext struct {
 	context.Context
 	path ast.Path
@@ -118,13 +118,13 @@ func (c *streamContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Start returns the context for the resolver of a subscription's root field. Unlike other resolvers, this resolver may retain its
-// context.
+// Start returns the context for the resolver of a subscription's root field. This resolver may retain its context, unlike the
+// resolvers of other fields.
 func (x *Execution) Start(f *Field) context.Context {
 	return &streamContext{x.Context, ast.Path{ast.PathName(f.field.Alias)}}
 }
 
-// StreamPath returns the path of the subscription's field for a context made by Start.
+// StreamPath returns the path of the subscription's root field for a context that Start has returned.
 func StreamPath(ctx context.Context) ast.Path {
 	path, _ := ctx.Value(pathKey{}).(ast.Path)
 	return path
