@@ -29,7 +29,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// both executes documents over a universe with gqlgen and with our executor.
+// both executes documents over a universe with gqlgen's executor and with package exec.
 type both struct {
 	t        testing.TB
 	universe *universe
@@ -114,10 +114,10 @@ func (b *both) mustParse(document string, variables map[string]any) *operation {
 	return o
 }
 
-// fromMemoryKey is the key of contexts in which nothing may be fetched.
+// fromMemoryKey is the key of contexts in which no value may be fetched.
 type fromMemoryKey struct{}
 
-// fromMemory executes in one pass. ok is false if something must be fetched.
+// fromMemory executes the operation in one pass. ok is false if a value must be fetched.
 func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Done()
@@ -125,7 +125,7 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	return data, o.presented(failed), !set.Pending()
 }
 
-// byPasses executes in passes and fetches the missing values after each pass.
+// byPasses executes the operation in passes and fetches the missing values after each pass.
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
@@ -143,7 +143,7 @@ func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
 	return list
 }
 
-// described returns a sorted list with one text for each error. A text has the parts of the error that clients see.
+// described returns a sorted list with one text for each error. The text contains the parts of the error that clients see.
 func described(errs gqlerror.List) (texts []string) {
 	for _, err := range errs {
 		texts = append(texts, fmt.Sprint(err.Path, err.Locations, " ", err.Message, " ", err.Extensions))
@@ -152,8 +152,9 @@ func described(errs gqlerror.List) (texts []string) {
 	return texts
 }
 
-// compare executes the operation with gqlgen, in one pass from memory and in passes with fetches, and compares the responses.
-// fromMemory is true if all values were in memory.
+// compare executes the operation three times and compares the responses: with gqlgen, with package exec in one pass, and with
+// package exec in passes. fromMemory reports whether all values were in memory. If it is false, compare ignores the response of
+// the one pass.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -179,10 +180,10 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 	return ok, resp
 }
 
-// tally counts the compared documents, the documents answered from memory, and the documents with errors.
+// tally counts the compared documents, those whose values were all in memory, and those with errors.
 type tally struct{ compared, fromMemory, failed int }
 
-// random compares random documents over a random universe.
+// random executes random documents over a random universe with both executors and compares the responses.
 func random(t testing.TB, seed uint64, documents int) (n tally) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	u := &universe{seed: seed, absences: r.IntN(20)}
@@ -205,7 +206,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // the executor caches the text of a book's side at the third rendering
+		if ok && strings.Contains(document, "orderbook") { // package exec caches the text of a book's side at the third rendering
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}
@@ -216,12 +217,12 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 	return n
 }
 
-// TestRandomDocuments compares the responses of gqlgen and of our executor to random documents over random data. Some values are
-// missing or damaged, some fetches fail or never return, and some resolvers panic.
+// TestRandomDocuments checks that gqlgen and package exec give the same responses to random documents. Some values are missing or
+// damaged, some fetches fail or never return, and some resolvers panic.
 func TestRandomDocuments(t *testing.T) {
 	var sum tally
 	for seed := range uint64(80) {
-		synctest.Test(t, func(t *testing.T) { // a fetch that hangs ends after a minute of fake time
+		synctest.Test(t, func(t *testing.T) { // a fetch that never returns is cancelled after a minute of fake time
 			n := random(t, seed, 25)
 			sum.compared, sum.fromMemory, sum.failed = sum.compared+n.compared, sum.fromMemory+n.fromMemory, sum.failed+n.failed
 		})

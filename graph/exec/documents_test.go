@@ -14,24 +14,23 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// writer writes random documents of a schema: fields with arguments, aliases and merged selections, both kinds of fragments on
-// matching types, directives and variables. A few documents are invalid because they have two different fields with one response
-// key.
+// writer writes random documents of a schema, with arguments, aliases, repeated fields, both kinds of fragments, directives and
+// variables. A few documents are invalid because two different fields have the same response key.
 type writer struct {
 	*rand.Rand
 	schema *ast.Schema
 	// values returns a JSON value for an argument by its name and type.
 	values func(w *writer, name string, t *ast.Type) any
-	// streams are the subscription fields to use, nil for all.
+	// streams contains the subscription fields to use. If it is nil, writer uses all subscription fields.
 	streams ast.FieldList
 
 	fragments []string
-	// spread contains, by type, the names of the fragments that are already complete, so that other fragments may spread them.
+	// spread maps each type to the names of its complete fragments, which other fragments may spread.
 	spread    map[string][]string
 	variables map[string]any
-	// declared are the types and defaults of the variables.
+	// declared maps each variable to its type and default.
 	declared map[string]string
-	// left is how many fields may still be written.
+	// left is the number of fields that may still be written.
 	left int
 }
 
@@ -75,7 +74,7 @@ func (w *writer) selection(t *ast.Definition, depth int) string {
 	for n := 1 + w.IntN(5); n > 0 || len(parts) == 0; n-- {
 		parts = append(parts, w.part(t, depth))
 		if w.IntN(5) == 0 {
-			parts = append(parts, pick(w.Rand, parts)) // repeated, to be merged
+			parts = append(parts, pick(w.Rand, parts)) // a repeated part, which the executor must merge
 		}
 	}
 	return "{ " + strings.Join(parts, " ") + " }"
@@ -106,7 +105,7 @@ func (w *writer) part(t *ast.Definition, depth int) string {
 	return w.field(t, depth)
 }
 
-// onto returns a type condition that a fragment within a selection of t may have.
+// onto returns a type condition for a fragment within a selection on t.
 func (w *writer) onto(t *ast.Definition) *ast.Definition {
 	fit := []*ast.Definition{t}
 	if t.IsAbstractType() {
@@ -135,7 +134,7 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 	f := pick(w.Rand, fields)
 	arguments := w.arguments(f)
 	alias := ""
-	if arguments != "" || w.IntN(4) == 0 { // equal fields get equal keys, so that they merge
+	if arguments != "" || w.IntN(4) == 0 { // equal fields get equal aliases, so that the executor must merge them
 		h := fnv.New32a()
 		_, _ = io.WriteString(h, t.Name+f.Name+arguments)
 		alias = fmt.Sprintf("a%x: ", h.Sum32())
@@ -147,7 +146,7 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 	return out
 }
 
-// arguments returns the arguments of a field in parentheses, or "".
+// arguments returns the arguments of a field in parentheses. It returns "" if it writes no arguments.
 func (w *writer) arguments(f *ast.FieldDefinition) (arguments string) {
 	for _, a := range f.Arguments {
 		required := a.Type.NonNull && a.DefaultValue == nil
@@ -161,7 +160,7 @@ func (w *writer) arguments(f *ast.FieldDefinition) (arguments string) {
 	return "(" + arguments[2:] + ")"
 }
 
-// argument returns a value for an argument, or a variable with that value.
+// argument returns a literal for an argument, or a variable.
 func (w *writer) argument(a *ast.ArgumentDefinition) string {
 	v := w.values(w, a.Name, a.Type)
 	if w.IntN(2) == 0 {
@@ -208,7 +207,7 @@ func (w *writer) literal(v any, t *ast.Type) string {
 	}
 }
 
-// directives returns @skip and @include with literals or variables, mostly none.
+// directives returns @skip and @include with literals or variables. In most cases it returns "".
 func (w *writer) directives() (out string) {
 	for _, name := range []string{"skip", "include"} {
 		if w.IntN(12) > 0 {
@@ -227,7 +226,7 @@ func (w *writer) directives() (out string) {
 	return out
 }
 
-// valuesOf returns a function with values for arguments, most of which exist in a universe.
+// valuesOf returns a function that returns values for arguments. Most of the ids that it returns exist in the universe.
 func valuesOf(u *universe) func(w *writer, name string, t *ast.Type) any {
 	ids := u.ids()
 	var value func(w *writer, name string, t *ast.Type) any

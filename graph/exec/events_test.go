@@ -18,7 +18,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// oneEvent are subscriptions with one event each, whose nested fields read from the universe.
+// oneEvent resolves subscriptions. Each subscription has one event, whose nested fields read from the universe.
 type oneEvent struct {
 	graph.SubscriptionResolver
 	u *universe
@@ -82,7 +82,7 @@ func (o *operation) eventByLibrary() (data []byte, errs gqlerror.List) {
 	return data, errs
 }
 
-// event executes the only event of a subscription with our executor.
+// event executes the only event of a subscription with package exec.
 func (o *operation) event() (data []byte, errs gqlerror.List) {
 	stream, failed := o.executable.Subscribe(o.ctx, o.variables)
 	if stream == nil {
@@ -102,7 +102,7 @@ func (o *operation) event() (data []byte, errs gqlerror.List) {
 	return data, errs
 }
 
-// TestRandomEvents compares the responses of gqlgen and of our executor to the events of random subscriptions.
+// TestRandomEvents checks that gqlgen and package exec give the same responses to the events of random subscriptions.
 func TestRandomEvents(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(40) {

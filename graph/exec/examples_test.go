@@ -17,8 +17,8 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments executes the documents in examples/ and in the end-to-end tests with both executors and compares the
-// responses. It uses two universes: one has all values, and the other lacks many values.
+// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the documents in examples/ and in the
+// end-to-end tests. It uses two universes: one has all values, and the other lacks many values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0
@@ -34,7 +34,7 @@ func TestWrittenDocuments(t *testing.T) {
 				variables := map[string]any{}
 				for _, v := range doc.Operations[0].VariableDefinitions {
 					if v.Type.Name() == "Boolean" {
-						variables[v.Variable] = w.IntN(2) == 0 // null would be invalid
+						variables[v.Variable] = w.IntN(2) == 0 // a Boolean may be a condition, which must not be null
 						continue
 					}
 					variables[v.Variable] = w.values(w, subject(v.Variable), v.Type)
@@ -52,7 +52,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
-// subject guesses the argument that a variable is for.
+// subject guesses from the name of a variable for which argument it is.
 func subject(variable string) string {
 	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
 		if strings.Contains(strings.ToLower(variable), part) {
@@ -62,7 +62,7 @@ func subject(variable string) string {
 	return "tokenId"
 }
 
-// literals returns the string literals in examples/ and in the end-to-end tests that may be documents.
+// literals returns the string literals in examples/ and in the end-to-end tests that may be GraphQL documents.
 func literals(t *testing.T) (texts []string) {
 	t.Helper()
 	glob := func(pattern string) []string {

@@ -18,14 +18,15 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestHardDocuments compares the two executors with documents that an executor can easily get wrong. All values must be in memory.
+// TestHardDocuments checks that gqlgen and package exec give the same responses to documents that are hard to execute correctly.
+// All values must be in memory.
 func TestHardDocuments(t *testing.T) {
 	b := newBoth(t, &universe{seed: 4})
 	w0, w1 := string(wallets[0]), string(wallets[1])
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
-		// starts is the beginning of the data, if a comparison alone does not show the intention.
+		// starts is the expected beginning of the data. It is empty if the comparison of the responses is enough.
 		starts string
 	}{
 		"nothing left":               {`{ serviceStatus @skip(if: true) { version } }`, nil, `{}`},
@@ -72,14 +73,14 @@ func TestHardDocuments(t *testing.T) {
 	}
 }
 
-// TestErrors compares documents in which something fails.
+// TestErrors checks that gqlgen and package exec give the same responses if a field fails.
 func TestErrors(t *testing.T) {
 	w0 := string(wallets[0])
 	for name, test := range map[string]struct {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants are the beginnings of the errors in order.
+		// wants contains the beginnings of the expected errors, in order.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
@@ -127,8 +128,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeExecuted expects no data from an operation that cannot be executed, even if the buffer has bytes of an earlier
-// response.
+// TestWhatCannotBeExecuted checks that Execute returns nil as the data of an operation that cannot run, even if the buffer is not
+// empty.
 func TestWhatCannotBeExecuted(t *testing.T) {
 	wide := ""
 	for i := range 10_001 {
@@ -151,7 +152,7 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 	}
 }
 
-// TestIntrospection compares a query of the whole introspection schema.
+// TestIntrospection checks that gqlgen and package exec give the same response to a query of the whole introspection schema.
 func TestIntrospection(t *testing.T) {
 	b := newBoth(t, &universe{})
 	const document = `query { __schema { description queryType { name } mutationType { name } subscriptionType { name } types { ...T } directives { name description isRepeatable locations args(includeDeprecated: true) { ...I } } }
@@ -166,7 +167,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions executes 32 combinations of 70 conditions. The operation must keep only the first 16 combinations compiled.
+// TestConditions checks that an operation with 70 conditions stores only the first 16 compiled variants of 32.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -201,8 +202,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach changes every value after each read. A response must therefore read each value once, or its fields would
-// contradict each other.
+// TestOneValueOfEach checks that a response reads each value once. Every value changes after each read, so the fields of a
+// response would contradict each other if they read a value again.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)
@@ -233,7 +234,7 @@ func TestOneValueOfEach(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce executes one operation on many goroutines with different variables.
+// TestManyAtOnce checks that many goroutines can execute one operation with different variables.
 func TestManyAtOnce(t *testing.T) {
 	b := newBoth(t, &universe{seed: 4})
 	const document = `query ($ids: [String!]!, $on: Boolean!) { tokens(tokenIds: $ids) { tokenId price { price } ... @include(if: $on) { id market { question } } } }`
@@ -253,7 +254,7 @@ func TestManyAtOnce(t *testing.T) {
 	g.Wait()
 }
 
-// TestMake expects distinct zero values from Make. During an execution of our executor, Make must allocate them in blocks.
+// TestMake checks that Make returns distinct zero values, which it allocates in blocks during an execution of package exec.
 func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
@@ -285,7 +286,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestExecutionsAreReused expects a reused Execution to have no data of earlier executions, which succeed, fail or panic.
+// TestExecutionsAreReused checks that a reused Execution has no data of earlier executions, which succeed, fail or panic.
 func TestExecutionsAreReused(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
@@ -338,8 +339,8 @@ func TestExecutionsAreReused(t *testing.T) {
 	}
 }
 
-// TestExecuteUsesTheBuffer expects Execute to write into the given buffer if the response fits. A buffer that is too small must
-// grow once.
+// TestExecuteUsesTheBuffer checks that Execute writes into the given buffer if the response fits, and otherwise grows the buffer
+// once.
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000
@@ -393,8 +394,8 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// TestAppendStringEverywhere puts each byte value at each position of short strings. AppendString checks eight bytes at once. The
-// lengths therefore go up to 17, which is two groups of eight and one byte.
+// TestAppendStringEverywhere checks AppendString with each byte value at each position of short strings. Because AppendString
+// checks eight bytes at once, the strings have up to 17 bytes: two groups of eight and one byte.
 func TestAppendStringEverywhere(t *testing.T) {
 	for length := 1; length <= 17; length++ {
 		for at := range length {
@@ -424,8 +425,7 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne expects arguments that the function Set accepts to be decoded one by one. If Set refuses an argument,
-// gqlgen must decode all arguments of the field together.
+// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set, and with FieldOf.Arguments if Set returns false.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestInputs compares documents whose arguments, variables, conditions and merged fields are easy to get wrong, over
-// several universes. It skips invalid ones.
+// TestInputs checks that gqlgen and package exec give the same responses to documents whose arguments, variables, conditions and
+// merged fields are hard to handle. It skips invalid documents.
 func TestInputs(t *testing.T) {
 	w0 := string(wallets[0])
 	tok := model.EncodeID("Token", "token-3")

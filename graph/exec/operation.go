@@ -138,9 +138,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe. own is 0 if the operation stores the result. An
-// operation that already stores maxVariants other results does not store it. In this case, own is the approximate size of the
-// result in bytes, because each Stream keeps a result of its own in memory.
+// Compile compiles the operation for variables before Execute or Subscribe. own is 0 if the operation stores the compiled variant.
+// An operation that already stores maxVariants variants does not store another one. In this case, own is the approximate size of
+// the variant in bytes, because a Stream keeps its own copy of the variant in memory.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {

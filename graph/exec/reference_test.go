@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// failure is an error of gqlgen's executor with the path, argument and locations that our executor would report.
+// failure is an error of gqlgen's executor with the path, argument and locations that package exec would report.
 type failure struct {
 	error
 	at        *graphql.FieldContext
@@ -30,7 +30,7 @@ func (f failure) Path() ast.Path                 { return f.path }
 func (f failure) Argument() string               { return f.argument }
 func (f failure) Locations() []gqlerror.Location { return f.locations }
 
-// FieldPath returns the path with field names. Path returns the path with the client's aliases.
+// FieldPath is like Path, but contains field names instead of aliases.
 func (f failure) FieldPath() (path ast.Path) {
 	for at := f.at; at != nil; at = at.Parent {
 		switch {
@@ -44,8 +44,8 @@ func (f failure) FieldPath() (path ast.Path) {
 	return path
 }
 
-// placed adds the path, argument and locations to an error of gqlgen's executor. gqlgen appends the name of a refused argument to
-// the path, and placed separates the two.
+// placed adds the path, argument and locations to an error of gqlgen's executor. gqlgen appends the name of an invalid argument to
+// the path of the field. placed separates the name from the path.
 func placed(ctx context.Context, err error) failure {
 	f := failure{error: err, at: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -69,7 +69,7 @@ func placed(ctx context.Context, err error) failure {
 	return f
 }
 
-// reporter handles the errors that a resolver reports in addition to its value. It adds them to gqlgen's errors.
+// reporter adds the errors that a resolver reports in addition to its value to gqlgen's errors.
 type reporter struct{ ctx context.Context }
 
 func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }
@@ -82,7 +82,7 @@ func (r reporter) ReportAt(index int, err error) {
 	})
 }
 
-// reference returns a context in which gqlgen's executor runs the operation's resolvers one after the other.
+// reference returns an OperationContext with which gqlgen's executor runs the operation's resolvers one after the other.
 func (o *operation) reference() *graphql.OperationContext {
 	var one sync.Mutex
 	return &graphql.OperationContext{
@@ -96,7 +96,7 @@ func (o *operation) reference() *graphql.OperationContext {
 	}
 }
 
-// library executes with gqlgen in passes.
+// library executes the operation with gqlgen in passes.
 func (o *operation) library() (resp *graphql.Response) {
 	_ = o.inPasses(func(ctx context.Context) {
 		next, ctx := o.exec.DispatchOperation(context.WithoutCancel(ctx), o.reference())
@@ -106,7 +106,7 @@ func (o *operation) library() (resp *graphql.Response) {
 	return resp
 }
 
-// inPasses runs passes, as the engine does, until a pass finds all values in memory. It returns the number of passes.
+// inPasses runs passes until a pass finds all values in memory. It returns the number of passes.
 func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
 	ctx, cancel := context.WithTimeout(o.ctx, time.Minute)
 	defer cancel()

@@ -19,7 +19,7 @@ func ladder(n int) *market.Book {
 	return &market.Book{Depth: n, Bids: market.NewSide(bids), Asks: market.NewSide(asks), Rendered: new(market.Rendered)}
 }
 
-// kept returns the number of the cached texts of a book. It also returns the total bytes of these texts and of their selections.
+// kept returns the number of the cached texts of a book, and the total size in bytes of these texts and their selections.
 func kept(r *market.Rendered) (texts, bytes int) {
 	for s := lastRendered(r); s != nil; s = s.before {
 		texts, bytes = texts+1, bytes+len(s.text)+len(s.selection)
@@ -74,8 +74,7 @@ func TestRendered(t *testing.T) {
 // maxBytes is market.RenderedBytes of the deepest book.
 const maxBytes = 16 << 10
 
-// TestRenderedIsBounded caches texts of a book for many depths and many selections with short and long keys. The cached texts must
-// stay within their limits.
+// TestRenderedIsBounded checks that the cached texts of a book stay within their limits for many depths and selections.
 func TestRenderedIsBounded(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 7000, "too large": maxBytes} {
 		for _, key := range []int{1, 3000, maxBytes + 1} {
@@ -107,7 +106,7 @@ func TestRenderedIsBounded(t *testing.T) {
 	}
 }
 
-// TestRenderedConcurrently reads one book on many goroutines, with equal and different selections.
+// TestRenderedConcurrently checks that many goroutines can read one book, with equal and different selections.
 func TestRenderedConcurrently(t *testing.T) {
 	for range 50 {
 		b := ladder(20)

@@ -25,8 +25,8 @@ func (r *room) Grow(size int) (int, error) {
 	return min(size+r.step, r.most), nil
 }
 
-// TestRoom executes random operations with limits on the size of the response. A response either is unchanged or consists of one
-// error at the field where the response becomes too large.
+// TestRoom checks that a limit does not change a response that is small enough. A larger response must become null with one error,
+// at the field at which it exceeds the limit.
 func TestRoom(t *testing.T) {
 	const errorSize = 1 << 10
 	ctx, fitted, refused := context.Background(), 0, 0
@@ -59,7 +59,7 @@ func TestRoom(t *testing.T) {
 			if refused++; got.data != "null" || len(errs) != 1 || len(errs[0].Path()) == 0 || len(errs[0].Locations()) != 1 {
 				t.Fatalf("seed %d: %s, %v", seed, got.data, errs)
 			}
-			if total <= most && len(want.troubles) == 0 { // a null may replace a part that was larger
+			if total <= most && len(want.troubles) == 0 { // with an error, a null may have replaced a part that exceeded the limit
 				t.Fatalf("seed %d: %d bytes do not fit into %d", seed, total, most)
 			}
 		}
@@ -69,8 +69,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullResponseEndsEarly exceeds the size limit early in a long response. The execution must end there instead of writing the
-// rest.
+// TestFullResponseEndsEarly checks that an execution does not write the rest of a response that exceeds its limit.
 func TestFullResponseEndsEarly(t *testing.T) {
 	b := newBoth(t, &universe{})
 	aliases := make([]string, 200)

@@ -21,8 +21,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// world resolves the fields of package sample. A resolver returns a value, a null or an error, reports an error and returns a
-// value, or panics.
+// world resolves the fields of package sample. Some of its resolvers return null or an error, report an error, or panic.
 type world struct {
 	seed uint64
 	// trouble is the percentage of fields that do not resolve to a value without an error.
@@ -33,7 +32,7 @@ func (w *world) random(of ...any) *rand.Rand {
 	return (&universe{seed: w.seed}).random(fmt.Sprint(of...))
 }
 
-// decide reports whether a field has a value or is null. It may return or report an error, or panic.
+// decide returns true for a value and false for null. It may also return an error, report an error, or panic.
 func (w *world) decide(ctx context.Context, id, field string) (value bool, err error) {
 	r := w.random("field ", id, field)
 	if !percent(r, w.trouble) {
@@ -98,7 +97,7 @@ func (w *world) thingOf(id string) interface {
 	}
 }
 
-// list returns the list of a field. Some elements are null, with or without an error.
+// list returns the value of a list field. Some elements are null, with or without an error.
 func list[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
@@ -116,7 +115,7 @@ func list[T any](ctx context.Context, w *world, id, field string, element func(i
 	return out, nil
 }
 
-// one returns the object of a field.
+// one returns the value of an object field.
 func one[T any](ctx context.Context, w *world, id, field string, of func(id string) T) (object T, err error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
@@ -293,13 +292,13 @@ func sampleValues(w *writer, name string, t *ast.Type) any {
 	}
 }
 
-// trouble is an error of either executor, reduced to the texts that the tests compare.
+// trouble contains the texts of an error that the tests compare.
 type trouble struct {
 	path, text, at string
 }
 
-// troubleOf returns the trouble of an error. gqlgen has two messages for a null that the schema forbids. troubleOf uses one of them
-// for both.
+// troubleOf returns the trouble of an error. gqlgen has two messages for a null in a non-null field. troubleOf replaces one
+// message by the other.
 func troubleOf(err error, path ast.Path, locations []gqlerror.Location, argument string) trouble {
 	for {
 		var located *gqlerror.Error
@@ -325,13 +324,12 @@ func sortTroubles(list []trouble) []trouble {
 	return list
 }
 
-// result is the result of an execution.
 type result struct {
 	data     string
 	troubles []trouble
 }
 
-// samples has gqlgen's executor and our executor for the schema of package sample.
+// samples contains gqlgen's executor and the compiler of package exec for the schema of package sample.
 type samples struct {
 	schema   *ast.Schema
 	exec     *executor.Executor
@@ -371,8 +369,9 @@ func resultOf(data []byte, errs []exec.Error) result {
 	return out
 }
 
-// equal compares our result with gqlgen's. gqlgen has no locations for elements of lists and for an event's field, and
-// shows a null in that field even if the field is not nullable.
+// equal compares the result of package exec (ours) with gqlgen's result (library). It ignores two differences: gqlgen has no
+// locations for list elements and for the root field of an event, and it writes null into this root field even if the field is
+// non-null.
 func (ours result) equal(library result) bool {
 	if library.data == `{"e":null}` && ours.data == "null" {
 		library.data = "null"
@@ -382,14 +381,15 @@ func (ours result) equal(library result) bool {
 	})
 }
 
-// belowRoot completes the paths of an event's errors: gqlgen's begin below the subscription's field.
+// belowRoot adds the subscription's root field to the paths of an event's errors, because gqlgen's paths begin below this field.
 func belowRoot(errs gqlerror.List) {
 	for _, err := range errs {
 		err.Path = append(ast.Path{ast.PathName("e")}, err.Path...)
 	}
 }
 
-// run executes an operation with both executors. It returns one result for a query, and one for each event of a subscription.
+// run executes an operation with both executors. It returns one result for a query, and one result for each event of a
+// subscription.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()
@@ -414,7 +414,8 @@ func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, l
 	return ours, library
 }
 
-// sampled compares random operations of package sample. It returns how many it compared and how many had errors.
+// sampled executes random operations of package sample with both executors and compares the results. It returns the number of
+// compared operations and the number of those with errors.
 func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := newSamples(&world{seed: seed, trouble: r.IntN(40)})
@@ -445,7 +446,8 @@ func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	return compared, failed
 }
 
-// TestAnySchema compares random queries and subscriptions of a schema with features that the product's schema lacks.
+// TestAnySchema checks that gqlgen and package exec give the same results for a schema with features that the product's schema
+// lacks.
 func TestAnySchema(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(100) {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// selections are different selections of a book's levels.
+// selections contains different selections on a book's levels.
 var selections = []string{
 	`{ price size }`, `{ size price }`, `{ price }`, `{ size }`, `{ price: size size: price }`, `{ a: price b: price }`, `{ __typename price size }`,
 	`{ price __typename }`, `{ price: __typename }`, `{ price @include(if: $on) size }`, `{ price @skip(if: $on) size }`, `{ ...L }`,
@@ -31,7 +31,8 @@ func deep() *universe {
 	}
 }
 
-// TestSidesAreWrittenAlike executes the two selections of every pair alternately. Cached texts must never change a response.
+// TestSidesAreWrittenAlike checks that cached texts do not change a response. It executes the operations of every pair
+// alternately.
 func TestSidesAreWrittenAlike(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -69,8 +70,8 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// TestSidesAreCopied changes the levels of a book, which the product never does. Documents with the same selection and depth must
-// still get the cached texts. Other documents must get the changed levels.
+// TestSidesAreCopied checks that only documents with the same selection and depth get the cached texts of a book. To distinguish
+// cached texts, the test changes the levels of the book, which the product never does.
 func TestSidesAreCopied(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -113,7 +114,7 @@ func TestSidesAreCopied(t *testing.T) {
 	}
 }
 
-// TestBooksAtOnce renders the same books on many goroutines with different selections.
+// TestBooksAtOnce checks that many goroutines can render the same book with different selections.
 func TestBooksAtOnce(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)

@@ -21,24 +21,24 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// universe is a venue with random data in memory. Some values are absent, must be fetched or fail. The universe's seed and the key
-// determine each value, so that all readers read the same value.
+// universe is a venue with random data. Some values do not exist, some must be fetched, and some fetches fail. The seed of the
+// universe and the key determine each value, so that all reads of a key return the same value.
 type universe struct {
 	seed uint64
-	// misses, failures and absences are the percentages of keys that are not in memory, fail when fetched, and have no value.
+	// misses is the percentage of keys whose values must be fetched, failures of keys whose fetches fail, and absences of keys
+	// without a value.
 	misses, failures, absences int
-	// damaged is the percentage of lists in which the driver could not decode some rows.
+	// damaged is the percentage of lists in which some rows could not be decoded.
 	damaged int
 	// hangs is the percentage of keys whose values never arrive. panics is the percentage of resolver calls that panic.
 	hangs, panics int
-	// fetched counts the fetches of executions that should read from memory only. It excludes gqlgen's fetches, which may continue
-	// after the response.
+	// fetched counts the fetches with a context with fromMemoryKey. There should be none.
 	fetched atomic.Int64
-	// round makes every read return a different value, unless round is 0.
+	// round is 0, or the number of reads so far. If it is not 0, every read returns a different value.
 	round atomic.Int64
-	// handles are the handles of the entries by key.
+	// handles maps keys to the handles of their cache entries.
 	handles sync.Map
-	// books are the books that were read, by token: all readers of a valid entry get the same book.
+	// books maps tokens to the books that were read, so that all reads of a token return the same book.
 	books sync.Map
 }
 
@@ -58,7 +58,7 @@ const (
 	events  = 3
 )
 
-// texts are texts that venues might send and that need care in JSON.
+// texts contains texts that venues might send and that are hard to encode in JSON.
 var texts = []string{
 	"plain", "", "two words", "ümläut und ß", "日本語", "👍 emoji", `quote " and \ backslash`, "tab\tline\nreturn\r", "\x00\x01\x1f\x7f", "</script>&",
 	"\u2028\u2029", "bad \xff\xfe utf-8 \xc3", "\xed\xa0\x80", "{\"json\": [1]}", strings.Repeat("long ", 100),
@@ -155,7 +155,7 @@ func (u *universe) positions(a market.Address) []market.Position {
 		n := r.IntN(tokens)
 		p := market.Position{MarketID: marketID(n / 2), TokenID: tokenID(n), Outcome: fmt.Sprint(i, pick(r, texts)), Size: decimal(r), AvgPrice: maybe(r, price(r)),
 			CurrentPrice: maybe(r, price(r)), UnrealizedPnl: maybe(r, decimal(r))}
-		if percent(r, 30) { // the position has no token id: only the market and the outcome's label identify the token
+		if percent(r, 30) { // a position without a token id, whose token is identified by the market and the outcome's label
 			p.TokenID, p.Outcome = "", u.market(n/2, false).Outcomes[n%2].Label
 		}
 		list = append(list, p)
@@ -295,7 +295,7 @@ func (u *universe) sources() loaders.Sources {
 			if !known(q.TokenID) {
 				return nil
 			}
-			return u.book(q.TokenID) // a cached book may be deeper than requested
+			return u.book(q.TokenID) // the book may be deeper than requested, like a cached book
 		}},
 		Histories: source[queries.PriceHistory, market.PriceHistory]{u: u, name: "history", value: func(q queries.PriceHistory, r *rand.Rand) *market.PriceHistory {
 			h := &market.PriceHistory{TokenID: q.TokenID, From: q.From, To: q.To, LeftOut: u.leftOut(r)}

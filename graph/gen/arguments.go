@@ -10,8 +10,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// listsStrings reports whether a type is a list of strings that exec.Strings can decode. gqlgen's decoder needs three
-// allocations for each string.
+// listsStrings reports whether a type is a list of strings that exec.Strings can decode. exec.Strings is faster than gqlgen's
+// decoder, which needs three allocations for each string.
 func listsStrings(ref *config.TypeReference) bool {
 	if !ref.IsSlice() || ref.GQL.Elem.Elem != nil || !types.Identical(ref.GO, types.NewSlice(types.Typ[types.String])) || ref.Unmarshaler == nil {
 		return false
@@ -19,8 +19,8 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
-// argument returns the case clause that decodes one argument. It returns "" if the decoder needs more than the value, such as a
-// context.
+// argument returns the case clause of FieldOf.Set that decodes one argument. It returns "" if the decoder needs more than the
+// value, such as a context.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
 	if len(a.Directives) > 0 {
@@ -57,7 +57,7 @@ func argumentsName(field *codegen.Field) string {
 	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
 }
 
-// entry writes the line of a field in the table of fields: its number and the functions that decode its arguments.
+// entry generates the exec.FieldOf of a field: its number and the functions that decode its arguments.
 func (f *file) entry(number int, field *codegen.Field) {
 	if len(field.Args) == 0 {
 		f.line("%q: {Number: %d},", field.Name, number)
@@ -85,7 +85,7 @@ func (f *file) entry(number int, field *codegen.Field) {
 	f.line("},")
 }
 
-// argumentsType writes the type of a field's decoded arguments, if it has any.
+// argumentsType generates the type of a field's decoded arguments, if the field has arguments.
 func (f *file) argumentsType(field *codegen.Field) {
 	if len(field.Args) == 0 {
 		return
@@ -98,7 +98,7 @@ func (f *file) argumentsType(field *codegen.Field) {
 }
 
 // arguments generates the code that decodes the arguments of a field. It returns the arguments of the Go call that reads the
-// field. refused is the code that runs if the arguments are invalid.
+// field. ctx is the expression of the context. refused is the generated code that runs if the arguments are invalid.
 func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
 	if field.IsResolver || field.MethodHasContext {
 		args = append(args, ctx)

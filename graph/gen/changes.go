@@ -9,13 +9,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// effect is what a change of the schema means to clients. The constants are in the order of the changelog.
+// effect is what a change of the schema means to clients. The changelog lists changes in the order of these constants.
 type effect int
 
 const (
 	// breaks means that clients of the released schema can fail.
 	breaks effect = iota
-	// removes means that an item was removed after the released schema had deprecated the item.
+	// removes means that an item was removed that the released schema had deprecated.
 	removes
 	deprecates
 	// alters means that values or defaults change, but all documents remain valid.
@@ -71,7 +71,7 @@ func (c *comparison) add(e effect, at, text string) {
 	c.changes = append(c.changes, change{e, at, text})
 }
 
-// remove adds a removal. A removal breaks clients unless the item was deprecated in the released schema.
+// remove adds the removal of an item. The removal breaks clients if the item was not deprecated in the released schema.
 func (c *comparison) remove(at string, deprecated bool) {
 	if deprecated {
 		c.add(removes, at, "was deprecated")
@@ -80,7 +80,7 @@ func (c *comparison) remove(at string, deprecated bool) {
 	c.add(breaks, at, "is removed and was not deprecated in the last release")
 }
 
-// deprecation adds a change if one of the directives is @deprecated and the other is not.
+// deprecation adds a change if only one of the lists of directives contains @deprecated.
 func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
 	switch before, after := isDeprecated(old), isDeprecated(new); {
 	case !before && after:
@@ -96,7 +96,7 @@ func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
 
 func isDeprecated(list ast.DirectiveList) bool { return list.ForName("deprecated") != nil }
 
-// definition compares a type. old or new is nil if the schema does not have it.
+// definition adds the changes of a type. old is nil for a new type, and new is nil for a removed type.
 func (c *comparison) definition(name string, old, new *ast.Definition) {
 	switch {
 	case new == nil:
@@ -145,7 +145,8 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 }
 
 // unused reports whether the released schema uses a type only in deprecated fields, in deprecated arguments, and in removed types
-// that are unused themselves. It returns false for a type without any use. seen prevents endless recursion.
+// that are unused themselves. It returns false if the released schema does not use the type at all. seen prevents endless
+// recursion.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true
@@ -170,7 +171,7 @@ func (c *comparison) unused(name string, seen map[string]bool) bool {
 	return known
 }
 
-// members compares the members of a union.
+// members adds the changes of the members of a union.
 func (c *comparison) members(name string, old, new *ast.Definition) {
 	for _, member := range old.Types {
 		if !slices.Contains(new.Types, member) {
@@ -184,7 +185,7 @@ func (c *comparison) members(name string, old, new *ast.Definition) {
 	}
 }
 
-// values compares the values of an enum.
+// values adds the changes of the values of an enum.
 func (c *comparison) values(name string, old, new *ast.Definition) {
 	for _, v := range old.EnumValues {
 		at := name + "." + v.Name
@@ -201,7 +202,7 @@ func (c *comparison) values(name string, old, new *ast.Definition) {
 	}
 }
 
-// field compares a field of a type, or of an input.
+// field adds the changes of a field of a type. kind is the kind of the type.
 func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
 	switch {
 	case kind == ast.InputObject:
@@ -236,7 +237,7 @@ func (c *comparison) arguments(at string, old, new ast.ArgumentDefinitionList) {
 	}
 }
 
-// directive compares a directive that the schema defines.
+// directive adds the changes of the definition of a directive.
 func (c *comparison) directive(at string, old, new *ast.DirectiveDefinition) {
 	switch {
 	case new == nil:

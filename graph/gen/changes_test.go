@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestSchemaBreaksNoClient compares schema.graphqls with the schema of the last release.
+// TestSchemaBreaksNoClient checks that schema.graphqls does not break clients of the last release.
 func TestSchemaBreaksNoClient(t *testing.T) {
 	root := filepath.Join("..", "..")
 	now, err := load(filepath.Join(root, schemaFile))
@@ -28,7 +28,7 @@ func TestSchemaBreaksNoClient(t *testing.T) {
 	}
 }
 
-// TestRemovedFieldIsBreaking removes fields and values of schema.graphqls one by one.
+// TestRemovedFieldIsBreaking checks that the removal of any field of the released schema breaks clients.
 func TestRemovedFieldIsBreaking(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", releasedFile))
 	if err != nil {
@@ -95,7 +95,7 @@ scalar Time
 directive @live(every: Int) on QUERY | FIELD
 `
 
-// TestChanges changes one thing at a time.
+// TestChanges checks the text of each kind of change.
 func TestChanges(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"type Query {", `type Query { "More. And more." more: Int `, "Added Query.more: More."},
@@ -161,8 +161,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestUnusedTypesAreRemoved removes types. A type may be removed if it is used only by deprecated fields and by types that may be
-// removed.
+// TestUnusedTypesAreRemoved checks that a type may be removed if only deprecated fields and removed types use it.
 func TestUnusedTypesAreRemoved(t *testing.T) {
 	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(before)
 	want := []change{{removes, "Old", "was deprecated"}, {removes, "Older", "was deprecated"}, {removes, "Query.old", "was deprecated"}}
@@ -184,8 +183,7 @@ func parsed(t *testing.T, text string) *ast.Schema {
 	return schema
 }
 
-// TestRelease makes a release. Later changelogs must keep the section of the release and compare the schema with the released
-// schema.
+// TestRelease checks that the changelog keeps the section of a release, and then compares the schema with the released schema.
 func TestRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

@@ -20,9 +20,9 @@ const (
 	graphqlPackage = "github.com/99designs/gqlgen/graphql"
 )
 
-// compiler is a gqlgen plugin that writes the executor. For every type that a query or an event can reach, it writes a function
-// that appends the selected fields of an object to a response. The value of a field comes from the field's gqlgen binding: a
-// resolver, a Go method or a Go field.
+// compiler is a gqlgen plugin that generates the executor. For every type that a query or an event can reach, it generates a
+// function that appends the selected fields of an object to a response. The generated function gets the value of a field from the
+// field's gqlgen binding: a resolver, a Go method or a Go field.
 type compiler struct{ filename string }
 
 // Name implements plugin.Plugin.
@@ -59,14 +59,14 @@ type file struct {
 
 func (f *file) line(format string, args ...any) { fmt.Fprintf(&f.out, format+"\n", args...) }
 
-// lookup returns the name of a package in the file.
+// lookup returns the name by which the generated file imports a package.
 func lookup(path string) string { return templates.CurrentImports.Lookup(path) }
 
-// typeOf returns the name of a type in the file.
+// typeOf returns a Go type as the generated file spells it.
 func typeOf(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
-// Source returns the code below the imports. The template calls it, because the names of packages are known only during
-// rendering.
+// Source returns the generated code without the imports. The template calls it, because lookup and typeOf work only while the
+// template is rendered.
 func (f *file) Source() string {
 	objects, interfaces := f.reached()
 	f.compiler(objects, interfaces)
@@ -83,7 +83,7 @@ func (f *file) Source() string {
 	return f.out.String()
 }
 
-// reached returns the types that an operation can reach, in the order of their names.
+// reached returns the types that an operation can reach, sorted by name.
 func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Interface) {
 	seen := map[string]bool{}
 	var reach func(name string)
@@ -139,12 +139,12 @@ func possible(i *codegen.Interface) []string {
 	return names
 }
 
-// reads reports whether the executor can read a field.
+// reads reports whether the compiler can generate code that reads a field.
 func (f *file) reads(field *codegen.Field) bool {
 	return !field.IsBatch() && !field.IsMap() && !field.HasDirectives() && codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
 }
 
-// writes reports whether the executor can write values of a type.
+// writes reports whether the compiler can generate code that writes values of a type.
 func (f *file) writes(ref *config.TypeReference) bool {
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf(), ref.IsSlice():
@@ -167,7 +167,7 @@ func composite(ref *config.TypeReference) bool {
 }
 func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) }
 
-// compiler writes the constructor with the table of fields, the type of the executor, and the types of arguments.
+// compiler generates the constructor with the table of fields, the type of the executor, and the types of arguments.
 func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interface) {
 	resolvers := slices.DeleteFunc(slices.Clone(objects), func(o *codegen.Object) bool { return !o.HasResolvers() })
 	exec := lookup(execPackage)
@@ -211,9 +211,9 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 }
 
-// object generates the functions that write an object. The first function writes the whole object and reports whether it is not
-// null. The second function writes the fields and ends early if the code of a field panics. Reading a Go field does not panic, so
-// an object with only Go fields needs no second function.
+// object generates the functions that write an object. The first function writes the whole object and returns false if the object
+// is null. It calls the second function, which writes the fields, again after each panic in the code of a field. Reading a Go
+// field does not panic, so an object with only Go fields needs no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
@@ -270,8 +270,8 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether later executions can reuse the text of a list. The list must come from a method, and its objects must
-// have only Go fields. The object with the list must have a method Rendered that returns a *market.Rendered.
+// cacheable reports whether later executions can reuse the text of a list. The list must come from a method without arguments, and
+// its objects must have only Go fields. The object with the list must have a method Rendered, which returns a *market.Rendered.
 func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
@@ -286,8 +286,7 @@ func (f *file) cacheable(field *codegen.Field) bool {
 	return ok
 }
 
-// cachedList generates the code for a cacheable list. For a selection without Text, the generated code uses no stored text and
-// stores none.
+// cachedList generates the code for a cacheable list. The generated code uses stored texts only for selections with a Text.
 func (f *file) cachedList(field *codegen.Field) {
 	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))
@@ -295,7 +294,7 @@ func (f *file) cachedList(field *codegen.Field) {
 	f.line("%s.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])", lookup(execPackage))
 }
 
-// invalid is the code that runs if a non-null field is null.
+// invalid is the generated code that runs if a non-null field is null.
 const invalid = "x.Missing(f)\no.Nullify()"
 
 // field generates the code that reads and writes a field.

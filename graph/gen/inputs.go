@@ -31,7 +31,7 @@ func inputOf(f *ast.FieldDefinition) *input {
 // required reports whether clients must send the input.
 func (i *input) required() bool { return i.of.NonNull && i.defaultValue == nil }
 
-// input compares an argument, or a field of an input type.
+// input adds the changes from old to new. A missing input is nil.
 func (c *comparison) input(at string, old, new *input) {
 	switch {
 	case new == nil:
@@ -68,8 +68,8 @@ func valueOf(v *ast.Value) string {
 	return v.String()
 }
 
-// narrower reports whether every value of the type a is a value of the type b. This is the case if the types are equal, or differ
-// only in places where a is non-null and b is nullable.
+// narrower reports whether every value of the type a is a value of the type b. This is true if the types are equal, or differ only
+// in places where a is non-null and b is nullable.
 func narrower(a, b *ast.Type) bool {
 	switch {
 	case b.NonNull && !a.NonNull, (a.Elem == nil) != (b.Elem == nil):

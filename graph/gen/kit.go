@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// kit returns the generated files of web/kit by name. The files configure the caches of clients.
+// kit returns the contents of the generated files of web/kit by their names. The files configure the caches of clients.
 func kit(schema *ast.Schema) (map[string][]byte, error) {
 	possible, scalars := possibleTypes(schema), scalarTypes(schema)
 	embedded, connections := embeddedTypes(schema), connections(schema)
@@ -73,8 +73,7 @@ func possibleTypes(schema *ast.Schema) map[string][]string {
 	return types
 }
 
-// scalarTypes returns the TypeScript type of each custom scalar. All custom scalars are strings in JSON. A Decimal must not
-// become a float.
+// scalarTypes returns the TypeScript type of each custom scalar, which is string, because all custom scalars are strings in JSON.
 func scalarTypes(schema *ast.Schema) map[string]string {
 	types := map[string]string{}
 	for _, def := range schema.Types {
@@ -97,7 +96,7 @@ func embeddedTypes(schema *ast.Schema) []string {
 	return names
 }
 
-// connections returns the arguments of each connection by type and field, except the arguments for paging.
+// connections returns the names of the arguments of each connection by type and field, without the arguments for paging.
 func connections(schema *ast.Schema) map[string]map[string][]string {
 	lists := map[string]map[string][]string{}
 	for _, def := range schema.Types {

@@ -1,6 +1,6 @@
 // Command gen generates files from schema.graphqls: gqlgen's code, the executor for package exec, the reference and the changelog
 // of the schema, and the configuration of clients' caches. `make generate` runs it in the module's root. With -release it records
-// the present schema as the schema of a release.
+// the present schema as the schema of a release instead.
 package main
 
 import (
@@ -51,8 +51,8 @@ func generate() error {
 	return nil
 }
 
-// code writes gqlgen's code and the executor into a directory. It uses the gqlgen.yml in that directory. If there is none, it uses
-// the gqlgen.yml in the module's root.
+// code writes gqlgen's code and the executor into a directory. It uses the gqlgen.yml in that directory. If the directory has no
+// gqlgen.yml, code uses the gqlgen.yml in the module's root.
 func code(dir string) error {
 	file := filepath.Join(dir, "gqlgen.yml")
 	if _, err := os.Stat(file); err != nil {

@@ -36,7 +36,7 @@ oddsgraph schema --costs > costs.graphql
   come with other values. Multiply the cost of an event of ` + "`priceChanged`" + `, ` + "`marketChanged`" + ` or ` + "`tradesAdded`" + ` by the number of ids.
 `
 
-// sections are the kinds of types in the order of the reference.
+// sections contains the sections of the reference. has reports whether a section describes a type.
 var sections = []struct {
 	title string
 	has   func(*ast.Schema, *ast.Definition) bool
@@ -57,7 +57,7 @@ func reference(schema *ast.Schema) []byte {
 			all = append(all, def)
 		}
 	}
-	// The order of the schema keeps related types together.
+	// In the order of the schema, related types are together.
 	slices.SortFunc(all, func(a, b *ast.Definition) int { return cmp.Compare(a.Position.Start, b.Position.Start) })
 	r := referenceOf{schema: schema}
 	r.WriteString(referenceHead)
@@ -143,7 +143,7 @@ func (r *referenceOf) typeOf(t *ast.Type) string {
 	return before + r.link(name) + after
 }
 
-// link returns a type's name, with a link if the page describes the type.
+// link returns the name of a type, as a link if the reference describes the type.
 func (r *referenceOf) link(name string) string {
 	if def := r.schema.Types[name]; def == nil || def.BuiltIn {
 		return name

@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestTexts fails when the reference, the changelog of the schema or the client kit is stale.
+// TestTexts checks that the reference, the changelog of the schema and the client kit are up to date.
 func TestTexts(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, err := texts(root)
@@ -34,7 +34,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestRelayScalars fails when the scalars in the configuration of relay-compiler differ from those of the kit.
+// TestRelayScalars checks that the configuration of relay-compiler has the same scalars as the kit.
 func TestRelayScalars(t *testing.T) {
 	read := func(name string, into any) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestRelayScalars(t *testing.T) {
 	}
 }
 
-// TestReference renders the reference of a schema that has every form of every part of a schema.
+// TestReference checks the reference of a schema that contains every kind of definition.
 func TestReference(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "test", Input: `
 "Where to begin."

@@ -38,8 +38,8 @@ func appender(s *types.Signature, value types.Type) bool {
 	return true
 }
 
-// value generates the code that writes a value. It has the same cases as gqlgen's type.gotpl. invalid is the code that runs if
-// a non-null value is null.
+// value generates the code that writes a value. It has the same cases as gqlgen's type.gotpl. v is the Go expression of the value.
+// invalid is the generated code that runs if a non-null value is null.
 func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
 	null := "x.Null()"
 	if ref.GQL.NonNull {
@@ -73,7 +73,7 @@ func (f *file) value(ref *config.TypeReference, v string, depth int, invalid str
 	}
 }
 
-// list generates the code that writes a list. null is the code that runs if an element of a non-null type is null.
+// list generates the code that writes a list. null is the generated code that runs if an element of a non-null type is null.
 func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
 	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
 	before := f.out.String()
@@ -109,8 +109,8 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 // known maps gqlgen's marshaling functions to functions of package exec that append the same output.
 var known = map[string]string{"MarshalString": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
-// scalar generates the code that writes a scalar. The code calls the append function of the type. If the type has none, the code
-// calls the marshaling function. The append function of scalar.MarshalX is scalar.AppendX.
+// scalar generates the code that writes a scalar. If the package of a marshaling function MarshalX has a function AppendX, the
+// generated code calls AppendX. Otherwise it calls MarshalX.
 func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	switch {
 	case ref.IsTargetNilable() && !ref.IsNilable():
@@ -146,8 +146,8 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	f.line("if !x.Marshal(%s) {\n%s\n}", marshaler, null)
 }
 
-// abstract generates the function that writes a value of an interface or union type. That function reports whether the value is
-// not null.
+// abstract generates the function that writes a value of an interface or union type. The generated function returns false if the
+// value is null.
 func (f *file) abstract(i *codegen.Interface) {
 	exec, names := lookup(execPackage), possible(i)
 	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, exec, exec, typeOf(i.Type))

@@ -12,7 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Money is a number of cents. UnmarshalMoney refuses negative amounts.
+// Money is a number of cents.
 type Money int
 
 // MarshalMoney writes the cents as an integer.
@@ -23,7 +23,7 @@ func MarshalMoney(m Money) graphql.ContextMarshaler {
 	})
 }
 
-// UnmarshalMoney reads an amount.
+// UnmarshalMoney reads a number of cents. It returns an error for a negative number.
 func UnmarshalMoney(ctx context.Context, v any) (Money, error) {
 	if ctx == nil {
 		return 0, errors.New("there is no context")
@@ -35,7 +35,7 @@ func UnmarshalMoney(ctx context.Context, v any) (Money, error) {
 	return Money(n), err
 }
 
-// Grade is a text.
+// Grade is a scalar with its own marshaler.
 type Grade string
 
 // MarshalGQL implements graphql.Marshaler.
@@ -54,7 +54,7 @@ func (g *Grade) UnmarshalGQL(v any) error {
 	return nil
 }
 
-// Node is what Leaf and Branch have in common.
+// Node contains the fields that Leaf and Branch have in common.
 type Node struct {
 	ID     string
 	Panics bool
