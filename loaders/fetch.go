@@ -27,7 +27,8 @@ type response struct {
 	cancel       context.CancelFunc
 	dependencies *reqctx.Dependencies
 	log          *reqctx.Log
-	// made is the number of upstream calls for all keys that were fetched so far. It is at most maxCalls, unless maxCalls is 0.
+	// made is the number of upstream calls for all keys that were fetched so far. maxCalls is the greatest allowed number, or 0 if
+	// there is no limit.
 	made, maxCalls int
 	// refused is the error that Fetch returned because the keys needed more than maxCalls calls.
 	refused error
@@ -166,8 +167,8 @@ func (s *Set) awaitAll() {
 	}
 }
 
-// Complete calls pass until no read of a pass returns ErrPending. It calls Fetch after each other pass. If Fetch fails, reads of
-// missing values in the last pass return the error of Fetch.
+// Complete calls pass. While a read of the pass has returned ErrPending, it calls Fetch and then pass again. If Fetch fails, reads
+// of missing keys in the last pass return the error of Fetch.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {

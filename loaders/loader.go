@@ -57,8 +57,8 @@ type Loader[K comparable, T any] struct {
 	results []market.Result[market.Read[*T]]
 	// missing contains the keys that the next Fetch fetches. stale contains the keys that done refreshes.
 	missing, stale []K
-	// sent is the number of keys that were passed to Source.Fetch, and back the number of these keys that have a result. When send
-	// finds that all keys have a result, it counts from 0 again.
+	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. When all
+	// of them have a result, send sets both numbers to 0.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 

@@ -68,8 +68,8 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 	return values, nil
 }
 
-// reference returns a reference to an object by its id or its slug, which are the arguments of exactlyOne. It returns an error if
-// the id or slug is not a valid id. name is the name of the argument with the id.
+// reference returns a reference to an object by its id or its slug. It returns an error if exactlyOne returns an error, or if
+// market.CheckID rejects the id or slug. name is the name of the argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {

@@ -47,8 +47,8 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	return p
 }
 
-// setEndCursors sets StartCursor and EndCursor. For a page without items, EndCursor becomes empty, which is nil if there is no
-// next page.
+// setEndCursors sets StartCursor and EndCursor. The parameter empty is the EndCursor of a page without items. It is nil if there
+// is no next page.
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
@@ -99,7 +99,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 			// The venue may return more rows than limit. The Limit of the cursor must be great enough to get this row again.
 			c := pageCursor{list, current, max(limit, min(len(p.rows), maxUpstreamPage)), hash, i}
 			if i == len(p.rows)-1 && next != "" {
-				c = pageCursor{List: list, Page: next, Limit: first} // pointing to the next page saves reading this page again
+				c = pageCursor{List: list, Page: next, Limit: first} // the same position, but the next read needs only the next page
 			}
 			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
 		}

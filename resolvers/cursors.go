@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 )
 
-// listHash returns the hash of a list. kind is the kind of its elements. of identifies the list among the lists of that kind, such
-// as by the wallet's address. Every cursor contains the hash of its list, so that a cursor of another list is rejected.
+// listHash returns the hash of a list. kind is the kind of its elements. The parameter of identifies the list among the lists of
+// this kind. For example, it is the wallet's address. Every cursor contains the hash of its list, so that a cursor of another list
+// is rejected.
 func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
 
 // A cursor into a list that is read at once contains the hashes of an element and of some elements before it. If the element was
@@ -16,7 +17,7 @@ func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
 
 const (
 	// near is the number of adjacent elements whose hashes a cursor contains. If one of these elements is still in the list, the next
-	// page repeats no element. Before them, the cursor contains the hashes of elements at doubling distances. So it works even after
+	// page repeats no element. The other hashes are those of earlier elements at doubling distances. So the cursor works even after
 	// many removals.
 	near = 8
 	// maxNamed is the greatest number of hashes in a cursor. No list is long enough to need more.
@@ -99,7 +100,7 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// reached reports whether hashes contains the element of the cursor. hashes may be of the first elements of a list only.
+// reached reports whether hashes contains the element of the cursor. hashes may contain only the first elements of the list.
 func (p listPosition) reached(hashes *keyHashes) bool {
 	if len(p) == 0 {
 		return true

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/graph/exec"
 )
 
-// eventQueue contains an entry for each coming event of a subscription. An event is a value, an error or the end. The subscription
-// adds an entry before it sends the value on its channel, and NextEvent removes the entry. eventQueue is safe for concurrent use.
+// eventQueue contains the events of a subscription that NextEvent has not returned yet. An event is a value, an error or the end.
+// The subscription adds an event to the queue before it sends the value on its channel. eventQueue is safe for concurrent use.
 type eventQueue struct {
 	mu    sync.Mutex
 	begun bool

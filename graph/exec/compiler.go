@@ -33,8 +33,8 @@ type FieldOf struct {
 	Number int
 	// Arguments decodes all arguments of the field to the type that generated code expects. It is nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New and Set are faster than Arguments, because they need no map. New returns empty arguments, or is nil if Set can decode no
-	// argument of the field.
+	// New returns empty arguments for Set. New and Set are faster than Arguments, because they need no map. They are nil if the
+	// generated code can decode the arguments only with Arguments.
 	New func(x *Execution) any
 	// Set decodes one non-null argument into the result of New. If Set returns false, the caller must use Arguments.
 	Set func(to any, name string, value any) bool

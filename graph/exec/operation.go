@@ -37,12 +37,12 @@ type Operation struct {
 // variant is an operation that is compiled for one combination of values of its conditions.
 type variant struct {
 	root *Selection
-	// slots is the number of fields with a Field.slot. bytes is the approximate size of the variant in memory.
+	// slots is the length of Execution.arguments. bytes is the approximate size of the variant in memory.
 	slots, bytes int
 }
 
 // Operation returns an operation of a document. The operation is compiled on first use. It calls grown with the approximate size
-// in bytes of each compilation that it stores, so that a cache of documents can count its memory. grown must not execute the
+// in bytes of each compiled variant that it stores, so that a cache of documents can count its memory. grown must not execute the
 // operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
@@ -112,7 +112,7 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	return o.compile(string(key))
 }
 
-// compile compiles the variant of a key of variants. It stores the variant if the operation stores fewer than maxVariants
+// compile compiles the variant for a key of variants. It does not store the variant if the operation already stores maxVariants
 // variants.
 func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()

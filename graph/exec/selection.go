@@ -46,10 +46,9 @@ type Field struct {
 	nonNull bool
 	// arguments contains the decoded arguments if the arguments contain no variables.
 	arguments any
-	// slot is an index in Execution.arguments if the arguments contain variables or are invalid. Each execution decodes them once.
-	// Otherwise slot is -1.
+	// slot is an index in Execution.arguments if the arguments contain variables or are invalid. In all other cases it is -1.
 	slot int
-	// refused is the error of arguments without variables that are invalid.
+	// refused is the error of decoding the arguments if they contain no variables and are invalid.
 	refused error
 	known   FieldOf
 	field   *ast.Field

@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, because the caller gets x.errs
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not pooled, because the caller gets x.errs
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs

@@ -212,8 +212,8 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 }
 
 // object generates the functions that write an object. The first function writes the whole object and returns false if the object
-// is null. It calls the second function, which writes the fields, again after each panic in the code of a field. Reading a Go
-// field does not panic, so an object with only Go fields needs no second function.
+// is null. The second function writes the fields. It returns early after a panic in the code of a field, and the first function
+// calls it again. Reading a Go field does not panic, so an object with only Go fields needs no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {

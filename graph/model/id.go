@@ -12,7 +12,7 @@ import (
 const (
 	KindUser     = "User"
 	KindPosition = "Position"
-	// KindLot is a position with an Ordinal above 0: not the first one of its wallet in the same market and outcome.
+	// KindLot is a position whose Ordinal is not 0: the wallet's second or later position in the same market and outcome.
 	KindLot    = "Lot"
 	KindOrder  = "Order"
 	KindMarket = "Market"

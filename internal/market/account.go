@@ -7,8 +7,8 @@ type Balance struct {
 	PortfolioValue, CashBalance *Decimal
 	// PositionsValue is the value of all positions. It is nil if the venue does not send it.
 	PositionsValue *Decimal
-	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue. If
-	// PositionsValue is nil too, TotalValue is CashBalance + PortfolioValue. If a summand is nil, TotalValue is nil.
+	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue, or
+	// CashBalance + PortfolioValue if PositionsValue is nil. It is nil if one of the two summands is nil.
 	TotalValue *Decimal
 	// UpdatedAt is the venue's timestamp. It is zero if the venue sent no timestamp.
 	UpdatedAt time.Time
@@ -24,7 +24,7 @@ type Position struct {
 	Size    Decimal
 	// AvgPrice, CurrentPrice and UnrealizedPnl are nil if the venue did not send them.
 	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
-	// Ordinal counts from 0 if a wallet has several positions of the same market and outcome; see NumberPositions.
+	// Ordinal is 0 for a wallet's first position in a market and outcome, 1 for the second, and so on; see NumberPositions.
 	Ordinal int
 }
 
@@ -66,7 +66,7 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID. It counts from 0; see Numbering.
+	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID. The first one has 0; see Numbering.
 	Ordinal int
 }
 
@@ -83,7 +83,7 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
-	// Ordinal distinguishes equal records without an ID. It counts from 0; see Numbering.
+	// Ordinal distinguishes equal records without an ID. The first one has 0; see Numbering.
 	Ordinal int
 }
 

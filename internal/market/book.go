@@ -64,8 +64,8 @@ type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks Side
-	// Spread is the spread that the venue sent, or best ask − best bid if the venue sent no spread. If a side is empty too, Spread is
-	// nil.
+	// Spread is the spread that the venue sent. If the venue sent no spread, Spread is Width. Some drivers replace a negative Width
+	// by nil.
 	Spread    *Decimal
 	Timestamp time.Time
 	// Seq is the venue's sequence number of this state of the book. It can be compared with other numbers of the same Epoch. It is 0
@@ -88,7 +88,7 @@ type Rendered struct {
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns the greatest total length, in bytes, of the texts in the Rendered of a book with levels on each side.
+// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. levels is the number of levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to a depth. If both sides have fewer levels than requested, the book is

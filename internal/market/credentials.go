@@ -62,7 +62,7 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	c := &Credentials{wire: &text}
 	var address string
 	if json.Unmarshal(fields["address"], &address) == nil {
-		c.address, _ = ParseAddress(address) // the venue decides about an address that is not a wallet address
+		c.address, _ = ParseAddress(address) // not an error, because only the venue knows what an invalid address means
 	}
 	return c, nil
 }

@@ -248,7 +248,7 @@ func (d Decimal) tidy() Decimal {
 	return d
 }
 
-// mustExact panics if an exact operation fails. It never fails, because ParseDecimal bounds the operands far below apd's limits.
+// mustExact panics if an exact operation fails. This never happens, because ParseDecimal bounds exponents far below apd's limits.
 func mustExact(_ apd.Condition, err error) {
 	if err != nil {
 		panic("market: exact decimal arithmetic: " + err.Error())

@@ -48,7 +48,7 @@ func CauseOf(err error) StaleCause {
 	return CauseUpstreamDown
 }
 
-// Read is a value with its Meta. If the venue does not have the value, Value is the zero T and Meta says when this was read.
+// Read is a value with its Meta. If the venue does not have the value, Value is the zero T, and Meta still describes the read.
 type Read[T any] struct {
 	Value T
 	Meta

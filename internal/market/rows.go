@@ -15,7 +15,7 @@ import (
 // PositionKey identifies a position of a wallet. A position has the same key on every page, over REST and over the stream.
 type PositionKey struct {
 	MarketID, Outcome string
-	// Ordinal counts from 0 if the wallet has several positions of the same market and outcome.
+	// Ordinal is 0 for the wallet's first position in the market and outcome, 1 for the second, and so on.
 	Ordinal int
 }
 
@@ -109,7 +109,7 @@ func digest(parts ...string) (d [16]byte) {
 // other, even across pages. Between two pages, Numbering therefore stores only the rows with the last timestamp of the page. The
 // zero value is for the first page. A Numbering is not safe for concurrent use.
 type Numbering struct {
-	// at is the last timestamp of the last page. alike counts the rows with this timestamp.
+	// at is the timestamp of the last row of the previous page. alike counts the rows with this timestamp.
 	at    time.Time
 	alike []alike
 }

@@ -136,7 +136,8 @@ func (s Side) Equal(t Side) bool {
 }
 
 // Set returns a side whose level at l.Price has the size l.Size. A size of 0 or less removes the level. The new side shares the
-// unchanged chunks with s. which says whether s contains bids (SideBuy) or asks, because they are sorted differently.
+// unchanged chunks with the old side. The parameter which says whether the levels are bids (SideBuy) or asks. It determines their
+// order.
 func (s Side) Set(which OrderSide, l Level) Side {
 	order := 1
 	if which == SideBuy {

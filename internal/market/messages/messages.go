@@ -70,8 +70,8 @@ type Message struct {
 	Internal Internal
 	// Merged reports that this service made the snapshot from the messages up to number Internal. The venue did not send it.
 	Merged bool
-	// Seq is the venue's number of the message, and PrevSeq that of the message before. They are 0 if the venue does not send them.
-	// Numbers of different Epochs cannot be compared.
+	// Seq is the venue's number of the message, and PrevSeq is the number of the message before. They are 0 if the venue does not
+	// send them. Numbers of different Epochs cannot be compared.
 	Epoch        string
 	Seq, PrevSeq uint64
 	// Time is the venue's timestamp, or zero if the venue sends no timestamp. ReceivedAt is the local time of arrival.
@@ -83,8 +83,7 @@ type Message struct {
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Depth is the number of levels, counted from the best price of a side, whose changes Changes contains completely. It is 0 if the
-	// number is unknown.
+	// Depth is the number of best levels of each side of which Changes contains all changes. It is 0 if the number is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

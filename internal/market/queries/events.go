@@ -42,8 +42,8 @@ func GroupByEvent(page *SearchPage) *EventPage {
 // maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets by category on the first pages of a search. read returns the page whose query has the
-// given Page. It returns the first page if Page is empty.
+// CountCategories counts the open markets by category on the first pages of a search. read returns the page for a Search.Page,
+// which is empty for the first page.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

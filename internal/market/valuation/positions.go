@@ -41,7 +41,7 @@ func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, er
 }
 
 // KeepRedeemable returns the positions that can be redeemed if *wanted is true, or the positions that cannot be redeemed if
-// *wanted is false. If wanted is nil, it returns all positions. Otherwise it omits positions of which this is unknown.
+// *wanted is false. It omits positions for which Market.Redeems returns nil. If wanted is nil, it returns all positions.
 func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*market.Position, error) {
 	if wanted == nil {
 		return positions, nil
