@@ -16,24 +16,25 @@ type batch[K comparable, T any] struct {
 	cancel      context.CancelFunc
 	reservation reqctx.Reservation
 	flights     []*flight[K, T]
-	// bytes is the length of the batch's ids in a URL.
+	// bytes is the total length of the keys' ids in a URL.
 	bytes int
 	// request has the greatest priority and the latest deadline of all callers that joined.
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
-	// startedClock is the time at which the batch started. change is the number of the last streamed change at that time.
+	// startedClock is the time of coalescer.clock at which the batch started, and change is the number of the last streamed change at
+	// that time.
 	change       uint64
 	startedClock time.Time
-	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
+	// fresh reports that a caller needs a new response of the venue, so that the second cache must not be read.
 	fresh bool
 	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
 	round  uint64
-	// round is the round of the last caller that joined. listed is the round in which the batch was formed. See coalescer.round.
+	// round is the value of coalescer.round for the last caller that joined, and listed is its value when the batch was formed.
 	listed uint64
 
-	// The fields below are for observers. serial identifies the batch. Each time is zero until its event has happened.
+	// The fields below are for the observer. serial identifies the batch. Each time is zero until its event has happened.
 	serial                               uint64
 	formed, admitted, startedAt, endedAt time.Time
 	calls                                []reqctx.UpstreamCall
@@ -75,20 +76,20 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 	return f, nil
 }
 
-// accepts reports whether a key of a request may join a batch that has not started. A key with waiters does not join a batch of
-// refreshes, because the key would raise the priority of the refreshes. A client could otherwise request unknown ids to spend the
-// rate limit on refreshes.
+// accepts reports whether a key of a request may join a batch that has not started. A key for which a caller waits must not join a
+// batch of refreshes, because the key would raise the priority of all keys in the batch. A client that requests unknown ids could
+// otherwise use up the rate limit with refreshes.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// fits reports whether a batch with one more key still needs only one HTTP request.
+// fits reports whether one HTTP request is enough for a batch with one more key.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter. The caller holds the coalescer's lock.
+// join adds a waiter to a flight. round is coalescer.round. The caller holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
@@ -110,8 +111,8 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
-// leave removes a waiter from a flight. If nobody waits for the key any more, leave removes the key from a batch that has not
-// started. If nobody waits for any key of a started batch, leave cancels its call. The caller holds the lock.
+// leave removes a waiter from a flight. If nobody waits for the key any more and the batch has not started, leave removes the key
+// from the batch. If nobody waits for any key of a started batch any more, leave cancels the call. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	if f.waiters--; f.waiters > 0 || f.ended {
 		return
@@ -165,8 +166,8 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a change of key. It detaches the flight of the key and the
-// flights of keys that may mean the same market as key. mayMean reports these keys; nil means none.
+// detach prevents later callers from joining flights that started before a change of key. It removes the flight of key from
+// c.flights, and the flights of all keys for which mayMean returns true, because they may mean the same market. mayMean may be nil.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +178,8 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	}
 }
 
-// forget detaches the started flights of keys, so that the present read and later reads start new calls. The caller holds the lock.
+// forget removes the started flights of keys from c.flights, so that the present read and later reads start new calls. The caller
+// holds the lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
 		if f := c.flights[key]; f != nil && f.batch.started {

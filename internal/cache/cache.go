@@ -16,10 +16,10 @@ type Venue interface {
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
 	// result never changes.
 	Can(endpoint reqctx.Endpoint) error
-	// MaxKeys returns the greatest number of keys in one call of an endpoint, which never changes.
+	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
-	// Cost returns the number of HTTP requests that an endpoint needs now for a number of keys. bytes is the length of the keys'
-	// ids in a URL.
+	// Cost returns the number of HTTP requests that fetch a number of keys from an endpoint. The result may change over time. bytes is
+	// the total length of the keys' ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -32,7 +32,7 @@ type Venue interface {
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
 	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
-	// SearchEvents returns one page of the events with a market that matches a search.
+	// SearchEvents returns one page of the events that have a market that matches a search.
 	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
 	// Categories returns the topics of the venue's open markets.
 	Categories(ctx context.Context) (*queries.Categories, error)
@@ -53,40 +53,39 @@ type Kind struct {
 }
 
 // Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0, New uses the value of DefaultConfig. Times have no
-// default: a zero TTL or NotFound means that nothing is cached, and a zero Stretch means that the rate limit never extends the
-// stale time.
+// default: if a TTL or NotFound is 0, nothing is cached, and if Stretch is 0, the rate limit never extends the stale time.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration
-	// NotFoundSize bounds the number of unknown keys that are remembered for each kind.
+	// NotFoundSize bounds the number of unknown keys that the cache remembers for each kind.
 	NotFoundSize int
-	// Changes bounds the number of markets whose last streamed change is remembered. An older response cannot undo a remembered
-	// change. So Changes should be the number of markets that the stream can follow.
+	// Changes bounds the number of markets whose last streamed change the cache remembers. An older response of the venue cannot undo
+	// a remembered change. So Changes should be the number of markets that the stream can follow.
 	Changes int
-	// Memory bounds the entries of all kinds together, in bytes. Each kind has a fixed share.
+	// Memory bounds the size of all entries together, in bytes. Each kind gets a fixed part of it.
 	Memory int
-	// InFlight bounds the concurrent list calls of each kind. A list call fetches several ids. The bound is 4 times InFlight for
-	// calls with a single key, which cannot be batched, and 16 times InFlight for user data.
+	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 4 times InFlight
+	// for an endpoint that returns only one key, and 16 times InFlight for an endpoint with user data.
 	InFlight int
-	// Stretch is how long public data may be served stale while less than a quarter of the rate limit is free, or while the venue
-	// refuses calls. It begins at the end of the fresh time. It never shortens the stale time of a kind. It does not apply to a
-	// kind without a stale time.
+	// Stretch replaces a shorter stale time of public data while less than a quarter of the rate limit is free, or while the venue
+	// refuses calls. Like the stale time, it begins at the end of the fresh time. It does not apply to a kind whose stale time is 0.
 	Stretch time.Duration
-	// Admission is the rate limit of calls; nil admits all calls at once.
+	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
-	// Observer is called for every ended batch with the logs of the operations that waited for it; it may be nil.
+	// Observer is called for every batch of keys that was fetched from the venue. waited contains the logs of the operations that
+	// waited for the batch. Observer may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
-	// CredentialsKey is a secret that replicas share. It is the key of the hash by which Admission identifies the caller's
-	// credentials, so all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
-	// entries never depend on it.
+	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
+	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
+	// entries never depend on CredentialsKey.
 	CredentialsKey []byte
 	// PublicAccounts reports that the venue needs no credentials for user data. If it is set, all callers share the entries of user
 	// data, and the rate limit of public calls applies to user data.
 	PublicAccounts bool
-	// Second is a second-level cache for public data; nil for none.
+	// Second is a second-level cache for public data; it may be nil.
 	Second Second
-	// Clock is the source of time; nil means the system clock.
+	// Clock is the source of time. If it is nil, New uses the system clock.
 	Clock market.Clock
 }
 
@@ -115,7 +114,7 @@ type Cache struct {
 	venue Venue
 	tasks *tasks
 	scope scope
-	// second is nil without a second cache.
+	// second may be nil.
 	second Second
 
 	prices    *store[string, market.Price]
@@ -175,7 +174,7 @@ func or(v, otherwise int) int {
 	return v
 }
 
-// Close ends the cache's upstream calls and refreshes, and waits for them. Reads that wait for the venue fail.
+// Close cancels the cache's upstream calls and refreshes, and waits until they have ended. Reads that wait for the venue fail.
 func (c *Cache) Close() { c.tasks.close() }
 
 // Prices returns the source of token prices, by token.
@@ -203,13 +202,13 @@ type Source[K comparable, T any] interface {
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of calls that Fetch would need for keys now.
+	// Calls returns the number of calls to the venue that Fetch would make for keys.
 	Calls(keys []K) int
 	// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Stats are the counters of one kind of data since the start, and the present size of its entries.
+// Stats contains the counters of one kind of data since the start, and the present number and size of its entries.
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
@@ -217,10 +216,10 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared contains the counters of the second cache; nil for kinds that the second cache does not store.
+	// Shared contains the counters of the second cache. It is nil if the second cache does not store this kind.
 	Shared *SharedStats
-	// Calls and Keys count calls to the venue and their keys. Late counts responses that were, or may have been, older than the
-	// streamed state.
+	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were, or may have been,
+	// older than a value or change from the stream.
 	Calls, Keys, Late uint64
 	Evictions         uint64
 	// Entries includes the keys remembered as unknown. Bytes is the estimated size of all entries.
@@ -231,11 +230,12 @@ type Stats struct {
 type SharedStats struct {
 	// Hits and Misses count keys that were looked up before a call.
 	Hits, Misses uint64
-	// Right before a call, the keys are looked up again. Found counts keys that have a value by then. Only one process fetches a
-	// key without a value: Ours counts keys that this process fetches, and Theirs counts keys that another process fetches.
+	// Right before a call, the keys are looked up again. Found counts the keys that now have a value. The second cache lets only one
+	// process fetch a key without a value. Ours counts the keys that this process had to fetch, and Theirs counts the keys that
+	// another process had to fetch.
 	Found, Ours, Theirs uint64
-	// Arrived and Overdue count keys that another process had claimed. Arrived counts keys whose values came in time, and Overdue
-	// counts the other keys.
+	// Of the keys in Theirs, Arrived counts those whose values came in time, and Overdue counts those that this process had to fetch
+	// after all.
 	Arrived, Overdue uint64
 }
 
@@ -282,8 +282,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. The hash that identifies credentials in the rate limit is computed with the key
-// shared, or with the random key if shared is empty.
+// newScope returns a scope with a random key. shared is the HMAC key for the names of credentials in the rate limit. If shared is
+// empty, the random key is used instead.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// If a response may be older than a streamed change, the key is fetched again after lateRetry. Each further such response
-	// doubles this wait, up to maxLateRetry.
+	// If a response may be older than a streamed change, the key is fetched again after lateRetry. Each further response of this sort
+	// doubles the wait, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
-	// headerSlack is a time after a change. A response from this time counts as older than the change, even if a header says that
-	// the response is newer. The venue's servers may lag behind one another.
+	// The venue's servers may lag behind one another. So a response may be older than a change although its headers say that it was
+	// created shortly after the change. The headers prove that a response is newer only if the response was created at least
+	// headerSlack after the change.
 	headerSlack = 5 * time.Second
 	// maxAnnounced bounds the number of streamed changes that are stored for one market.
 	maxAnnounced = 4
@@ -24,9 +25,9 @@ const (
 type change struct {
 	number uint64
 	at     time.Time
-	// announced contains the streamed values; nil if the stream sent none.
+	// announced contains the streamed values. It is nil if the stream sent no values.
 	announced *announced
-	// late is the number of responses since the change that may be older than the change.
+	// late is the number of responses that have arrived since the change and may be older than the change.
 	late int
 }
 
@@ -35,7 +36,7 @@ type announced struct {
 	changes []market.MarketChange // oldest first
 	at      time.Time
 	session *market.Session
-	// cut is the first time at which a change may have been missed; zero if none was missed.
+	// cut is the first time at which the stream may have missed a change, or the zero time.
 	cut time.Time
 }
 
@@ -48,10 +49,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes override a response that may be older. While the stream is open, the changes override
-// such a response, because the stream would have sent a later change. They still override it for restLag after the stream has ended
-// or may have missed a change. later reports that the response shows a later step in the market's life, which the stream may have
-// skipped. A response with a later step overrides the changes once the changes are older than restLag.
+// hold reports whether the streamed changes override a response that contradicts them. later reports that the response shows a
+// later step of the market's life than the changes, which the stream may have skipped. The changes override such a response only
+// until they are restLag old. They override any other response while the stream is open, because the stream would have sent a later
+// change, and for restLag after the stream has ended or may have missed a change.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -63,8 +64,8 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// with returns the changes including c. A RESOLVED change with a known status or without a status is added to the earlier changes.
-// Any other change with a known status replaces the earlier changes. All other changes are ignored.
+// with returns the changes after the change c. If the status of c is known or absent and c is RESOLVED, with appends c to the
+// earlier changes. If c is of another kind and its status is known, c replaces the earlier changes. Otherwise, with ignores c.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -76,8 +77,8 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 	return &announced{changes: append(said, *c), at: at, session: s}
 }
 
-// apply returns a copy of a market with the changes applied, or the same market if the changes make no difference. later
-// reports that the market is at a later step of its life than the changes.
+// apply returns a copy of m with the changes applied, or m itself if the changes make no difference. later reports that m is at a
+// later step of its life than the changes, or has an unknown status.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {
@@ -96,7 +97,7 @@ func resolvedTo(m *market.Market) string {
 	return m.Resolution.Outcome
 }
 
-// step returns the number of a status in the order of a market's life.
+// step returns the position of a status in the life of a market.
 func step(s market.Status) int {
 	switch s {
 	case market.StatusOpen:
@@ -112,7 +113,7 @@ func step(s market.Status) int {
 }
 
 // markChanged records a streamed change of a key. c is nil if the stream sent no values. The next reader fetches the key again.
-// Until that succeeds, values of earlier calls are served only if the venue fails.
+// Until a fetch succeeds, values of earlier calls are served only if the venue fails.
 func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.MarketChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,10 +154,10 @@ func (s *store[K, T]) markMissed(slot K) {
 	}
 }
 
-// storeUnsettled stores a response that may be older than the last streamed change of its key, with the streamed changes applied. A
-// response may be older if its call started before the change, if an HTTP cache may have served it, or if it contradicts the
-// stream. The entry is fetched again when the venue may have a newer value. storeUnsettled does not store any other response; ok is
-// then false. The caller holds the lock.
+// storeUnsettled handles a response that may be older than the last streamed change of its key. A response may be older if its call
+// started before the change, if an HTTP cache may have created it before the change, or if it contradicts the stream.
+// storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
+// again. For any other response, ok is false and nothing is stored. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false
@@ -167,7 +168,7 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	}
 	now := s.clock.Now()
 	before := c.number > from.changes
-	made := from.left.Add(-from.age.Most) // the earliest time at which the venue can have made the response
+	made := from.left.Add(-from.age.Most) // the earliest time at which the venue can have created the response
 	older := from.age.Most > 0 && made.Before(c.at)
 	if c.announced != nil && e.read.Value != nil {
 		value, later := s.amend(c.announced, e.read.Value)

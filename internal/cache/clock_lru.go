@@ -6,18 +6,18 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// clockLRU is an LRU with second chances. A reader takes only a read lock: it marks the entry as used instead of moving it.
-// Eviction gives a used entry a second chance: it unmarks the entry and moves it to the front instead of removing it. The handle of
-// a removed entry is invalidated. clockLRU is safe for concurrent use.
+// clockLRU is an LRU with second chances. A reader marks the entry as used instead of moving it to the front, so a read lock is
+// enough. If the oldest entry is marked, an eviction unmarks it and moves it to the front instead of removing it. The handle of a
+// removed entry is invalidated. clockLRU is safe for concurrent use.
 type clockLRU[K comparable, T any] struct {
 	size, maxBytes int
 	mu             sync.RWMutex
 	lru            *simplelru.LRU[K, *entry[T]]
-	// bytes is the size of all entries; it is at most maxBytes.
+	// bytes is the total size of the entries, at most maxBytes.
 	bytes int
 }
 
-// maxSecondChances bounds the second chances in one eviction, and thereby the duration of the eviction.
+// maxSecondChances bounds the second chances in one eviction, because put holds the lock for the whole eviction.
 const maxSecondChances = 100
 
 // newClockLRU returns an empty clockLRU. size is the greatest number of entries, and room is their greatest total size in bytes.
@@ -38,7 +38,7 @@ func (s *clockLRU[K, T]) get(key K) *entry[T] {
 	return e
 }
 
-// find writes the entries of several keys to found; see get.
+// find writes the entry of each key to found, or nil.
 func (s *clockLRU[K, T]) find(keys []K, found []*entry[T]) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

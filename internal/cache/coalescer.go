@@ -15,29 +15,32 @@ import (
 
 // Admission decides when calls to the venue may be sent.
 type Admission interface {
-	// Reserve requests one read of the venue. Keys join the read while its reservation waits. Reserve itself does not wait.
+	// Reserve puts one read of the venue into the queue of the rate limit. It returns at once. Further keys may join the read until
+	// the returned Reservation is decided.
 	Reserve(req reqctx.CallRequest) reqctx.Reservation
 	// Left returns the free fraction of the limit of public calls, from 0 to 1. It returns 0 while the venue refuses calls.
 	Left() float64
 }
 
 // coalescer fetches a key once for all callers that request it, and puts different keys into one call. The first key of a batch
-// reserves a call. The batch starts when the reservation is admitted and a slot is free; until then further keys join it. A batch
-// never waits for more keys, so batching adds no latency.
+// reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight; until then
+// further keys join the batch. A batch never waits for more keys, so batching adds no latency.
 //
-// A call does not depend on the context of any one caller. It counts the waiters of each key and is cancelled when no key has a
-// waiter. A batch that loses all waiters before it starts releases its reservation.
+// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. If nobody waits
+// for any key of a call any more, the call is cancelled, or its reservation is released if the call has not started.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept stores a fetched value and returns the read that callers get. cached returns the value of a key that needs no call.
+	// accept stores a fetched value and returns the read that callers get. cached returns the cached value of a key. ok is false if
+	// the key must be fetched.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
-	// changes is the number of the last streamed change of any key; nil in a coalescer without a cache.
+	// changes is the number of the last streamed change of any key. It is nil in a coalescer without a cache.
 	changes *atomic.Uint64
-	// scope returns the name of credentials for the rate limit. scope is nil for public data, whose calls have no credentials.
+	// scope returns the name of credentials for the rate limit. It is nil for public data, because calls for public data have no
+	// credentials.
 	scope func(*market.Credentials) string
-	// unsupported is nil if the venue serves the endpoint. If not, it is the error of every read.
+	// unsupported is the error of every read if the venue does not serve the endpoint. It is nil if the venue serves the endpoint.
 	unsupported error
 	admission   Admission
 	clock       market.Clock
@@ -49,11 +52,11 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// second is the second-level cache, read before a call; it may be nil.
+	// second is the second-level cache, which is read before each call; it may be nil.
 	second *second[K, T]
 	// waiting is the number of calls of the method do that have not returned.
 	waiting atomic.Int64
-	// slots contains a token for each call in flight. Its capacity bounds these calls.
+	// slots is a semaphore that bounds the number of calls in flight.
 	slots chan struct{}
 
 	// mu guards the fields below and the fields of flights and batches. Locks are taken in this order: the store's lock, mu, the
@@ -62,8 +65,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of do. Batches store this number, so that one call of do raises the priority and
-	// deadline of each batch only once.
+	// round is the number of the latest call of do. Batches store the number, so that one call of do raises the priority and the
+	// deadline of a batch only once, however many of its keys are in the batch.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -80,12 +83,13 @@ type flight[K comparable, T any] struct {
 	shared  bool
 	waiters int
 	batch   *batch[K, T]
-	// logs are the logs of the operations that wait. They are recorded only if the coalescer has an observer.
+	// logs are the logs of the waiting operations. logs is empty if the coalescer has no observer.
 	logs []*reqctx.Log
 }
 
-// do returns the values of keys in the order of keys. If keys are not cached, it waits for them, at most until ctx ends. A key
-// whose call cannot be admitted before the deadline of ctx fails at once. If refresh is true, the call gets the lowest priority.
+// do returns the values of keys in the order of keys. It fetches the keys that are not cached and waits for them until ctx ends. A
+// key fails at once if the rate limit cannot admit its call before the deadline of ctx. If refresh is true, new calls get the
+// lowest priority.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	err := c.unsupported
@@ -121,8 +125,8 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	return out
 }
 
-// join joins the flights of keys that are not cached, and starts missing flights. For each cached key, it writes the result to out
-// and returns a nil flight.
+// join returns the flights of keys that are not cached, and adds the caller to them. It creates missing flights. The flight of a
+// key is nil if the key is cached or cannot be fetched; join then writes the result of the key to out.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
 	req := reqctx.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
@@ -188,14 +192,13 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 	j.CountReads(c.kind, reqctx.CacheCounts{Shared: shared})
 	for b, own := range told {
-		if len(b.flights) > 0 { // a batch may lose all keys before it starts
+		if len(b.flights) > 0 { // a batch that lost all its keys was never sent
 			j.NoteBatch(c.describe(b, own))
 		}
 	}
 }
 
-// describe returns b for the log of an operation. own is the number of keys that the operation waited for. The caller holds the
-// lock.
+// describe returns the description of b for the log of an operation that waited for own of its keys. The caller holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -207,8 +210,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	return d
 }
 
-// known writes the values of cached keys to out and reports which keys are cached. The missing keys are spread evenly over the
-// fewest possible calls, which run concurrently; share is the number of keys for each of these calls. The caller holds the lock.
+// known writes the values of cached keys to out and reports which keys are cached. share is the greatest number of keys that one
+// new batch may get: it spreads the missing keys evenly over the fewest possible calls. The caller holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -236,7 +239,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
-// refuseLate fails the keys whose call will be admitted too late for this caller's deadline. Other callers can continue to wait for
+// refuseLate fails the keys whose call will be admitted too late for the deadline of req. Other callers can continue to wait for
 // these keys. The caller holds the lock.
 func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
@@ -271,9 +274,9 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon removes a caller that gives up from its flights and returns the results so far. A key without a result fails with
-// err, or with RATE_LIMITED and the remaining wait if the caller waited mostly for the rate limit. came is the time at which
-// the caller began to wait.
+// abandon removes a caller that gives up from its flights and returns the results so far. A key without a result fails with err. If
+// the caller has timed out after waiting mostly for the rate limit, the key fails with RATE_LIMITED instead. came is the time at
+// which the caller began to wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,7 +294,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 		case late && f.batch.started && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
 			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
-			// A call is cancelled only when its waiters have given up. Return this caller's own reason.
+			// If the call was cancelled, its last waiter gave up. This caller gets its own reason instead.
 			out[i].Err = err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// count adds the counts of a look-up.
+// count adds the results of a Lookup.
 func (c *counters) count(r reqctx.CacheCounts) {
 	for _, n := range [...]struct {
 		counter *atomic.Uint64

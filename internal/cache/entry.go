@@ -15,14 +15,15 @@ type TTL struct {
 	Stale time.Duration
 }
 
-// entry is a value or an absence. Only the atomic fields change once the entry is stored. The fields that every reader needs
-// come first, so that they share a CPU cache line.
+// entry is a value, or an absence if read.Value is nil. Only the atomic fields change once the entry is stored. The fields that
+// every reader needs come first, so that they share a CPU cache line.
 type entry[T any] struct {
-	// used reports whether the entry was read since it was stored, or since an eviction last passed over it; see clockLRU.
+	// used reports whether the entry was read since it was stored or since clockLRU.evict last reset used.
 	used atomic.Bool
 	read market.Read[*T]
-	// session is the session of a streamed value. cut is the time of the first gap in nanoseconds since 1970; 0 if there was none.
-	// The stale time begins at the end of the session or at cut, whichever comes first.
+	// session is the stream session of a streamed value; it is nil for a REST value. cut is the first time at which the stream may
+	// have missed a message about the value, in nanoseconds since 1970, or 0. The fresh time of a streamed value ends at cut or at the
+	// end of the session, whichever comes first.
 	session    *market.Session
 	cut        atomic.Int64
 	freshUntil time.Time
@@ -31,21 +32,22 @@ type entry[T any] struct {
 	staleUntil time.Time
 	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
 	refreshAt atomic.Int64
-	// failure is the cause of the last failed refresh, a market.StaleCause; 0 means that none has failed.
+	// failure is the market.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
 	// outdated reports that the value has changed at the venue. Such an entry is served only if the venue fails, or until
 	// answersUntil.
 	outdated bool
-	// An outdated entry is served until answersUntil, because until then the venue's HTTP cache would return the same old value
-	// again. If answersUntil is zero, there is no such time.
+	// Until answersUntil, the venue's HTTP cache would return the same old value again. The zero time means that a new call may return
+	// a newer value at once.
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is the time until which older REST values do not replace a streamed value.
+	// holdsUntil is set if the entry has a streamed value because the last REST value was older. Until then, older REST values do not
+	// replace the streamed value.
 	holdsUntil time.Time
 }
 
-// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open.
+// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and has no gap.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
@@ -81,7 +83,8 @@ func (e *entry[T]) cause() market.StaleCause {
 	return market.CauseExpired
 }
 
-// pollDue reports whether a read at the time at must be reported to the watcher. If so, it sets polledAt.
+// pollDue reports whether a read at the time at, in nanoseconds since 1970, must be reported to the Watcher. If so, pollDue sets
+// polledAt.
 func (e *entry[T]) pollDue(at int64) bool {
 	before := e.polledAt.Load()
 	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)

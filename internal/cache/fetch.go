@@ -44,14 +44,14 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	}
 }
 
-// finish sets the results of a batch's flights and returns a description of the batch for observers.
+// finish sets the results of a batch's flights and returns a description of the batch for the observer.
 func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.endedAt, b.err = time.Now(), err
 	c.recordPace(b)
 	for i, f := range b.flights {
-		// The entry is already stored, so a caller that no longer finds the flight finds the entry.
+		// The results are stored before their flights are deleted, so a caller that finds no flight finds the entry.
 		if c.flights[f.key] == f {
 			delete(c.flights, f.key)
 		}
@@ -66,7 +66,7 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 	return c.describe(b, 0)
 }
 
-// recordPace adds the total duration of a batch's calls to the estimate, unless the batch was cancelled. The caller holds the
+// recordPace adds the total duration of a batch's HTTP calls to the estimate. It ignores a cancelled batch. The caller holds the
 // lock.
 func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
 	if b.ctx.Err() != nil || len(b.calls) == 0 {
@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If leaves is true, the batch starts its call, and start first moves as many keys as fit
-// from the other queued batches into this batch.
+// start removes a batch from the queue. If leaves is true, the batch is about to be sent. start then moves keys from the other
+// queued batches into b, as many as fit.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // batches of one list keep their equal parts
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // one call of do has spread its keys evenly over these batches
 			i++
 			continue
 		}
@@ -166,7 +166,7 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	return reads, c.call(ctx, b, keys, all, reads)
 }
 
-// call fetches the keys at the given indexes from the venue, stores the results, and writes them to reads.
+// call fetches keys[i] from the venue for each i in indexes, stores the results, and writes them to reads[i].
 func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
 	if len(indexes) == 0 {
 		return nil
@@ -203,15 +203,16 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 
 // origin says when a response was requested and received, and how old its data was.
 type origin struct {
-	// left is the time at which the call started. changes is the number of the last streamed change at that time.
+	// left is the time at which the call started, and changes is the number of the last streamed change at that time.
 	changes uint64
 	left    time.Time
 	age     market.Age
-	// came is the time at which another process received the response. The zero time means that this process has just received it.
+	// came is the time at which another process received the response. It is the zero time if this process has just received the
+	// response.
 	came time.Time
 }
 
-// before reports whether the venue certainly made a response before the time at. The response arrived at the time now.
+// before reports whether the venue certainly made a response before the time at. now is the time at which the response arrived.
 func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }

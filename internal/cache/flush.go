@@ -10,18 +10,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// flusher flushes one kind of data. Its function flush removes the entries of a key, or all entries if key is empty, and
-// returns their number.
+// flusher removes entries of one kind of data. flush removes the entries of a key, or all entries if key is empty, and returns
+// their number.
 type flusher struct {
 	kind string
-	// keyed reports whether the kind can be flushed by key.
+	// keyed reports whether flush can remove the entries of one key.
 	keyed bool
 	flush func(key string) int
 }
 
-// Flush removes all entries of a kind, including the remembered results "not found", and returns their number. Kinds have the names
-// in Stats. If key is not empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an
-// account address. Reads in flight still store their results.
+// Flush removes all entries of a kind, including absences, and returns their number. kind is a name in Stats.Kind. If key is not
+// empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Calls
+// in flight still store their results.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -41,7 +41,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is like Flush, but affects neither the second cache nor other processes.
+// FlushLocal is like Flush, but flushes only this process.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {
@@ -83,8 +83,8 @@ func (c *Cache) flushers() []flusher {
 	}
 }
 
-// flushMarkets removes the market with an id, slug or token, and this key from the index of slugs and tokens. If key is empty,
-// flushMarkets removes all markets and empties the index.
+// flushMarkets removes the market whose id, slug or token is key, and removes key from c.refs. If key is empty, flushMarkets
+// removes all markets and all of c.refs.
 func (c *Cache) flushMarkets(key string) int {
 	if key == "" {
 		n := c.markets.flush("", nil)

@@ -7,11 +7,10 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// The ids in a request are parts of one large string, which an entry must not keep in memory. So the strings in a stored key
-// are copies, or are strings of the stored value.
+// The ids in a client's request are parts of one large string, which an entry must not keep in memory. So the functions below copy
+// the strings of a key, or take equal strings from the stored value.
 
-// own returns a string equal to asked. If the string of the value equals asked, own returns that string. If not, own returns a copy
-// of asked. value may be nil.
+// own returns text(value) if it equals asked, and a copy of asked otherwise. value may be nil.
 func own[T any](asked string, value *T, text func(*T) string) string {
 	if value != nil {
 		if of := text(value); of == asked {

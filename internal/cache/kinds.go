@@ -14,7 +14,7 @@ import (
 type builder struct {
 	cfg   Config
 	venue Venue
-	// notFound is the time for which an absence is cached. For user data it is at most User.Fresh.
+	// notFound is the time for which an absence is cached. For user data it is at most cfg.User.Fresh.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
@@ -66,7 +66,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	return s
 }
 
-// bytesOf returns the length of a key's id in a URL. It returns 0 for keys that are never fetched as a list.
+// bytesOf returns the length of a key's id in a URL. It returns 0 for all keys that a URL never lists together with others.
 func bytesOf(key any) int {
 	switch k := key.(type) {
 	case string:
@@ -171,7 +171,8 @@ func (c *Cache) buildMarkets(b *builder) {
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 }
 
-// learn maps the slug and the tokens of each market to the market's id, and removes absences of the slug and the tokens.
+// learn maps the slug and the tokens of each market to the market's id. If the slug or a token was remembered as unknown, learn
+// removes that absence.
 func (c *Cache) learn(markets ...*market.Market) {
 	for _, m := range markets {
 		id := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
@@ -221,7 +222,6 @@ func (c *Cache) buildUsers(b *builder) {
 	c.trades.user, c.records.user = tradesKey.user, historyKey.user
 }
 
-// whole returns a pointer to the rows of a list.
 func whole[T any](rows []T, err error) (*[]T, error) {
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Watcher learns which tokens queries read, so that it can stream tokens that are read repeatedly.
+// Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's query for the prices or books of existing tokens. Calls with the same demand count each token
-	// only once. Calls with demand 0 always count. RecordPoll must not wait.
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. demand is the number of the poll to which the read
+	// belongs. Each token counts only once in a poll. If demand is 0, each call is a separate poll. RecordPoll must not wait.
 	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
@@ -46,13 +46,13 @@ func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }
 
-// StreamBook stores a streamed book. The book is fresh while its session is open. Reads of smaller depths get the same book, so
-// that the levels and the spread of a response agree.
+// StreamBook stores a streamed book. The book is fresh while its session is open. Reads of all smaller depths get this book, so
+// that all values of one response come from the same book.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed entries of a topic stale, after the stream may have missed a message.
+// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message.
 func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
 	case messages.ChannelMarket:
@@ -71,15 +71,15 @@ func (c *Cache) StreamStale(t messages.Topic) {
 	}
 }
 
-// StreamMarket records a streamed change of a market. The next reader fetches the market again; values of earlier calls are served
-// only if that fetch fails. A status or winner in the change overrides older REST values, which are marked stale. change is nil if
-// the stream sent no values.
+// StreamMarket records a streamed change of a market. The next reader fetches the market again. If this fetch fails, values of
+// earlier calls are served. A status or winner in the change overrides older REST values, and the result is marked stale. change is
+// nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
 
-// YesAndNo returns the tokens of the outcomes YES and NO of a cached market. ok is false if the market is not cached or has
-// other outcomes. YesAndNo makes no call.
+// YesAndNo returns the tokens of the outcomes YES and NO of a cached market. ok is false if the market is not cached or has other
+// outcomes. YesAndNo never calls the venue.
 func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
 	if e == nil {
@@ -99,7 +99,7 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 }
 
 // StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open. If
-// orders, positions or b is nil, the stream did not send this data, and the cached data stays.
+// orders, positions or b is nil, the cached orders, positions or balance stays.
 func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
@@ -163,8 +163,8 @@ func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	}
 }
 
-// restLag is the assumed greatest lag of the venue's REST values behind its stream. After the end of its session, a streamed
-// value overrides older REST values for this time. Without the bound, one wrong timestamp would keep a value forever.
+// restLag is the assumed greatest lag of the venue's REST values behind its stream. A streamed value overrides older REST values
+// until restLag after the end of its session. Without this bound, a value with a wrong timestamp in the future would stay forever.
 const restLag = time.Minute
 
 // holds returns the time until which a streamed value overrides older REST values.
@@ -198,9 +198,8 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// olderPrice, olderSpread and olderBook report whether a is an older state than b. The functions compare the venue's timestamps. If
-// both books have sequence numbers of the same epoch, olderBook compares these numbers instead. A state is never older than an
-// equal state.
+// olderPrice, olderSpread and olderBook report whether a is an older state than b, by the venue's timestamps. If both books have
+// sequence numbers of the same epoch, olderBook compares these numbers instead. A value is never older than an equal value.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -217,13 +216,14 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide compares one side of two books. It reports whether the levels are equal down to the depth of the smaller side.
+// sameSide reports whether as and bs, the bids or asks of the books a and b, have equal levels down to the depth of the smaller
+// side.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as
 	}
 	if as.Len() < bs.Len() && as.Len() < a.Depth {
-		return false // a contains all levels of its book, and there are fewer than in b
+		return false // the venue's book had no more levels when it sent a
 	}
 	return as.Equal(bs.Cut(as.Len()))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
-// entries; the reader passes their keys to Refresh. Lookup never calls the venue.
+// entries; the caller must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
 	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
@@ -44,11 +44,11 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	counts  reqctx.CacheCounts
-	// watched reports whether reads are reported to the watcher. all reports that every key so far must be reported. Once all is
-	// false, polled contains the keys to report.
+	// watched reports whether reads are reported to the Watcher. While all is true, all keys so far must be reported, and polled is
+	// unused. Once all is false, polled contains the keys to report.
 	watched, all bool
 	polled       []K
-	// left is the free fraction of the rate limit. It is negative until the method serves reads the fraction.
+	// left is the free fraction of the rate limit, or -1 if it has not been read yet.
 	left float64
 }
 
@@ -77,7 +77,7 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		return
 	}
 	e.markUsed()
-	// Streamed entries are already watched, so it is enough to report their reads once in each pollInterval.
+	// A token with a streamed entry is already watched, so one report in each pollInterval is enough to keep it watched.
 	l.report(i, l.watched && e.read.Value != nil && (e.session == nil || e.pollDue(at)))
 }
 
@@ -104,7 +104,7 @@ func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
 	return e.cause()
 }
 
-// report records whether the key at index i is reported to the watcher. It must be called for each key in order.
+// report records whether the key at index i must be reported to the Watcher. look calls report for each key in order.
 func (l *lookup[K, T]) report(i int, reported bool) {
 	var more []K
 	switch {
@@ -126,7 +126,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find writes the entries of keys to found; see get. The number of keys is at most the constant near.
+// find writes the result of get for each key to found. There must be at most near keys.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
@@ -140,7 +140,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots implements find for kinds that may store an entry under another key.
+// findSlots writes the entries in the slots of keys to found, for kinds whose keys have canonical forms or slots.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {

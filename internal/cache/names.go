@@ -27,8 +27,8 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the size of a name and its id in bytes. The names of a market share the memory of the id, but the size of each
-// name includes the id, because any of them may be evicted last.
+// weighName returns the size of a name and its id in bytes. The names of a market share the memory of its id. The size of each name
+// includes the id, because any name may be the last one that keeps the id in memory.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }
@@ -47,7 +47,7 @@ func (n *nameIndex) Contains(name market.MarketRef) bool {
 	return n.lru.Contains(name)
 }
 
-// Add stores the id of a name's market. It evicts the least recently used names if memory is short.
+// Add stores the id of the market with a name. It evicts the least recently used names while the index needs more than room bytes.
 func (n *nameIndex) Add(name, id market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,14 +61,12 @@ func (n *nameIndex) Add(name, id market.MarketRef) {
 	}
 }
 
-// Remove removes a name.
 func (n *nameIndex) Remove(name market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lru.Remove(name)
 }
 
-// Purge removes all names.
 func (n *nameIndex) Purge() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -2,8 +2,7 @@ package cache
 
 import "time"
 
-// pace estimates the duration of a call in the way in which TCP estimates a round trip (RFC 6298). The zero value has no
-// estimate.
+// pace estimates the duration of a call like TCP estimates a round trip (RFC 6298). The zero value has no estimate.
 type pace struct {
 	known           bool
 	mean, deviation time.Duration
@@ -19,5 +18,5 @@ func (p *pace) add(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
-// max returns a duration that nearly no call exceeds, or 0 without an estimate.
+// max returns a duration that nearly no call exceeds, or 0 if no duration has been added.
 func (p *pace) max() time.Duration { return p.mean + 4*p.deviation }

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips an entry that is fresh, that is
-// being refreshed, or whose refresh failed less than refreshPause ago.
+// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips an entry that is being refreshed or
+// whose last refresh failed less than refreshPause ago.
 func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	now := s.clock.Now()
 	var due []K
@@ -32,19 +32,19 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	}
 }
 
-// claimRefresh reports whether the caller must refresh the entry. Until that refresh has ended, it returns false to all other
-// callers.
+// claimRefresh reports whether the caller must refresh the entry. Until that refresh has ended, claimRefresh returns false to all
+// other callers.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background, for at most refreshTimeout. While the rate limit is scarce it waits
-// up to refreshPatience, because a refresh that gives up must queue for the rate limit again.
+// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout, or after refreshPatience if the
+// rate limit is scarce. A refresh that gives up loses its place in the queue of the rate limit.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
-	if s.routes[0].scope != nil { // public reads must not depend on the caller
+	if s.routes[0].scope != nil { // public data is read without credentials
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
@@ -64,7 +64,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 			if err := results[i].Err; err != nil {
 				e.failure.Store(uint32(market.CauseOf(err)))
 			}
-			e.refreshAt.Store(again) // matters only after a failed refresh: a successful one replaces the entry
+			e.refreshAt.Store(again) // matters only if the refresh failed, because a successful refresh replaces the entry
 		}
 	})
 }

@@ -21,8 +21,8 @@ func (c *Cache) Categories() Source[struct{}, queries.Categories] { return c.top
 // MarketTrades returns the source of pages of the public trades of markets.
 func (c *Cache) MarketTrades() Source[queries.MarketTrades, queries.TradePage] { return c.tape }
 
-// topicsFresh is the fresh time of categories divided by the fresh time of searches. Categories stay fresh longer, because counting
-// them takes several calls.
+// The fresh time of categories is topicsFresh times the fresh time of searches, because a read of the categories takes several
+// calls.
 const topicsFresh = 20
 
 // buildSearches builds the stores of searches, events, categories and public trades.

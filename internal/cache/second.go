@@ -14,17 +14,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times are
-// times of this process's clock. A Second must be safe for concurrent use.
+// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times in its
+// methods are times of this process's clock. A Second must be safe for concurrent use.
 type Second interface {
 	// Get calls found for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim calls found like Get, and claims the keys without a record for this process. ours reports for each key whether this
-	// process has claimed the key and must fetch it. Keys that have no record and are not ours are claimed by other processes. A
-	// claim ends after the time hold at the latest. If the second cache does not answer, this process gets all claims.
+	// Claim calls found like Get, and tries to claim each key that has no record. A claimed key is fetched only by the process that
+	// has claimed it. ours reports for each key whether this process has claimed the key and must fetch it. If a key has neither a
+	// record nor a true value in ours, another process has claimed the key. A claim ends after the time hold at the latest. If the
+	// second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends the claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of the
-	// call to the venue and of its response. Put does not wait.
+	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of
+	// the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
@@ -33,15 +34,15 @@ type Second interface {
 	Flush(kind, key string)
 }
 
-// Found receives the record of the key at index i. value is empty if the venue does not know the key. asked and came are the
-// times of the call to the venue and of its response.
+// Found receives the record of the key at index i. value is empty if the venue does not know the key. asked and came are the times
+// of the call to the venue and of the venue's response.
 type Found = func(i int, value []byte, asked, came time.Time)
 
 // Record is the value of a key in a Second.
 type Record = struct {
 	Key   string
 	Value []byte
-	// Keep is the lifetime of the record; 0 means that it is not stored.
+	// Keep is the lifetime of the record. If it is 0, the record is not stored.
 	Keep time.Duration
 }
 
@@ -50,7 +51,7 @@ const (
 	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
 	// pollEvery is the time between two look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
-	// clockError is the greatest expected error when a time of another process's clock is converted to this process's clock.
+	// clockError is the greatest expected error of asked and came if another process measured them.
 	clockError = 50 * time.Millisecond
 )
 
@@ -88,8 +89,8 @@ func (s *store[K, T]) share(with Second) {
 	}
 }
 
-// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug: changes are announced
-// only under the canonical key, so they could not remove a record under the alias.
+// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug. When a market changes,
+// markChanged drops only the record of the market's id and could not find the record of an alias.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -105,8 +106,7 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the names of some keys and the index of the key of each name. The parameter of contains the indexes of these keys.
-// names skips keys without a name.
+// names returns the name of keys[i] for each i in of, and the index i for each name. It skips keys without a name.
 func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
 	for _, i := range of {
 		if name, ok := s.name(keys[i]); ok {
@@ -116,8 +116,8 @@ func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int)
 	return names, indexes
 }
 
-// found returns a Found that stores each usable record in the cache and writes its value to out. It marks the key's index in
-// answered.
+// found returns a Found for the keys at the given indexes. It stores each usable record in the cache, writes the value to out, and
+// marks the key's index in answered.
 func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
 	return func(n int, value []byte, asked, came time.Time) {
 		i := indexes[n]
@@ -127,7 +127,8 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup writes the values of keys that are in the second cache to out. It returns the indexes of these keys.
+// lookup writes the values of keys that are in the second cache to out. It returns the indexes of these keys. It skips keys with a
+// fresh entry in this process.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -148,8 +149,8 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim writes the values of keys that are in the second cache to out. It returns the indexes of the keys that this process has
-// claimed, and of the keys that another process has claimed.
+// claim writes the values of keys that are in the second cache to out. For the other keys it returns two lists of indexes. ours
+// contains the keys that this process must fetch, and theirs the keys that another process has claimed.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -177,8 +178,8 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits until another process has stored the values of the keys at the indexes theirs. It returns the indexes of the keys
-// that still have no value when the time until is reached or ctx ends.
+// await waits until another process has stored the values of the keys at the indexes theirs. It gives up at the time until or when
+// ctx ends, and returns the indexes of the keys that then have no value.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -207,8 +208,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put stores results in the second cache and ends the claims of their keys. of contains the indexes of these keys. It stores no
-// failures, no partial values, and no values that may be older than a change.
+// put stores results, which belong to the keys at the indexes of, in the second cache. It ends the claims of all these keys. It
+// skips failures, partial values, and values that may be older than a change.
 func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range of {
@@ -256,8 +257,8 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh, cannot be decoded, or
-// comes from a call before a known change.
+// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh, cannot be decoded, is older
+// than the present entry, or comes from a call before a known change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
@@ -287,7 +288,7 @@ func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (r
 	return read, now.Before(came.Add(fresh)) && !read.Stale
 }
 
-// fetchSecond reads keys from the second cache and fetches the missing keys from the venue.
+// fetchSecond reads keys from the second cache and passes the missing keys to fetchFirst.
 func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	answered := s.second.lookup(ctx, keys, out)
@@ -309,13 +310,14 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 	return out
 }
 
-// askShared fetches the keys of a batch that are not in the second cache. It waits for keys that another process is fetching. If
-// the values of these keys do not arrive in time, askShared fetches the keys from the venue.
+// askShared returns the values of a batch's keys. It takes the values that are in the second cache, and fetches the keys that this
+// process can claim from the venue. It waits for keys that another process has claimed. If their values do not arrive in time,
+// askShared fetches these keys, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
-	if !b.request.Deadline.IsZero() { // keep two thirds of the time for a call of this process
+	if !b.request.Deadline.IsZero() { // keep two thirds of the time until the deadline for a call of this process
 		until = earlier(until, c.clock.Now().Add(b.request.Deadline.Sub(c.clock.Now())/3))
 	}
 	ours, theirs := c.second.claim(ctx, keys, hold, reads)

@@ -21,13 +21,13 @@ const (
 	refreshTimeout = 10 * time.Second
 	// refreshPatience bounds the duration of a refresh while the rate limit is scarce.
 	refreshPatience = 75 * time.Second
-	// refreshPause is the least time between a failed refresh and the next one, so that not every reader calls a failing venue.
+	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
+	// call a failing venue.
 	refreshPause = time.Second
-	// While the free fraction of the rate limit is below short, stale data is served for longer. While it is below scarce, missing
-	// keys are also requested from the stream, and a refresh may last refreshPatience.
+	// While the free fraction of the rate limit is below short, stale data is served for longer; see Config.Stretch. While the free
+	// fraction is below scarce, missing keys are also requested from the stream, and a refresh may last refreshPatience.
 	short, scarce = 0.25, 0.5
-	// pollInterval is the least time in nanoseconds between two reports of a streamed entry to the watcher. A read writes to the
-	// entry only if this time has passed.
+	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -44,63 +44,65 @@ type store[K comparable, T any] struct {
 	counters counters
 	tasks    *tasks
 
-	// routes are the ways to fetch keys. routeIndex returns the index of the route for a key; nil means that all keys use the first
-	// route.
+	// routes are the ways to fetch keys. routeIndex returns the index of the route for a key. If routeIndex is nil, all keys use the
+	// first route.
 	routes     []*coalescer[K, T]
 	routeIndex func(K) int
-	// canonical returns the canonical form of a key; nil means the key itself.
+	// canonical returns the canonical form of a key. If canonical is nil, every key is canonical.
 	canonical func(K) K
-	// alias reports whether a key may be a second name of a value, such as a slug; nil means never.
+	// alias reports whether a key may be a second name of a value, such as a slug. If alias is nil, no key is an alias.
 	alias func(K) bool
-	// slot returns the key under which the entry of a canonical key is stored; nil means the canonical key itself.
+	// slot returns the key under which the entry of a canonical key is stored. For example, a token has one slot for order books of
+	// all depths. If slot is nil, the entry is stored under the canonical key itself.
 	slot func(K) K
 	// learn is called with every fetched value before the value is stored; it may be nil.
 	learn func(*T)
-	// widen returns the key with which a stale value is refreshed. This key may cover more data than the requested key. If widen is
-	// nil, the requested key is used.
+	// widen returns the key that is fetched to refresh a stale value. This key may cover more data than the requested key. If widen is
+	// nil, the requested key is fetched.
 	widen func(K, *T) K
-	// covers reports whether a value contains the data for a key; nil means that every value does.
+	// covers reports whether a value contains all data for a key. If covers is nil, every value does.
 	covers func(K, *T) bool
-	// keep reports whether an old value that is still fresh stays in the cache instead of the fetched value; nil means never.
+	// keep reports whether an old value that is still fresh is better than the fetched value and stays in the cache. If keep is nil,
+	// the fetched value is stored.
 	keep func(old, fetched *T) bool
-	// ownKey returns a copy of a key. Its texts are new, or texts of value that are equal. value may be nil.
+	// ownKey returns a copy of a key that does not keep the request in memory. The copy may share strings with value, which may be
+	// nil.
 	ownKey func(key K, value *T) K
 	// weigh estimates the size of a value in bytes.
 	weigh func(*T) int
-	// user returns the user of a key; nil for public data. Entries of different users that arrive together expire at different
-	// times; see freshFor.
+	// user returns the user of a key; see freshFor. It is nil for public data.
 	user func(K) userKey
 	// asOf returns the venue's timestamp of a value.
 	asOf func(*T) time.Time
-	// older reports whether a is an older state than b; nil for kinds that are not streamed.
+	// older reports whether a is an older state than b. It is nil if streamed values have no order, or if the kind is not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the Watcher that keys were read. All of the keys have a value. recordPoll must not retain keys. It may be
-	// nil.
+	// recordPoll tells the Watcher that keys were read that have a value. demand is the number of the poll; see Watcher.RecordPoll.
+	// recordPoll must not retain keys. It may be nil.
 	recordPoll func(demand uint64, caller string, keys []K)
-	// requestStream asks the feed to stream missing keys while the rate limit is scarce; it may be nil.
+	// requestStream asks the Streamer to stream missing keys; it may be nil.
 	requestStream func(caller string, keys []K)
-	// queries returns the canonical keys of the entries that share a slot; nil means that the slot is the only key.
+	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
 	queries func(slot K) []K
-	// stretch is how long an entry is served after its fresh time while the rate limit is short. left returns the free fraction of
-	// the rate limit, from 0 to 1.
+	// stretch is the time for which an entry may be served after its fresh time while the rate limit is short. left returns the free
+	// fraction of the rate limit, from 0 to 1.
 	stretch time.Duration
 	left    func() float64
 
-	// changed contains the last streamed change of each slot; nil for kinds without streamed changes. changes is the number of the
-	// latest change of any slot.
+	// changed contains the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
+	// streamed changes of all slots.
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
 	// amend applies streamed changes to a value; see announced.apply.
 	amend func(w *announced, value *T) (amended *T, later bool)
 
-	// second is the second cache; nil for user data, or if none is configured.
+	// second is the second cache. It is nil for user data, and if no second cache is configured.
 	second *second[K, T]
 
 	// mu serialises changes of entries, absent and changed.
 	mu sync.Mutex
 }
 
-// recordPolls reports the keys with a value to the watcher.
+// recordPolls reports the keys that have a value to the Watcher.
 func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
 		return
@@ -128,9 +130,9 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 	return exist
 }
 
-// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. Keys that
-// several callers request are fetched once. If the fetch of a key fails, Fetch returns a cached value that is still within its
-// stale time. If the rate limit is the cause, Fetch also returns a value within its stretched time.
+// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. A key that
+// several callers request at the same time is fetched once. If the fetch of a key fails, Fetch returns the cached value until the
+// end of its stale time. If the fetch fails because of the rate limit, Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -145,7 +147,7 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	return out
 }
 
-// serveStale replaces an error of the venue by a stale value, if the cache has one.
+// serveStale replaces an error of the venue by a cached value if the cache has one that may still be served.
 func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	var limited bool
 	switch market.CodeOf(r.Err) {
@@ -268,9 +270,9 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// freshFor returns the fresh time of a value. For user data, the fresh time is the same for all keys of a user, and up to a quarter
-// shorter than the configured time. So if values of many users were read together, their next calls are spread over time. Public
-// values that one call has read expire together, so that one call can read them again.
+// freshFor returns the fresh time of a value. For public data it is the configured time: values that one call has read expire
+// together, so that one call can refresh them. For user data it is up to a quarter shorter, and differs from user to user. So
+// values of many users that arrive together expire at different times, and their next calls are spread over time.
 func (s *store[K, T]) freshFor(key K) time.Duration {
 	if s.user == nil {
 		return s.ttl.Fresh
@@ -319,7 +321,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	if value != nil {
 		s.absent.remove(slot)
 		if s.canonical != nil {
-			slot = s.slotOf(s.canonical(key)) // learn may have mapped the key to another one
+			slot = s.slotOf(s.canonical(key)) // learn may have mapped the slug or token to the market's id
 			s.absent.remove(slot)
 		}
 	}
@@ -351,7 +353,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 				e.read.Handle.Invalidate()
 				return e.read
 			}
-			// The venue's REST values lag behind its stream, so the streamed value stays until they catch up.
+			// The venue's REST values lag behind its stream, so the streamed value stays until the REST values catch up.
 			s.counters.late.Add(1)
 			e.read.Value, e.read.AsOf, e.holdsUntil = old.read.Value, old.read.AsOf, until
 		}
@@ -360,7 +362,8 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	return e.read
 }
 
-// replace stores an entry. A streamed entry also ends the flights that wait for its value. The caller holds the lock.
+// replace stores an entry. If the entry is streamed, replace also ends the flights that wait for its value. The caller holds the
+// lock.
 func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	e.bytes = overhead[K, T]() + keyTexts(key)
 	if e.read.Value != nil {

@@ -6,16 +6,16 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Streamer streams tokens that are missing from the cache while the rate limit is scarce.
+// Streamer subscribes to tokens that are missing from the cache while the rate limit is scarce.
 type Streamer interface {
-	// AutoWatch streams tokens whose price or book a caller is waiting for. All tokens exist at the venue; a token may occur
-	// repeatedly. A streamed value is stored in the cache, and ends the wait if it arrives before the venue's response. AutoWatch
+	// AutoWatch subscribes to tokens whose price or book a caller is waiting for. All tokens exist at the venue; a token may occur
+	// repeatedly. If a streamed value arrives in the cache before the REST response, the caller gets the streamed value. AutoWatch
 	// must not wait. It is called concurrently.
 	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
 }
 
-// SetStreamer sets the streamer for prices, spreads and books that are missing while less than half of the rate limit is free.
-// SetStreamer must be called before the first read.
+// SetStreamer sets the Streamer that is told about missing prices, spreads and books while less than half of the rate limit is
+// free. SetStreamer must be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
 	want := func(caller string, channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
@@ -35,8 +35,8 @@ func (c *Cache) SetStreamer(s Streamer) {
 	}
 }
 
-// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. So ids that a client has
-// invented are not streamed.
+// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. It keeps ids that a client
+// has invented away from the Streamer.
 func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil

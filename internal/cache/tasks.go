@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// tasks owns the cache's goroutines: close cancels their context and waits for them.
+// tasks owns the goroutines of the cache. close cancels their context and waits for them.
 type tasks struct {
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -10,13 +10,13 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scope computes the part of a key that separates callers. The HMAC key is random, so nobody who sees the keys of entries can
-// test guesses of credentials.
+// scope computes the part of a cache key that separates callers. Its HMAC key is random, so that a person who sees the cache keys
+// cannot test guesses of credentials.
 type scope struct {
 	key [32]byte
 	// shared is the HMAC key for the names of credentials in Admission; see Config.CredentialsKey.
 	shared []byte
-	// public reports that the data does not depend on the caller.
+	// public reports that user data does not depend on the caller.
 	public bool
 }
 
@@ -43,8 +43,8 @@ func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	return key
 }
 
-// credentials returns the name of credentials for the rate limit: their HMAC-SHA-256. The address is not part of it, because
-// the venue counts calls by credentials. The name is empty without credentials.
+// credentials returns the name of c for the rate limit: the HMAC-SHA-256 of c. The address of the account is not part of the name,
+// because the venue counts calls by credentials. If c is nil, the name is empty.
 func (s *scope) credentials(c *market.Credentials) string {
 	if c == nil {
 		return ""

@@ -10,8 +10,8 @@ import (
 // DefaultMemory is the default of Config.Memory, in bytes.
 const DefaultMemory = 64 << 20
 
-// shares are the parts of Config.Memory in 64ths; their sum is 64. A kind cannot use the free part of another kind, so many
-// entries of one kind evict nothing else.
+// shares are the parts of Config.Memory that the kinds of data get, in 64ths; their sum is 64. The parts are fixed, so that many
+// entries of one kind cannot evict entries of another kind.
 var shares = struct {
 	price, spread, book, market, names, search, event, found, topics, tape, history, balance, positions, orders, trades, records int
 }{
@@ -19,24 +19,24 @@ var shares = struct {
 	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
 }
 
-// weight is the part of the memory that a kind gets, in 64ths, and a function that estimates the size of a value in bytes.
+// weight is the share of a kind, in 64ths of Config.Memory, and a function that estimates the size of a value in bytes.
 type weight[T any] struct {
 	share int
 	of    func(*T) int
 }
 
-// share returns the size of a part in bytes. part is in 64ths.
+// share converts a part in 64ths of Memory to bytes.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
-// absences is a divisor: one eighth of a kind's share is reserved for absences.
+// absences is a divisor: one eighth of the memory of each kind is reserved for absences.
 const absences = 8
 
 const (
-	// slot is the size of a slot of a hash table without the key, in bytes.
+	// slot is the size of a hash-table slot without the key, in bytes.
 	slot = 16
 	// header is the average overhead of an allocation in bytes.
 	header = 8
-	// leftOutRow is the size in bytes of the error that reports an unreadable row.
+	// leftOutRow is the size of the error that reports one unreadable row, in bytes.
 	leftOutRow = 384
 )
 
@@ -60,7 +60,7 @@ func texts(all ...string) (bytes int) {
 	return bytes
 }
 
-// decimals returns the size of the numbers that are not nil, in bytes.
+// decimals returns the size of numbers in bytes. It counts 0 for nil.
 func decimals(all ...*market.Decimal) (bytes int) {
 	for _, d := range all {
 		if d != nil {
@@ -70,7 +70,7 @@ func decimals(all ...*market.Decimal) (bytes int) {
 	return bytes
 }
 
-// rows returns the size of a slice in bytes, without the memory that its elements point to.
+// rows returns the size of a slice's array in bytes, without the memory that the elements point to.
 func rows[T any](list []T) int {
 	var element T
 	return cap(list)*int(unsafe.Sizeof(element)) + header
@@ -82,8 +82,8 @@ func weighSpread(s *market.Spread) int {
 	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
 }
 
-// weighBook includes the memory of the rendered levels, which readers add later. It does not visit each level, because streamed
-// books are replaced often.
+// weighBook includes the memory of Rendered, which readers fill later. It does not visit each level, because streamed books are
+// replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + b.Bids.Bytes() + b.Asks.Bytes()
 	if b.Rendered != nil {
