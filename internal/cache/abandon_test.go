@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestDeadlineWithKeysInEveryState reads five keys at once. At the deadline, the first key has arrived, another has failed, another
-// is in flight, and another waits for the budget. The call of the fifth key was cancelled.
+// TestDeadlineWithKeysInEveryState checks that, at its deadline, a caller gets for each key the result or error that fits the state
+// of the key's call.
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -79,8 +79,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn has a caller reach its deadline while the turn of its call is unknown. The error could not say when to
-// retry, so the caller must get a timeout.
+// TestDeadlineWithoutATurn checks that a caller whose deadline passes before its call is admitted gets a timeout if ReadyAt returns
+// the zero time.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -90,8 +90,8 @@ func TestDeadlineWithoutATurn(t *testing.T) {
 	})
 }
 
-// TestCancelledCallerIsNotRefused cancels two callers. One caller waits for the budget, and the call of the other was admitted
-// late. Both callers must get Canceled, not RATE_LIMITED.
+// TestCancelledCallerIsNotRefused checks that a cancelled caller gets Canceled, not RATE_LIMITED, before and after the admission of
+// its call.
 func TestCancelledCallerIsNotRefused(t *testing.T) {
 	for _, admitted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if call.ctx.Err() != nil {
 			t.Fatal("cancelled, although a caller waits for one of its keys")
 		}
-		// b has no waiter now but stays in the call. A caller that joins gets the value of b from this call.
+		// Nobody waits for b now, but the call still reads b. A caller that now asks for b gets its value from this call.
 		third := fetch(t.Context(), c, "b")
 		leave()
 		receive(t, second)
@@ -192,7 +192,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// uncancellable is a venue whose price calls ignore cancellation. They end when the test sends a price.
+// uncancellable is a venue whose price calls ignore cancellation. Each call ends when the test sends a price to answer.
 type uncancellable struct {
 	venue
 	answer chan string
@@ -208,7 +208,7 @@ func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.R
 	return out, nil
 }
 
-// A read after a cancelled call makes a new call. Nobody gets the result of the cancelled call.
+// TestReadAfterCancelledCall checks that a read makes a new call instead of waiting for a cancelled call that is still running.
 func TestReadAfterCancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &uncancellable{answer: make(chan string)}
@@ -222,7 +222,7 @@ func TestReadAfterCancelledCall(t *testing.T) {
 		if n := len(v.calls()); n != 2 {
 			t.Fatalf("got %d calls, want 2", n)
 		}
-		// Both calls receive from this channel, the first call first.
+		// The first price goes to the first call, and the second price to the second call.
 		v.answer <- "0.1"
 		synctest.Wait()
 		wantPending(t, second)
@@ -235,7 +235,6 @@ func TestReadAfterCancelledCall(t *testing.T) {
 	})
 }
 
-// A late result of a cancelled call does not replace the value of a newer call.
 func TestLateResultOfCancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan string)

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// admission is an Admission that holds every reservation until the test sends a verdict.
+// admission is an Admission that lets every reservation wait until the test sends a verdict.
 type admission struct {
 	mu       sync.Mutex
 	entered  []*ticket
@@ -108,7 +108,7 @@ func (t *ticket) Release(bool) {
 	}
 }
 
-// wants returns the request of the n-th reservation. It includes the requests that have joined the reservation.
+// wants returns the request of the n-th reservation, with the priority and the deadline of the requests that have joined.
 func (a *admission) wants(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
@@ -147,7 +147,7 @@ func TestKeysWaitForAdmission(t *testing.T) {
 	})
 }
 
-// Keys that do not fit into one batch need a second admission for the second batch.
+// TestEachBatchIsAdmitted checks that each batch waits for its own admission if one batch cannot hold all keys.
 func TestEachBatchIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -193,7 +193,7 @@ func TestRefusedBatch(t *testing.T) {
 	})
 }
 
-// An admission permits one call. If the venue needs a call for each key, each key must wait for an admission.
+// TestEachCallIsAdmitted checks that each key waits for its own admission while the venue needs a call for each key.
 func TestEachCallIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -243,8 +243,8 @@ func TestEachCallIsAdmitted(t *testing.T) {
 	})
 }
 
-// A call has the greatest priority and the latest deadline of its waiters. Both rise when another waiter joins, even
-// after the call was sent.
+// TestDeadlineOfWaiters checks that a call has the greatest priority and the latest deadline of its waiters, even of those that
+// join after it was sent.
 func TestDeadlineOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()
@@ -327,7 +327,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 		}
 		wantIdle(t, c.prices.routes[0])
 
-		third := fetch(t.Context(), c, "t000") // the context of the next read has not ended
+		third := fetch(t.Context(), c, "t000") // this read is not cancelled
 		a.verdict <- nil
 		wantPrices(t, receive(t, third), "t000")
 		if len(v.calls()) != 1 {
@@ -336,7 +336,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// A batch stops waiting for admission when another batch has read all of its keys.
+// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when another batch has taken all its keys.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

@@ -34,8 +34,8 @@ func (s *streamer) wanted() []string {
 	return out
 }
 
-// While less than half of the budget is left, a miss makes a call and also subscribes to the token's stream. The first value that
-// arrives ends the read.
+// TestStreamServesMisses checks that, while the rate limit is scarce, a miss both calls the venue and asks the Streamer, and
+// returns the first value that arrives.
 func TestStreamServesMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{}, &streamer{}
@@ -79,7 +79,7 @@ func TestStreamServesMisses(t *testing.T) {
 			<-books
 		}
 		c.StreamPrice(session, &market.Price{TokenID: "no"}, now)
-		wantPending(t, waiting) // the read also waits for junk
+		wantPending(t, waiting) // the price of junk is still missing
 		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 0 || n[reqctx.PriorityPrices] != 1 {
 			t.Errorf("got %v waiting, want 1 price", n)
 		}
@@ -93,7 +93,7 @@ func TestStreamServesMisses(t *testing.T) {
 			t.Errorf("got %+v, want a second call of junk", calls)
 		}
 
-		// When the stream sends the value, a running call without other waiters is cancelled.
+		// A streamed value ends the wait of the only caller, so the running call is cancelled.
 		v.gate = make(chan struct{})
 		time.Sleep(window)
 		late := fetch(callerContext(t, "a", time.Minute), c, "slow")
@@ -108,7 +108,8 @@ func TestStreamServesMisses(t *testing.T) {
 	})
 }
 
-// The cache watches only tokens that are known to exist at the venue. Background reads must watch nothing.
+// TestOnlyKnownTokensAreWatched checks that the cache asks the Streamer only for tokens that it knows to exist, and never for
+// background reads.
 func TestOnlyKnownTokensAreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// openLimited returns a cache whose calls are admitted by a ratelimit.Budget, and the budget.
+// openLimited returns a cache and the ratelimit.Budget that limits its calls.
 func openLimited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
 	t.Helper()
 	b := ratelimit.New(cfg)
@@ -37,7 +37,7 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 	return ctx
 }
 
-// spend makes calls until the budget permits only as many calls as the argument left.
+// spend makes calls until b permits only left more calls.
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
@@ -61,8 +61,8 @@ func retryAfter(t *testing.T, err error) time.Duration {
 
 const window = time.Minute + time.Millisecond
 
-// Two callers wait for one key. The caller whose deadline is before the turn of the call is refused at once. The other caller gets
-// the value.
+// TestOnlyLateCallerIsRefused checks that, of two callers of a key, only the caller whose deadline is before the admission of the
+// call is refused.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -90,7 +90,8 @@ func TestOnlyLateCallerIsRefused(t *testing.T) {
 	})
 }
 
-// If the turn is postponed beyond the deadline, the error is RATE_LIMITED with the wait until the turn, not a timeout.
+// TestDeadlineBeforeTurn checks that the error is RATE_LIMITED, not a timeout, if the rate limit has postponed the admission beyond
+// the deadline.
 func TestDeadlineBeforeTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -111,8 +112,8 @@ func TestDeadlineBeforeTurn(t *testing.T) {
 	})
 }
 
-// A read is refused at once if its call would be admitted before the deadline but would end after it. The durations of
-// earlier calls are the estimate.
+// TestTooLateResultIsRefused checks that a read is refused at once if its call would start before the deadline but, at the pace of
+// earlier calls, end after it.
 func TestTooLateResultIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 400 * time.Millisecond}
@@ -132,7 +133,7 @@ func TestTooLateResultIsRefused(t *testing.T) {
 		refused()
 		patient := fetch(callerContext(t, "b", turn+time.Second), c, "k")
 		wantPending(t, patient)
-		refused() // refused again, while another caller with enough time waits
+		refused() // another caller, whose deadline is late enough, waits for the same key
 		time.Sleep(turn + v.latency)
 		wantPrices(t, receive(t, patient), "k")
 		if calls := v.calls(); len(calls) != 21 {
@@ -142,8 +143,8 @@ func TestTooLateResultIsRefused(t *testing.T) {
 	})
 }
 
-// At its deadline, a caller that waited longer for its turn than for the result gets RATE_LIMITED with the likely wait. A caller
-// that waited longer for the result gets a timeout.
+// TestDeadlineSoonAfterTurn checks that, at its deadline, a caller gets RATE_LIMITED if it waited longer for the admission than for
+// the response, and a timeout otherwise.
 func TestDeadlineSoonAfterTurn(t *testing.T) {
 	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestDeadlineSoonAfterTurn(t *testing.T) {
 	}
 }
 
-// A batch without waiters releases its reservation at once, both while it waits for admission and just after its admission.
+// TestAbandonedBatch checks that a batch without waiters releases its reservation at once, before and after its admission.
 func TestAbandonedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -198,7 +199,7 @@ func TestAbandonedBatch(t *testing.T) {
 		next.Release(false)
 		time.Sleep(2 * window)
 
-		// Four calls hang. The fifth was admitted and waits until one of them ends.
+		// Four calls hang. The fifth call is admitted, but must wait until one of the four calls ends.
 		v.gate = make(chan struct{})
 		var hanging []chan prices
 		for _, id := range ids("h", 0, 4) {
@@ -224,7 +225,7 @@ func TestAbandonedBatch(t *testing.T) {
 	})
 }
 
-// Refreshes have the lowest priority, until a caller waits for the key.
+// TestRefreshPriority checks that refreshes have the lowest priority, until a caller waits for the key.
 func TestRefreshPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -239,7 +240,8 @@ func TestRefreshPriority(t *testing.T) {
 		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[reqctx.PriorityRefresh] != 1 {
 			t.Fatalf("got %d calls and %+v, want 1 call and a waiting refresh", len(v.calls()), s)
 		}
-		// A miss may use calls that a refresh may not use. The call for the miss also reads the key of the waiting refresh.
+		// The rate limit still has calls for a miss, but not for a refresh. The call for the miss also reads the key of the waiting
+		// refresh.
 		mustRead(t, c.Prices(), "miss")
 		if calls := v.calls(); len(calls) != 2 || !slices.Equal(calls[1].keys, []string{"k", "miss"}) && !slices.Equal(calls[1].keys, []string{"miss", "k"}) {
 			t.Fatalf("got %+v, want a second call of k and miss", calls)
@@ -250,7 +252,7 @@ func TestRefreshPriority(t *testing.T) {
 		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
 			t.Errorf("got %+v, want none waiting", s)
 		}
-		// A refresh is made if its turn is within a minute.
+		// A refresh is made if the rate limit admits it within a minute.
 		time.Sleep(2 * time.Second)
 		mustRead(t, c.Prices(), "k")
 		time.Sleep(59 * time.Second)
@@ -260,8 +262,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// While the budget is short, stale public data is served for longer than its stale time, up to a limit. After that limit, the error
-// says when to retry. Stale user data is never served.
+// TestStaleTimeStretches checks that, while the rate limit is short, stale public data is served until Config.Stretch has passed,
+// and stale user data is never served.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -305,7 +307,7 @@ func TestStaleTimeStretches(t *testing.T) {
 	})
 }
 
-// While enough of the budget is left, each kind keeps its normal stale time.
+// TestStaleTimeWithEnoughLeft checks that the stale time is not stretched while enough of the rate limit is free.
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -320,7 +322,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}
-		// A caller that has used up its share of the calls also gets stale data for longer, even if other callers have calls left.
+		// A caller that has used up its own calls gets stale data for longer, even if there are calls left for other callers.
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
@@ -341,8 +343,8 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	})
 }
 
-// While the budget is short, two kinds of entries are not served after their stale time: a market that has changed since the read,
-// and an absence. Both are read again if a call is possible.
+// TestShortBudgetServesNothingWrong checks that a short rate limit does not extend the stale time of a changed market or of an
+// absence.
 func TestShortBudgetServesNothingWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -379,8 +381,7 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 	})
 }
 
-// If a call fails, an entry within its stale time is served, even if Lookup did not find it. But the error FORBIDDEN is returned as
-// it is.
+// TestFailedCallServesStaleEntry checks that Fetch serves a stale entry if the call fails, except with FORBIDDEN.
 func TestFailedCallServesStaleEntry(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {
 		synctest.Test(t, func(t *testing.T) {
@@ -397,12 +398,12 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 	}
 }
 
-// Calls with credentials count in the rate-limit window of these credentials, for every address. The name of the window does not
-// contain the credentials.
+// TestCallsCountForCredentials checks that calls with the same credentials share one limit, whatever the address, and that other
+// credentials have another limit.
 func TestCallsCountForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // 19 usable
+		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // 19 calls are usable
 		ctx := withCredentials(t, "alice")
 		n := 0
 		for i := range 40 {
@@ -426,7 +427,7 @@ func TestCallsCountForCredentials(t *testing.T) {
 	})
 }
 
-// If a read needs several HTTP calls, each call needs an admission.
+// TestPagesAreAdmitted checks that each HTTP call of a read needs an admission.
 func TestPagesAreAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(q queries.Search) *queries.SearchPage {
@@ -436,7 +437,7 @@ func TestPagesAreAdmitted(t *testing.T) {
 			}
 			return page
 		}}
-		c, b := openLimited(t, v, ratelimit.Config{Public: 8}) // 7 usable
+		c, b := openLimited(t, v, ratelimit.Config{Public: 8}) // 7 calls are usable
 		if e, err := readOne(callerContext(t, "a", time.Second), c.Events(), market.EventRef{EventID: "e"}); err != nil || len(e.Value.Markets) != 5 {
 			t.Fatal(err)
 		}
@@ -450,13 +451,13 @@ func TestPagesAreAdmitted(t *testing.T) {
 	})
 }
 
-// A waiting refresh joins a batch of a miss if one more key fits. It does not join a full batch.
+// TestRefreshJoinsBatchWithRoom checks that a waiting refresh joins the batch of a miss only if the batch is not full.
 func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		wantPrices(t, readAll(t.Context(), c.Prices(), "k"), "k")
-		spend(t, b, 20) // refreshes wait now
+		spend(t, b, 20) // from now on refreshes wait
 		time.Sleep(1100 * time.Millisecond)
 		wantPrices(t, receive(t, fetch(t.Context(), c, "k")), "k") // returns the stale price
 		full := ids("a", 0, 40)

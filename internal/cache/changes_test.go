@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange has the venue respond from an HTTP cache, with a response that is older than a change. The value must
-// be stale. The cache must call the venue again when the HTTP cache has a newer response.
+// TestResponseOlderThanChange checks that a response of an HTTP cache that is older than a change is stale, and that the cache
+// calls the venue again when the HTTP cache has a newer response.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -33,7 +33,7 @@ func TestResponseOlderThanChange(t *testing.T) {
 		mustRead(t, c.Markets(), marketM)
 		c.StreamMarket(new(market.Session), "m", nil)
 		v.age = market.Age{Known: true, Least: 3 * time.Second, Most: 4 * time.Second, Renewed: 7 * time.Second}
-		for range 3 { // the first read makes a call, the others use its result
+		for range 3 { // only the first read makes a call
 			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Handle.Age().Renewed != 7*time.Second || len(v.calls()) != 2 {
 				t.Fatalf("after the change: got %+v, %d calls", r, len(v.calls()))
 			}
@@ -57,7 +57,7 @@ func TestResponseOlderThanChange(t *testing.T) {
 	})
 }
 
-// TestStatusOfStream expects reads to return the status or winner that the stream sent, until a REST response is certainly newer.
+// TestStatusOfStream checks that reads return the status or winner that the stream sent, until a REST response is certainly newer.
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
@@ -102,7 +102,7 @@ func TestStatusOfStream(t *testing.T) {
 	}
 }
 
-// TestWinnerOfStream resolves a market by the stream. Reads must return the winner, even if REST does not have it yet or fails.
+// TestWinnerOfStream checks that reads return the streamed winner of a market even if REST has no winner yet or fails.
 func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -125,7 +125,7 @@ func TestWinnerOfStream(t *testing.T) {
 	})
 }
 
-// TestRESTContradictsStream has REST contradict the stream all the time. The cache must read the market at growing intervals.
+// TestRESTContradictsStream checks that the cache reads a market at growing intervals while REST contradicts the stream.
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -142,8 +142,7 @@ func TestRESTContradictsStream(t *testing.T) {
 	})
 }
 
-// TestChangesOfManyMarkets changes more markets than the default of Config.Changes. If Changes is large enough, the first change
-// must still override REST.
+// TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -162,7 +161,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap has a gap in the stream. After the gap, a REST response must replace the status that the stream sent.
+// TestStatusAfterGap checks that a REST response replaces the streamed status after the stream may have missed a message.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -181,7 +180,7 @@ func TestStatusAfterGap(t *testing.T) {
 	})
 }
 
-// TestResponseOlderThanEndOfStream ends a session. A response that is older than the end must not replace the streamed value.
+// TestResponseOlderThanEndOfStream checks that a response older than the end of the session does not replace the streamed value.
 func TestResponseOlderThanEndOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
@@ -225,7 +224,7 @@ func TestChangedMarketIsReadAgain(t *testing.T) {
 	})
 }
 
-// If the venue fails after a market has changed, the cache serves the market of the last read as stale, within its stale time.
+// TestChangedMarketWhileVenueFails checks that a changed market is served stale until the end of its stale time if the venue fails.
 func TestChangedMarketWhileVenueFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -251,7 +250,7 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 	})
 }
 
-// After a change of a market, the result of an earlier call is never fresh. This is true for reads by id, by slug and by token.
+// TestCallBeforeChangeIsNotFresh checks that the result of a call that started before a change of the market is never fresh.
 func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 	byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 	for name, asked := range map[string]market.MarketRef{"by id": byID, "by slug": {By: market.BySlug, Value: "slug"}, "by token": byToken("yes")} {
@@ -259,7 +258,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v, hold := &venue{}, make(chan struct{})
 				c := open(t, v)
-				// The first call has seen the open market. It returns when hold is closed.
+				// The first call read the market while it was open. The call returns when the test closes hold.
 				v.fail = func(ask) error {
 					if len(v.calls()) == 1 {
 						<-hold
@@ -276,7 +275,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 				synctest.Wait()
 				c.StreamMarket(new(market.Session), "m", nil)
 				says(market.StatusClosed)
-				// A later caller does not wait for the old call, and the old result does not replace the new one.
+				// A later caller makes a new call. The result of the old call does not replace the result of the new call.
 				after := make(chan market.Read[*market.Market], 1)
 				go func() { after <- mustRead(t, c.Markets(), asked) }()
 				synctest.Wait()
@@ -306,7 +305,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 	}
 }
 
-// A call from before a change is cancelled when no caller waits for it.
+// TestCallBeforeChangeIsCancelled checks that a call that started before a change is cancelled when no caller waits for it.
 func TestCallBeforeChangeIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}

@@ -30,7 +30,7 @@ func newEntry(value string) *entry[string] {
 	return e
 }
 
-// A clockLRU behaves like a map. Each removed entry's handle changes once.
+// TestClockLRUBehavesLikeMap checks a clockLRU against a map, and that the handle of each removed entry changes once.
 func TestClockLRUBehavesLikeMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s, want := newClockLRU[string, string](1<<20, 1<<30), map[string]*entry[string]{}
@@ -93,8 +93,7 @@ func TestClockLRUBehavesLikeMap(t *testing.T) {
 	}
 }
 
-// A clockLRU evicts the oldest entry that was not used. A used entry gets a second chance. If all entries were used, one of them is
-// evicted.
+// TestClockLRUEvicts checks that the oldest unused entry is evicted, or the oldest entry if all entries were used.
 func TestClockLRUEvicts(t *testing.T) {
 	s := newClockLRU[string, string](4, 1<<20)
 	put := func(keys ...string) {
@@ -109,7 +108,7 @@ func TestClockLRUEvicts(t *testing.T) {
 		}
 	}
 	put("a", "b", "c", "d", "a")
-	want("b", "c", "d", "a") // a replaced entry is new
+	want("b", "c", "d", "a") // replacing a has moved it to the front
 	s.get("b").markUsed()
 	s.get("d").markUsed()
 	put("e")
@@ -125,7 +124,7 @@ func TestClockLRUEvicts(t *testing.T) {
 	want("d", "f", "g", "h")
 }
 
-// An eviction examines a bounded number of used entries.
+// TestClockLRUEvictionIsBounded checks that an eviction passes over at most maxSecondChances used entries.
 func TestClockLRUEvictionIsBounded(t *testing.T) {
 	s := newClockLRU[string, string](3*maxSecondChances, 1<<20)
 	for _, key := range ids("t", 0, 3*maxSecondChances) {
@@ -138,7 +137,7 @@ func TestClockLRUEvictionIsBounded(t *testing.T) {
 	}
 }
 
-// Concurrent readers and writers; the race detector checks them.
+// TestClockLRUConcurrent lets the race detector check concurrent readers and writers.
 func TestClockLRUConcurrent(t *testing.T) {
 	s := newClockLRU[string, string](50, 1<<20)
 	keys := ids("t", 0, 100)

@@ -25,7 +25,7 @@ func fetch(ctx context.Context, c *Cache, keys ...string) chan prices {
 	return out
 }
 
-// receive returns results that must be there already.
+// receive returns the results in ch. It fails the test if they have not arrived.
 func receive(t *testing.T, ch chan prices) prices {
 	t.Helper()
 	synctest.Wait()
@@ -38,7 +38,7 @@ func receive(t *testing.T, ch chan prices) prices {
 	}
 }
 
-// wantPending fails if there are results.
+// wantPending fails the test if results have arrived.
 func wantPending(t *testing.T, ch chan prices) {
 	t.Helper()
 	synctest.Wait()
@@ -68,7 +68,7 @@ func wantErrors(t *testing.T, rs prices, code market.Code) {
 	}
 }
 
-// wantIdle fails if flights, queued keys, calls or waiting callers are left.
+// wantIdle fails the test if flights, queued keys, calls or waiting callers are left.
 func wantIdle[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 	t.Helper()
 	synctest.Wait()
@@ -99,7 +99,7 @@ func TestBatchSizes(t *testing.T) {
 	}
 }
 
-// While the batches of a list wait, keys of later reads join them until they are full.
+// TestBatchesFillUp checks that keys of later reads join waiting batches until these are full.
 func TestBatchesFillUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -126,7 +126,7 @@ func TestBatchesFillUp(t *testing.T) {
 	})
 }
 
-// Fetch makes one call for the missing keys alone, even if its list also has cached and repeated keys.
+// TestBatchesOfMissingKeys checks that Fetch calls the venue only for missing keys, and once for a repeated key.
 func TestBatchesOfMissingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -140,7 +140,6 @@ func TestBatchesOfMissingKeys(t *testing.T) {
 	})
 }
 
-// If many callers read a key at the same time, the venue gets the key once.
 func TestEachKeyIsFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 20 * time.Millisecond}
@@ -191,7 +190,8 @@ func TestRepeatedKeysOfOneCaller(t *testing.T) {
 	})
 }
 
-// At most InFlight calls run at once. The next call reads all keys that arrive in the meantime.
+// TestKeysWaitForCallsInFlight checks that at most InFlight calls run at once, and that the next call reads all keys that have
+// arrived meanwhile.
 func TestKeysWaitForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}
@@ -222,7 +222,7 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 	})
 }
 
-// A value that arrives between a caller's Lookup and its Fetch is not read again.
+// TestFetchFindsNewEntries checks that Fetch does not call the venue for a key that is already cached.
 func TestFetchFindsNewEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -246,7 +246,7 @@ func TestVenuePanics(t *testing.T) {
 				t.Errorf("got %v, want the panic and its stack", r[0].Err)
 			}
 		}
-		// The flights also end if the cache panics while it stores a result.
+		// The reads also end if the cache panics while it stores a result.
 		v.fail = nil
 		v.search = func(queries.Search) *queries.SearchPage { return &queries.SearchPage{Markets: []*market.Market{nil}} }
 		if _, err := readOne(t.Context(), c.Searches(), queries.Search{}.Key()); market.CodeOf(err) != market.CodeInternal {
@@ -277,7 +277,7 @@ func TestClose(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()
 		c := New(v, func() Config { cfg := DefaultConfig(); cfg.Admission = a; return cfg }())
 		go func() {
-			for range 2 { // for the keys cached and flying
+			for range 2 { // admit the calls for the keys cached and flying
 				a.verdict <- nil
 			}
 		}()
@@ -287,7 +287,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Second)
 		flying := fetch(t.Context(), c, "flying")
 		queued := fetch(t.Context(), c, "queued")
-		readAll(t.Context(), c.Prices(), "cached") // the price is stale, so a refresh waits too
+		readAll(t.Context(), c.Prices(), "cached") // the price is stale, so this also queues a refresh
 		synctest.Wait()
 		if len(v.calls()) != 2 {
 			t.Fatalf("got %d calls, want 2", len(v.calls()))

@@ -10,9 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUsersExpireApart reads the balances and positions of 1,000 users at the same time, and then repeatedly. The calls that
-// replace the first values must be spread over a quarter of the lifetime. No value may become older than the lifetime. The values
-// of a user must expire together.
+// TestUsersExpireApart checks that user data that was read at the same time expires over the last quarter of the fresh time, and
+// that all values of one user expire together.
 func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +30,7 @@ func TestUsersExpireApart(t *testing.T) {
 			t.Fatalf("%d first calls", n)
 		}
 		begun, seen := time.Now(), 2*users
-		var times []time.Duration // of the balances
+		var times []time.Duration // the times of the calls for balances
 		for len(times) < users {
 			time.Sleep(step)
 			age := time.Since(begun)

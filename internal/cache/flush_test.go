@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFlushForgetsNames flushes markets. The cache must then also look up slugs and tokens again, because the venue may have given
-// them to another market.
+// TestFlushForgetsNames checks that a flush also forgets which market a slug or token belongs to.
 func TestFlushForgetsNames(t *testing.T) {
 	for _, key := range []string{"", "m1"} {
 		for _, ref := range names[1:] {
@@ -28,7 +27,7 @@ func TestFlushForgetsNames(t *testing.T) {
 					mustRead(t, c.Markets(), ref)
 					flushed := key
 					if key != "" {
-						flushed = ref.Value // flushes by the name itself
+						flushed = ref.Value // flush by the slug or token instead of the id
 					}
 					if n, err := c.Flush("market", flushed); err != nil || n != 1 {
 						t.Fatalf("got %d entries, %v; want 1", n, err)
@@ -47,7 +46,7 @@ func TestFlushForgetsNames(t *testing.T) {
 	}
 }
 
-// TestFlushOfOneMarket removes one market by each of its names, and no other market.
+// TestFlushOfOneMarket checks that a flush by the id, the slug or a token removes only this market.
 func TestFlushOfOneMarket(t *testing.T) {
 	for _, key := range []string{"m1", "election", "yes", "no"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestFlushOfOneMarket(t *testing.T) {
 	}
 }
 
-// TestFlushOfAbsences removes absences, by key and all at once.
+// TestFlushOfAbsences checks that a flush removes absences, by key and all at once.
 func TestFlushOfAbsences(t *testing.T) {
 	for _, key := range []string{"", "t1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,7 +90,7 @@ func TestFlushOfAbsences(t *testing.T) {
 	}
 }
 
-// TestFlushOfEachKind reads one value of each kind, flushes it by key and with the whole kind, and reads it again.
+// TestFlushOfEachKind checks that a value of each kind is read again after a flush of its key and after a flush of its kind.
 func TestFlushOfEachKind(t *testing.T) {
 	const token, address = "t1", "0x1111111111111111111111111111111111111111"
 	for _, test := range []struct {

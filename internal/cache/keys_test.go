@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// No key or absence keeps a part of the text that a client sent.
+// TestKeysAreCopies checks that no stored key shares memory with the text that a client sent.
 func TestKeysAreCopies(t *testing.T) {
 	c := open(t, &venue{})
 	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
@@ -60,7 +60,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 	s.flush("", nil)
 }
 
-// A cached price and its key share the memory of the token id.
+// TestKeySharesID checks that a cached price and its key share the memory of the token id.
 func TestKeySharesID(t *testing.T) {
 	c := open(t, &venue{})
 	id := strings.Clone("token")

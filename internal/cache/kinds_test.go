@@ -64,7 +64,7 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 		if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
 			t.Errorf("got %+v and %d calls, want depth 20 and 1", r.Value, len(v.calls()))
 		}
-		// A refresh uses the depth of the read, because the book may have more levels than before.
+		// A refresh asks for the depth of the read, because the book may have more levels than before.
 		time.Sleep(500 * time.Millisecond)
 		mustRead(t, c.Books(), depth(200))
 		synctest.Wait()
@@ -74,7 +74,7 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 	})
 }
 
-// Two calls for one book at different depths are in flight. The shallow book arrives last.
+// TestShallowBookAfterADeepOne checks when a shallow book replaces a deeper book that arrived before it.
 func TestShallowBookAfterADeepOne(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -103,14 +103,14 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				var deep, shallow market.Read[*market.Book]
 				go func() { deep, _ = readOne(t.Context(), c.Books(), depth(200)) }()
 				synctest.Wait()
-				<-v.gate // which of two waiting calls continues first is random
+				<-v.gate
 				synctest.Wait()
 				v.gate = nil
 				shallow = c.Books().Fetch(t.Context(), []queries.Book{depth(20)})[0].Value
 				if n := len(v.calls()); n != 1 {
 					t.Fatalf("got %d calls, want 1: the deeper book is fresh", n)
 				}
-				// So the shallow call must be made first.
+				// This is the response of a shallow call that started before the deep book arrived.
 				shallow = c.books.accept(depth(20), v.book("t", 20), origin{})
 				if (deep.Handle.Version() != 0) != tt.replaced {
 					t.Errorf("got replaced %v, want %v", deep.Handle.Version() != 0, tt.replaced)
@@ -122,8 +122,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
 					t.Errorf("got cached depth %d, want %d", now.Value.Depth, wantDepth)
 				}
-				// The cached book is fresh for its whole fresh time. A market that does not change therefore does not cause a call
-				// at every read.
+				// The cached book is stale, so the first read refreshes it. The other reads make no call.
 				time.Sleep(11 * time.Second)
 				for range 3 {
 					mustRead(t, c.Books(), depth(20))
@@ -165,7 +164,7 @@ func election(string) *market.Market {
 
 var names = []market.MarketRef{byID("m1"), bySlug("election"), byToken("yes"), byToken("no")}
 
-// A market has one entry, both if it is read by its id and if it is read by its slug or a token.
+// TestMarketHasOneEntry checks that reads of a market by its id, slug or tokens share one entry.
 func TestMarketHasOneEntry(t *testing.T) {
 	for _, first := range names {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -200,7 +199,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 	}
 }
 
-// The cache learns from searches and events which market a slug or a token belongs to. It still reads the details of the market, by
+// TestNamesAreLearnedFromLists checks that, after a search or an event, a read by slug or token calls the venue with the market's
 // id.
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
@@ -248,7 +247,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 	}
 }
 
-// If a read by id did not find a market, but a read by slug or token finds it, the absence of the id ends.
+// TestMarketFoundByAnotherName checks that the absence of an id ends when a read by slug or token finds the market.
 func TestMarketFoundByAnotherName(t *testing.T) {
 	for _, ref := range names[1:] {
 		synctest.Test(t, func(t *testing.T) {
@@ -264,8 +263,7 @@ func TestMarketFoundByAnotherName(t *testing.T) {
 	}
 }
 
-// A read of markets by ids, slugs and tokens makes one call for each of these kinds of names, all at the same time. The results
-// have the order of the names.
+// TestMarketsByMixedNames checks that a read by ids, slugs and tokens makes three concurrent calls and keeps the order of the keys.
 func TestMarketsByMixedNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 20 * time.Millisecond}
@@ -283,7 +281,7 @@ func TestMarketsByMixedNames(t *testing.T) {
 	})
 }
 
-// Each page of a search has a separate entry. Equivalent searches share an entry.
+// TestSearchKeys checks that equivalent searches share an entry, and that searches that differ in any argument do not.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked queries.Search

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// A streamed account is visible only to the caller of its topic.
+// TestStreamedAccountIsPrivate checks that only the caller of the topic gets a streamed account.
 func TestStreamedAccountIsPrivate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -40,7 +40,7 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 	})
 }
 
-// The cache key of a caller's reads equals the key from the scope of the account's topic.
+// TestScopeOfTopic checks that a topic with the result of Scope has the same cache key as the caller's reads.
 func TestScopeOfTopic(t *testing.T) {
 	c := open(t, &venue{})
 	seen := make(map[string]bool)
@@ -60,7 +60,8 @@ func TestScopeOfTopic(t *testing.T) {
 	}
 }
 
-// The values of a streamed account end with its session, without a stale time. They also end at a gap.
+// TestStreamedAccountEnds checks that the values of a streamed account are not served after the end of the session or after
+// StreamStale.
 func TestStreamedAccountEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -100,7 +101,7 @@ func TestStreamedAccountEnds(t *testing.T) {
 			if n := read(); n != 0 {
 				t.Errorf("after the end: got %d streamed values, want 0", n)
 			}
-			// Values that a later snapshot lacks are read from REST.
+			// The next session streams only positions, so the orders and the balance come from REST.
 			c.StreamAccount(&market.Session{}, topic, nil, []market.Position{}, nil, streamed(at(1)))
 			if n := read(); n != 1 {
 				t.Errorf("got %d streamed values, want 1", n)

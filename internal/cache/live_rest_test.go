@@ -124,8 +124,7 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// The cache keeps a REST value while the stream sends older values. The first streamed value that is at least as new as the REST
-// value replaces it. All later streamed values replace each other.
+// TestStreamStartsWithOlderValue checks that streamed values replace a REST value only from the first one that is not older.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
@@ -141,7 +140,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
-		// A streamed value replaces the REST value if it has the same time or sequence number, or if the two values are equal.
+		// A streamed value replaces the REST value if both have the same time or sequence number, or if both are equal.
 		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
 		c.StreamPrice(session, price, streamed(at(1)))
 		c.StreamSpread(session, spread, streamed(at(1)))
@@ -149,7 +148,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 		if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != price || s.Value != spread || b.Value != book {
 			t.Errorf("got %v %v %v, want the values of the stream", p, s, b)
 		}
-		// Later values of the stream replace earlier ones, whatever their times.
+		// Each later value of the stream replaces the value before, whatever its timestamp.
 		price, spread, book = newPrice(".4", 0), newSpread(".3", ".5", 0), newBook("A", 3, 0, 200, 4)
 		for range 2 {
 			c.StreamPrice(session, price, streamed(at(1)))
@@ -164,7 +163,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 	})
 }
 
-// A call that was made before the stream began does not change the cache.
+// TestFlightBeforeStream checks that a REST response does not replace a value that was streamed during the call.
 func TestFlightBeforeStream(t *testing.T) {
 	for _, unknown := range []bool{false, true} {
 		t.Run(fmt.Sprintf("unknown %t", unknown), func(t *testing.T) {
@@ -198,8 +197,8 @@ func TestFlightBeforeStream(t *testing.T) {
 	}
 }
 
-// After an outage, REST may lag behind the stream. An older REST result keeps the streamed value valid, until REST returns a newer
-// result or the grace period ends.
+// TestRESTBehindStream checks that, after the session, a streamed value is kept until REST returns a newer value or restLag has
+// passed.
 func TestRESTBehindStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
@@ -223,7 +222,7 @@ func TestRESTBehindStream(t *testing.T) {
 			calls += 2
 			time.Sleep(2 * time.Second)
 		}
-		// A book deeper than the streamed one is returned to its reader but not cached.
+		// A REST book that is older but deeper than the streamed book is returned to its reader and not cached.
 		shallow := newBook("A", 9, 6, 50, make([]int64, 50)...)
 		again := &market.Session{}
 		c.StreamBook(again, shallow, streamed(at(6)))
@@ -245,7 +244,7 @@ func TestRESTBehindStream(t *testing.T) {
 		if p, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != q.price || b.Value.Timestamp != at(7) {
 			t.Errorf("got %+v %+v, want the values of REST", p, b)
 		}
-		// A streamed value with a time in the far future is replaced after the grace period.
+		// After restLag, REST replaces even a streamed value with a time in the far future.
 		late := &market.Session{}
 		c.StreamPrice(late, &market.Price{TokenID: "t", Price: market.MustDecimal(".99"), Timestamp: at(0).AddDate(4000, 0, 0)}, streamed(time.Now()))
 		late.End(time.Now())
@@ -259,7 +258,7 @@ func TestRESTBehindStream(t *testing.T) {
 	})
 }
 
-// Origin reads the venue even if a value is cached, and does not change the cache.
+// TestOriginBypassesCache checks that Origin reads the venue even if a value is cached, and does not change the cache.
 func TestOriginBypassesCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice("0.4", 1), book: newBook("e", 4, 1, 200, 4)}
@@ -279,7 +278,7 @@ func TestOriginBypassesCache(t *testing.T) {
 		if got := mustRead(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
 			t.Errorf("cached price: got %s, want 0.5", got)
 		}
-		s.End(time.Now()) // REST lags behind, so the streamed book stays cached
+		s.End(time.Now()) // the streamed book stays cached, because the REST book is older
 		time.Sleep(time.Second)
 		if _, err = o.Book(t.Context(), "t", 200); err != nil {
 			t.Fatal(err)
@@ -302,7 +301,7 @@ func TestOriginBypassesCache(t *testing.T) {
 	})
 }
 
-// Concurrent reads of single prices share calls.
+// TestOriginBatches checks that concurrent reads of single prices share calls.
 func TestOriginBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}

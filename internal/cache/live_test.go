@@ -17,8 +17,8 @@ func streamed(received time.Time) market.Meta {
 	return market.Meta{ReceivedAt: received, AsOf: received, Source: market.SourceStream}
 }
 
-// While its session lasts, a streamed value is served, and REST values do not replace it. When the session ends, the value is
-// stale.
+// TestStreamedValueDuringSession checks that REST does not replace a streamed value before the end of its session, and that the
+// value is stale afterwards.
 func TestStreamedValueDuringSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -35,7 +35,7 @@ func TestStreamedValueDuringSession(t *testing.T) {
 		if live.Value != price || live.Stale || live.Source != market.SourceStream || live.Handle.Version() != 0 {
 			t.Errorf("after an hour: got %+v, want the streamed price", live)
 		}
-		// Calls that were made before the stream began return now.
+		// These are the results of calls that started before the stream.
 		other := &market.Price{TokenID: "k", Price: market.MustDecimal("0.1")}
 		for _, late := range []*market.Price{other, nil} {
 			if r := c.prices.accept("k", late, origin{}); r.Value != price {
@@ -72,8 +72,8 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 	})
 }
 
-// A read that is deeper than the streamed book goes to REST. Its result has its own fresh time and does not replace the
-// streamed book.
+// TestReadDeeperThanStreamedBook checks that a read that is deeper than the streamed book uses REST and that its result is cached
+// apart from the streamed book.
 func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -142,7 +142,7 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 	}
 }
 
-// Each read by a client calls RecordPoll once for each token that exists.
+// TestRecordPoll checks that each read by a client calls RecordPoll once for each token that exists.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -158,7 +158,7 @@ func TestRecordPoll(t *testing.T) {
 		w.polls = nil
 		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a", "b")
 		time.Sleep(time.Second)
-		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // the price is stale, so it is refreshed
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // this refreshes the stale price
 		synctest.Wait()
 		mustRead(t, c.Spreads(), "s")
 		mustRead(t, c.Books(), queries.Book{TokenID: "b", Depth: 7})
@@ -170,7 +170,8 @@ func TestRecordPoll(t *testing.T) {
 	})
 }
 
-// RecordPoll gets a streamed token at most once a second. It gets other tokens at each read.
+// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second, and any other token at each
+// read.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &venue{}), &watcher{}
@@ -188,7 +189,7 @@ func TestRecordPollOfStreamedTokens(t *testing.T) {
 			w.polls = nil
 		}
 		readAll(t.Context(), c.Prices(), list...)
-		w.polls = nil // drop the polls of the first read
+		w.polls = nil // forget the polls of the first read
 		time.Sleep(time.Second / 2)
 		readAll(t.Context(), c.Prices(), list...)
 		hears("prices a", "prices b", "prices a")
@@ -210,8 +211,7 @@ func TestRecordPollOfStreamedTokens(t *testing.T) {
 	})
 }
 
-// While a token is streamed, reads of its price, spread and book make no call and get the last streamed value. A read of the book
-// may have any depth up to the depth of the streamed book.
+// TestReadsOfStreamedTokenMakeNoCall checks that reads of a streamed token return the last streamed values without a call.
 func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -234,7 +234,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	})
 }
 
-// The end of a session makes all values of the session stale at once. Other values stay fresh.
+// TestEndOfSession checks that the end of a session makes all its values stale at once, and no other value.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}
@@ -273,7 +273,8 @@ func TestEndOfSession(t *testing.T) {
 	})
 }
 
-// The handle of a streamed value changes at every replacement and at every gap.
+// TestHandlesOfStreamedValues checks that the handle of a streamed value changes when the value is replaced and when StreamStale is
+// called.
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})
@@ -306,7 +307,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 	})
 }
 
-// The stale time begins with a gap, even if the session ends later.
+// TestGapBeforeEnd checks that the stale time begins at StreamStale even if the session ends later.
 func TestGapBeforeEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})

@@ -15,8 +15,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Callers arrive, wait and leave at random, and the venue and the admission fail at random. All reads must end, each caller must
-// get the values of its keys, and the coalescers must be idle at the end.
+// TestRandomCallers checks that all reads end with the right values while callers, the venue and the admission act at random.
 func TestRandomCallers(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestRandomCallers(t *testing.T) {
 	}
 }
 
-// randomVenue is a venue and an admission that fail at random.
+// randomVenue is a Venue and an Admission that fail at random.
 type randomVenue struct {
 	venue
 	seed     uint64

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestCauses reads a price that is stale for each of the causes.
+// TestCauses checks the cause that is reported for a stale price in each situation.
 func TestCauses(t *testing.T) {
 	down := market.Errorf(market.CodeUpstreamUnavailable, "down")
 	limited := market.Errorf(market.CodeRateLimited, "limited")
@@ -57,7 +57,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCauseOfStreamedValue reads a streamed price after a gap and after the end of its session.
+// TestCauseOfStreamedValue checks the cause that is reported for a streamed price after StreamStale and after the end of its
+// session.
 func TestCauseOfStreamedValue(t *testing.T) {
 	for name, end := range map[string]func(*Cache, *market.Session){
 		"gap": func(c *Cache, _ *market.Session) {

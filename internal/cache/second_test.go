@@ -72,7 +72,7 @@ func (m *sharedMemory) Put(kind string, records []Record, asked, came time.Time)
 	}
 }
 
-// forgetDrops removes the records of all drops.
+// forgetDrops makes m forget all calls of Drop.
 func (m *sharedMemory) forgetDrops() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,15 +92,15 @@ func (m *sharedMemory) Flush(kind, key string) {
 	m.flushed = append(m.flushed, kind+" "+key)
 }
 
-// pair returns two caches over one venue and one second cache.
+// pair returns two caches that share one venue and one second cache.
 func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	m = newSharedMemory()
 	with := func(cfg *Config) { cfg.Second = m }
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind reads each kind in one process and then in another. Public data must be read from the venue once, with
-// equal times in both processes. Private data must not be shared.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, with equal times, and no private
+// data.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -130,7 +130,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 						}
 						return
 					case alias:
-						if calls != 2 { // the name alone does not identify the market
+						if calls != 2 { // the second process must ask the venue for the id of an alias
 							t.Errorf("got %d calls, want one of each process", calls)
 						}
 						return
@@ -153,7 +153,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondRound encodes a value of each kind as JSON and decodes it again.
+// TestSecondRound checks that a value of each kind survives the encoding of the second cache.
 func TestSecondRound(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
@@ -201,7 +201,7 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight reads the same keys in two processes at once. Only one of the processes may read a key from the venue.
+// TestSecondFlight checks that, of two processes that read the same keys at once, only one reads each key from the venue.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -231,8 +231,8 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts reads four keys. Another process has stored the first key and claimed two others, and one of these claims never
-// ends. No process has stored or claimed the fourth key.
+// TestSecondCounts checks SharedStats for four keys: one is stored, one is claimed and then stored, one is claimed and never
+// stored, and one is neither stored nor claimed.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -259,7 +259,7 @@ func TestSecondCounts(t *testing.T) {
 	})
 }
 
-// TestSecondWinnerIsGone reads a key while another process holds a claim on it and never stores a value.
+// TestSecondWinnerIsGone checks that a read calls the venue if another process has claimed the key and never stores a value.
 func TestSecondWinnerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -274,7 +274,7 @@ func TestSecondWinnerIsGone(t *testing.T) {
 	})
 }
 
-// TestSecondFailure has a call fail. The claims of the call must end, and other processes must not get its error.
+// TestSecondFailure checks that a failed call ends its claims and that other processes do not get its error.
 func TestSecondFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := true
@@ -296,7 +296,7 @@ func TestSecondFailure(t *testing.T) {
 	})
 }
 
-// TestSecondPart has a call return an incomplete result. Other processes must not get this result.
+// TestSecondPart checks that other processes do not get an incomplete result.
 func TestSecondPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(queries.Search) *queries.SearchPage {
@@ -317,7 +317,7 @@ func TestSecondPart(t *testing.T) {
 	}
 }
 
-// TestSecondInvalidation changes a market while another process reads it. The old result is not fresh in any process.
+// TestSecondInvalidation checks that the result of a call that started before a change is not fresh in any process.
 func TestSecondInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -328,12 +328,12 @@ func TestSecondInvalidation(t *testing.T) {
 		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m1", nil)
-		g.Wait() // process a has stored the result of the call before the change
+		g.Wait() // process a has stored the result of the call that started before the change
 		status = market.StatusClosed
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// Repeat without the records of drops, so that the time of the change decides.
+		// Without its drops, the second cache returns the old record. Process b must reject the record by the time of the change.
 		m.forgetDrops()
 		status = market.StatusOpen
 		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
@@ -348,7 +348,7 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh reads with WithFresh. The read must make a call, although the second cache has the value.
+// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -367,7 +367,7 @@ func TestSecondFresh(t *testing.T) {
 	})
 }
 
-// TestSecondOutage: while the venue fails, a process serves a stale record that another process stored.
+// TestSecondOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
 func TestSecondOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := false

@@ -15,12 +15,12 @@ import (
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
 
-// present returns what the tests compare for every type: the Meta, whether the read has a value, and the error.
+// present returns the Meta of a read, whether the read has a value, and the error.
 func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
-// kinds lists the reads of all kinds with their documented fresh and stale times.
+// kinds lists one read of each kind with the documented fresh and stale times.
 var kinds = []struct {
 	name         string
 	key          string
@@ -77,7 +77,8 @@ var kinds = []struct {
 	}},
 }
 
-// A fresh value is served. A stale value is served and refreshed once. An expired value is read again.
+// TestTimesOfEveryKind checks that a fresh value is served, a stale value is served and refreshed once, and an expired value is
+// read again.
 func TestTimesOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -133,7 +134,8 @@ func TestTimesOfEveryKind(t *testing.T) {
 	}
 }
 
-// An absence is cached for 5 seconds, and its handle says when it expires. Handles show when a value appears or disappears.
+// TestAbsenceOfEveryKind checks that an absence is cached for at most 5 seconds, and that handles change when a value appears or
+// disappears.
 func TestAbsenceOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		if k.name == "positions" || k.name == "orders" {
@@ -201,7 +203,7 @@ func TestRefreshFindsAbsence(t *testing.T) {
 	})
 }
 
-// Lookup makes no call. Refresh reads all stale keys in one call and reads no fresh keys. A second Refresh makes no call.
+// TestStaleKeysAreRefreshedOnce checks that Lookup makes no call, and that two calls of Refresh read all stale keys in one call.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -250,7 +252,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	})
 }
 
-// A stale public value may be shared by all callers. Its refresh does not make the response personal.
+// TestRefreshIsNotPersonal checks that the refresh of a public value does not mark the reader's response as personal.
 func TestRefreshIsNotPersonal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{})
@@ -267,7 +269,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 	})
 }
 
-// A failed refresh keeps the stale value. Later reads repeat the refresh, but not every read does.
+// TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and is repeated once in each refreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -301,7 +303,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 	})
 }
 
-// A refresh continues after its reader has left. The cache cancels the refresh after 10 seconds.
+// TestRefreshOutlivesItsReader checks that a refresh continues after its reader has left, and is cancelled after 10 seconds.
 func TestRefreshOutlivesItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -348,7 +350,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 	}
 }
 
-// If a list has a bad element, only that element fails. The other elements are returned and cached.
+// TestBadElement checks that a bad element of a list fails alone.
 func TestBadElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -397,7 +399,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	})
 }
 
-// A read marks its entry as used, so the other entry is evicted.
+// TestHitKeepsAnEntry checks that an eviction prefers an entry that was not read.
 func TestHitKeepsAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, func(cfg *Config) { cfg.Price.Size = 2 })
@@ -410,7 +412,6 @@ func TestHitKeepsAnEntry(t *testing.T) {
 	})
 }
 
-// A list of hits does not allocate.
 func TestHitsDoNotAllocate(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Price.Fresh = time.Hour // the test uses the wall clock
@@ -424,7 +425,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Each key of a long list gets the same result as a single read.
+// TestLongList checks that each key of a long list gets the same result as a single read.
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -504,7 +505,7 @@ func TestConfigDefaults(t *testing.T) {
 	if l := c.prices.routes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.routes[0].batch != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
 		t.Errorf("got batches of %d and %d in flight", l.batch, cap(l.slots))
 	}
-	// With times of 0 nothing is cached. Sizes of 0 do not panic.
+	// If a time is 0, nothing is cached. Sizes of 0 must not panic.
 	for range 2 {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); err != nil || r.Value == nil || r.Stale {
 			t.Errorf("got %+v, %v; want a fresh price", r, err)

@@ -10,8 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUnsupported makes reads that the venue does not support. They must fail with the venue's reason. They must make, reserve and
-// count no call.
+// TestUnsupported checks that reads that the venue does not support fail with the venue's reason, without a call or a reservation.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
@@ -53,7 +52,7 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
-// TestBatchedBooks reads several books from a venue that returns several books in one call. The cache must make one call.
+// TestBatchedBooks checks that several books are read in one call if the venue supports it.
 func TestBatchedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bookLists{venue: &venue{}}

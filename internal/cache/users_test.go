@@ -19,7 +19,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// withCredentials returns a context with credentials made of secret. An empty secret means an anonymous caller.
+// withCredentials returns a context with credentials that contain secret. If secret is empty, the context has no credentials.
 func withCredentials(t testing.TB, secret string) context.Context {
 	t.Helper()
 	ctx := t.Context()
@@ -33,7 +33,8 @@ func withCredentials(t testing.TB, secret string) context.Context {
 	return reqctx.WithCredentials(ctx, c)
 }
 
-// userReads lists all reads of user data. Each function returns the fingerprint of the credentials with which the venue was called.
+// userReads contains a function for each kind of user data. Each function reads the data and returns the fingerprint of the
+// credentials with which the venue was called.
 var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address) (seen string, err error){
 	"positions": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
 		r, err := readOne(ctx, c.Positions(), a)
@@ -72,7 +73,7 @@ var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address)
 	},
 }
 
-// Callers with different credentials for one account never share data, whether cached or in flight.
+// TestCallersNeverShareUserData checks that callers with different credentials share neither cached data nor calls for one account.
 func TestCallersNeverShareUserData(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +102,8 @@ func TestCallersNeverShareUserData(t *testing.T) {
 	}
 }
 
-// If the venue refuses a caller's credentials, the caller gets the refusal even if the owner's data is cached. The owner's data
-// stays cached.
+// TestRefusedCredentials checks that a caller whose credentials the venue refuses gets the refusal even if the owner's data is
+// cached.
 func TestRefusedCredentials(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestAccountsNeverShare(t *testing.T) {
 	})
 }
 
-// An operator may allow stale user data. Its refresh uses the credentials of the reader.
+// TestRefreshUsesReadersCredentials checks that a refresh of stale user data uses the credentials of the reader.
 func TestRefreshUsesReadersCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -171,7 +172,8 @@ func TestRefreshUsesReadersCredentials(t *testing.T) {
 	})
 }
 
-// Calls for public data carry no credentials, because several callers may share them.
+// TestPublicCallsCarryNoCredentials checks that calls for public data carry no credentials, because several callers may share such
+// a call.
 func TestPublicCallsCarryNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -183,7 +185,7 @@ func TestPublicCallsCarryNoCredentials(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			time.Sleep(time.Minute + time.Second) // the next reads refresh the stale values, which also makes calls
+			time.Sleep(time.Minute + time.Second) // so that the next reads refresh stale values
 		}
 		if len(v.calls()) < 2*len(kinds)-4 {
 			t.Errorf("got only %d calls", len(v.calls()))
@@ -225,7 +227,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	})
 }
 
-// TestFreshReads reads with WithFresh. The read must use neither a cached value nor an earlier call.
+// TestFreshReads checks that a read with WithFresh uses neither a cached value nor an earlier call.
 func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -257,7 +259,7 @@ func TestFreshReads(t *testing.T) {
 	})
 }
 
-// No key of the cache contains a readable credential, whether its value is cached or in flight.
+// TestKeysContainNoCredentials checks that no key of an entry or a flight contains a readable credential.
 func TestKeysContainNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -308,7 +310,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 	})
 }
 
-// keysOf returns all lists of keys in c.
+// keysOf returns the keys in the stores of c and in c.refs.
 func keysOf(c *Cache) (out []reflect.Value) {
 	add := func(lists ...any) {
 		for _, x := range lists {
@@ -323,9 +325,8 @@ func keysOf(c *Cache) (out []reflect.Value) {
 	return out
 }
 
-// The scope is the part of a key that separates callers. It is a keyed hash of the credentials and the address. Equal credentials
-// and addresses have equal scopes within a process and different scopes in different processes. An attacker who steals keys can
-// therefore not check guesses.
+// TestScope checks that equal credentials and addresses have equal scopes in one process and different scopes in different
+// processes.
 func TestScope(t *testing.T) {
 	a, b := newScope(nil, false), newScope(nil, false)
 	ctx := withCredentials(t, "alice")
@@ -347,8 +348,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestPublicAccounts has a venue whose accounts need no credentials. All callers must share the entries and the limit of public
-// calls.
+// TestPublicAccounts checks that all callers share the entries of accounts and the limit of public calls if accounts need no
+// credentials.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

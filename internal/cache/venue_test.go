@@ -30,13 +30,13 @@ type venue struct {
 	busiest    int
 	unknown    map[string]bool
 
-	// latency is the duration of each call. If gate is set, each receive from it lets one call continue.
+	// latency is the duration of each call. If gate is set, each call sends to gate before it returns.
 	latency time.Duration
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
-	// batch is the greatest number of ids in a list call, and 0 means 40. cost returns the result of Cost. If cost is nil, every
-	// call costs one request.
+	// batch is the greatest number of ids in a list call; if it is 0, the number is 40. cost returns the result of Cost. If cost is
+	// nil, every call costs one request.
 	batch int
 	cost  func(keys int) int
 	// unsupported contains the endpoints that Can refuses.
@@ -46,7 +46,7 @@ type venue struct {
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage
 	age    market.Age // the age of every response
-	short  bool       // lists have one result too few
+	short  bool       // lists lack one result
 }
 
 // ask is a call that the venue got.
@@ -99,7 +99,7 @@ func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) er
 	return nil
 }
 
-// calls returns the calls to some endpoints, or all of them.
+// calls returns the calls to the given endpoints, or all calls if none is given.
 func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -289,7 +289,7 @@ func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, 
 	return single(v, ctx, reqctx.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// fingerprint returns a hash of the caller's credentials as a number. Values of user data contain it.
+// fingerprint returns a hash of the caller's credentials as a number. The venue puts the fingerprint into all values of user data.
 func fingerprint(ctx context.Context) string {
 	h := fnv.New64a()
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
@@ -333,7 +333,7 @@ func (v *venue) History(ctx context.Context, a market.Address, q queries.History
 	})
 }
 
-// open returns a cache over v that is closed at the end of the test. Call it in a synctest bubble.
+// open returns a cache in front of v that is closed at the end of the test. Call open in a synctest bubble.
 func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -345,7 +345,7 @@ func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	return c
 }
 
-// readAll reads keys like the loaders.
+// readAll reads keys in the way of package loaders.
 func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
@@ -374,7 +374,6 @@ func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (m
 	return r.Value, r.Err
 }
 
-// mustRead fails the test if the read fails.
 func mustRead[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)

@@ -89,12 +89,11 @@ func samplePoints() *market.PriceHistory {
 
 func user(n int) userKey { return userKey{address: market.Address(fmt.Sprintf("0x%040d", n))} }
 
-// account returns the topic of an account.
 func account(n int) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}
 }
 
-// TestWeights compares the counted bytes of each kind's entries with their memory.
+// TestWeights checks that the counted bytes of each kind's entries are close to the memory that the entries use.
 func TestWeights(t *testing.T) {
 	token := func(n int) string { return fmt.Sprintf("%078d", n) }
 	cfg := DefaultConfig()
@@ -157,7 +156,7 @@ func TestWeights(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestSharesAreAll checks that the memory shares of all kinds add up to 64.
+// TestSharesAreAll checks that the shares of all kinds add up to 64.
 func TestSharesAreAll(t *testing.T) {
 	sum := 0
 	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
@@ -168,7 +167,7 @@ func TestSharesAreAll(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded streams and reads much more than the cache may hold.
+// TestMemoryIsBounded checks that the cache stays within Config.Memory when it gets much more data.
 func TestMemoryIsBounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Clock = market.SystemClock{}
@@ -255,7 +254,6 @@ func TestClockLRUCountsBytes(t *testing.T) {
 	put("last", 990, 99, 2, 1000)
 }
 
-// A hit does not allocate, even if its value is large.
 func TestHitsOfLargeValuesDoNotAllocate(t *testing.T) {
 	c := New(&venue{}, DefaultConfig())
 	defer c.Close()
